@@ -1,0 +1,59 @@
+# Two commands do all the set-up: `make run` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ADDRESS ?= 127.0.0.1:8750
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types unit acceptance live bench fuzz package clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Truename needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml requirements/constraints.txt requirements/run.txt | $(VENV)/bin/python
+	$(PIP) -r requirements/run.txt -e '.[gateway]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	$(PIP) -r requirements/dev.txt
+	@touch $@
+
+run: $(VENV)/.run ## install, and start the gateway in front of real servers (examples/mcp.json)
+	@$(BIN)/python examples/repositories.py
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/truename serve examples/mcp.json --http $(ADDRESS)
+
+test: lint types unit ## install what the tests need and run them
+
+lint: $(VENV)/.dev ## style, formatting and the layers of the house
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(VENV)/.dev ## strict types
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev ## all tests, and 100 % branch coverage of the core
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=100
+
+acceptance: $(VENV)/.dev ## the rows of the five seeds
+	$(BIN)/python -m tests.acceptance $(or $(TRUENAME_SHARED),../shared)/acceptance/seeds.json
+
+live: $(VENV)/.dev ## real servers from the package registries, in front of real clients (SHORT=1: two servers)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live $(if $(SHORT),-k short) -v
+
+bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
+	$(BIN)/python -m bench $(if $(SHORT),--short)
+
+fuzz: $(VENV)/.dev ## random hostile input (SHORT=1: 20 seconds)
+	$(BIN)/python -m tests.fuzz --seconds $(if $(SHORT),20,600)
+
+package: $(VENV)/.dev ## build wheel and sdist, install each in a clean environment, run it
+	$(BIN)/python tests/package/check.py
+
+clean: ## remove what was built
+	rm -rf $(VENV) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,163 @@
+"""Admission: from what MCP servers list to tools with one identity each.
+
+Everything here is hostile until checked: labels and names that can't be printed or are too long are refused, a name
+listed twice is admitted once, and names that fold into one identity are told apart by a digest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from truename.catalog.tool import Notice, Origin, Tool
+from truename.dialects import Reason
+from truename.errors import InvalidName, TruenameError
+from truename.identity import MAX_FOREIGN, ToolId, component, dotted_component, with_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Bindings", "admit", "entries_of"]
+
+Bindings = Mapping[tuple[str, str], ToolId]
+_WHERE: Final = "a catalogue"
+
+
+class _Server(NamedTuple):
+    label: str
+    id: str
+    tools: Mapping[str, Mapping[str, Any]]
+
+
+def admit(
+    listings: Iterable[tuple[str, Any]], bound: Bindings, *, strict: bool
+) -> tuple[list[Tool], tuple[Notice, ...]]:
+    """Return the tools of these servers in order, and what there is to report.
+
+    ``bound`` holds identities given before, by (server id, upstream name): they are kept, present or not, and never
+    given to another tool. With ``strict`` everything refused is raised as one `ExceptionGroup` of `InvalidName`;
+    otherwise it is left out and reported.
+    """
+    refused: list[TruenameError] = []
+    notices: list[Notice] = []
+    servers = [_listing(label, number, listing, refused, notices) for label, number, listing in _numbered(listings)]
+    if refused and strict:
+        message = f"{len(refused)} names can't be admitted"
+        raise ExceptionGroup(message, refused)
+    present = [server for server in servers if server is not None]
+    integrations = _integrations(present, bound)
+    tools = [tool for server in present for tool in _tools(server, integrations[server.id], bound)]
+    return tools, tuple(notices)
+
+
+def entries_of(listing: Any) -> Iterable[Any]:
+    """Return the entries of a list of tools, a tools/list result, its JSON-RPC response, or the SDK's own object."""
+    if hasattr(listing, "model_dump"):
+        listing = listing.model_dump(by_alias=True, exclude_none=True)
+    while isinstance(listing, Mapping):
+        listing = listing["result"] if "result" in listing else listing.get("tools", ())
+    return listing if isinstance(listing, list | tuple) else ()
+
+
+def _numbered(listings: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, int, Any]]:
+    seen: defaultdict[str, int] = defaultdict(int)
+    for label, listing in listings:
+        seen[label] += 1
+        yield label, seen[label], listing
+
+
+def _listing(
+    label: str, number: int, listing: Any, refused: list[TruenameError], notices: list[Notice]
+) -> _Server | None:
+    def refuse(name: str, what: str, reasons: tuple[Reason, ...]) -> None:
+        error = InvalidName(name=name, dialect=what, reasons=reasons)
+        refused.append(error)
+        notices.append(Notice("invalid", label, name, str(error)))
+
+    if reasons := _unfit(label):
+        refuse(label, f"{_WHERE} (as a server key)", reasons)
+        return None
+    tools: dict[str, Mapping[str, Any]] = {}
+    for entry in entries_of(listing):
+        definition = _definition(entry)
+        name = definition.get("name")
+        if not isinstance(name, str):
+            refuse(str(name)[:MAX_FOREIGN], f"{_WHERE} (server {label!r})", (Reason("type", "it is no text"),))
+        elif reasons := _unfit(name):
+            refuse(name, f"{_WHERE} (server {label!r})", reasons)
+        elif name in tools:
+            notices.append(Notice("duplicate", label, name, f"{label!r} lists {name!r} twice; the first is used"))
+        else:
+            tools[name] = definition
+    return _Server(label, label if number == 1 else f"{label}#{number}", tools)
+
+
+def _definition(entry: Any) -> Mapping[str, Any]:
+    if isinstance(entry, str):
+        return {"name": entry}
+    if hasattr(entry, "model_dump"):
+        entry = entry.model_dump(by_alias=True, exclude_none=True)
+    return entry if isinstance(entry, Mapping) else {}
+
+
+def _unfit(text: str) -> tuple[Reason, ...]:
+    if not text.strip():
+        return (Reason("empty", "it is empty"),)
+    if len(text) > MAX_FOREIGN:
+        return (Reason("length", f"it has {len(text):,} characters, more than {MAX_FOREIGN:,}"),)
+    bad = [i for i, character in enumerate(text) if not character.isprintable()]
+    return tuple(Reason("character", f"U+{ord(text[i]):04X} at {i} can't be printed") for i in bad[:5])
+
+
+def _integrations(servers: Sequence[_Server], bound: Bindings) -> dict[str, str]:
+    """Give each server id its integration; the same key is the same integration for ever."""
+    known = {server_id: id.integration for (server_id, _), id in bound.items()}
+    wanted = {server.id: component(server.id).name for server in servers if server.id not in known}
+    return known | _told_apart(wanted, set(known.values()))
+
+
+def _tools(server: _Server, integration: str, bound: Bindings) -> Iterable[Tool]:
+    parts = {name: dotted_component(name) for name in server.tools if (server.id, name) not in bound}
+    taken: defaultdict[str | None, set[str]] = defaultdict(set)
+    for id in bound.values():
+        if id.integration == integration:
+            taken[id.suite].add(id.tool)
+    by_suite: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
+    for name, part in parts.items():
+        by_suite[part.suite][name] = part.name
+    keys = {
+        name: (suite, key)
+        for suite, wanted in by_suite.items()
+        for name, key in _told_apart(wanted, taken[suite], suite).items()
+    }
+    for name, definition in server.tools.items():
+        id = bound.get((server.id, name)) or ToolId(integration, 1, *keys[name], 1)
+        yield Tool(id, Origin(server.label, name, server.id), definition)
+
+
+def _told_apart(wanted: Mapping[str, str], taken: set[str], suite: str | None = None) -> dict[str, str]:
+    """Give each verbatim text a key of its own: the one that needed no change keeps it, the others carry a digest."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for verbatim, key in wanted.items():
+        groups[key].append(verbatim)
+    if not taken and len(groups) == len(wanted):
+        return dict(wanted)
+    given: dict[str, str] = {}
+    used = set(taken)
+    changed: list[tuple[str, str]] = []
+    for key, verbatims in groups.items():
+        unchanged = key if suite is None else f"{suite}.{key}"
+        verbatims.sort(key=lambda text, unchanged=unchanged: (text != unchanged, text))  # type: ignore[misc]
+        keeps = key not in used
+        if keeps:
+            given[verbatims[0]] = key
+        changed += ((verbatim, key) for verbatim in verbatims[keeps:])
+    used.update(given.values())
+    for verbatim, key in sorted(changed):
+        candidate = key
+        while candidate in used:
+            candidate = with_digest(candidate, f"{candidate}\0{verbatim}" if candidate != key else verbatim)
+        used.add(candidate)
+        given[verbatim] = candidate
+    return given

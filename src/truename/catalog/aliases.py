@@ -1,0 +1,28 @@
+"""Short names for integrations: the built-in table (seed 000) and the rule for when one may be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = ["BUILT_IN_ALIASES", "usable_aliases"]
+
+BUILT_IN_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {"salesforce": "sf", "quickbooks": "qb", "data-grout": "dg"}
+)
+
+
+def usable_aliases(aliases: Mapping[str, str], integrations: Collection[str]) -> dict[str, str]:
+    """Return the aliases that mean one integration only and are not an integration themselves.
+
+    >>> usable_aliases({"salesforce": "sf"}, {"salesforce", "sf"})
+    {}
+    """
+    owners = Counter(aliases.values())
+    return {
+        integration: alias for integration, alias in aliases.items() if owners[alias] == 1 and alias not in integrations
+    }

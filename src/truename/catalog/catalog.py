@@ -1,0 +1,149 @@
+"""Catalog: what there is. An immutable mapping from identity to tool, in the order in which it was built."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from truename.catalog.admit import Bindings, admit
+from truename.catalog.aliases import BUILT_IN_ALIASES
+from truename.catalog.read import read_listings
+from truename.catalog.tool import Notice, Origin, Tool
+from truename.errors import DuplicateTool
+from truename.identity import ToolId, fold
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["Catalog"]
+
+Listings = Mapping[str, Any] | Iterable[tuple[str, Any]]
+
+
+class Catalog(Mapping[ToolId, Tool]):
+    """An immutable ``ToolId -> Tool`` mapping; no two tools share an id; look-up also by the id's text.
+
+    ``aliases`` are short names of integrations for wire names (None: the built-in table, ``{}``: none).
+    ``notices`` tell what was left out or listed twice.
+
+    >>> catalog = Catalog.of("salesforce@1/get_leads@1", "data-grout/prism.refract")
+    >>> [str(id) for id in catalog]
+    ['salesforce@1/get_leads@1', 'data-grout@1/prism.refract@1']
+    """
+
+    __slots__ = ("_by_text", "_tools", "aliases", "notices")
+
+    aliases: Mapping[str, str]
+    notices: tuple[Notice, ...]
+
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        aliases: Mapping[str, str] | None = None,
+        notices: tuple[Notice, ...] = (),
+    ) -> None:
+        self._tools: dict[ToolId, Tool] = {}
+        for tool in _with_conflicts(list(tools)):
+            if tool.id in self._tools:
+                existing = self._tools[tool.id].origin
+                raise DuplicateTool(
+                    existing=f"{existing.server!r} ({existing.name})",
+                    duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
+                    name=str(tool.id),
+                )
+            self._tools[tool.id] = tool
+        self._by_text = {str(id): tool for id, tool in self._tools.items()}
+        self.aliases = MappingProxyType(dict(BUILT_IN_ALIASES if aliases is None else aliases))
+        self.notices = notices
+
+    @classmethod
+    def of(cls, *ids: ToolId | str, aliases: Mapping[str, str] | None = None) -> Self:
+        """Build a catalogue of bare identities. Raises `InvalidToolId` and, for an id given twice, `DuplicateTool`."""
+        parsed = (id if isinstance(id, ToolId) else ToolId.parse(id) for id in ids)
+        return cls((_bare(id) for id in parsed), aliases)
+
+    @classmethod
+    def from_mcp(
+        cls,
+        servers: Listings,
+        aliases: Mapping[str, str] | None = None,
+        bound: Bindings | None = None,
+        *,
+        strict: bool = True,
+    ) -> Self:
+        """Build a catalogue from what MCP servers answer to tools/list.
+
+        ``servers`` maps server keys to a list of tools or a whole result, or is pairs of them: labels may repeat, and
+        each pair is a server of its own. ``bound`` are the identities that a ledger has on record. Names that can't
+        be admitted (empty, not printable, over 1,024 characters) raise an `ExceptionGroup` of `InvalidName`; without
+        ``strict`` they are left out and stand in `notices`.
+
+        >>> list(Catalog.from_mcp({"Weather": ["get_data"], "weather": ["get_data"]}))
+        [ToolId('weather-2e9ab3ee@1/get_data@1'), ToolId('weather@1/get_data@1')]
+        """
+        pairs = servers.items() if isinstance(servers, Mapping) else servers
+        tools, notices = admit(pairs, bound or {}, strict=strict)
+        return cls(tools, aliases, notices)
+
+    @classmethod
+    def from_file(cls, path: str | Path, aliases: Mapping[str, str] | None = None) -> Self:
+        """Read a dump: JSON or JSONL, also gzipped, of one server's tools or of many servers. Raises `ConfigError`."""
+        return cls.from_mcp(read_listings(Path(path)), aliases)
+
+    def with_tools(self, tools: Iterable[Tool]) -> Self:
+        """Return a copy that has these tools too. Raises `DuplicateTool`."""
+        return type(self)([*self._tools.values(), *tools], self.aliases, self.notices)
+
+    def only(self, server_id: str) -> Self:
+        """Return the part that comes from one server."""
+        mine = [tool for tool in self._tools.values() if tool.origin.server_id == server_id]
+        return type(self)(mine, self.aliases)
+
+    @property
+    def digest(self) -> str:
+        """A digest of all identities, origins and definitions, whatever their order."""
+        lines = sorted(f"{id} {t.origin.server_id!r} {t.origin.name!r} {t.digest}" for id, t in self._tools.items())
+        return f"sha256:{hashlib.sha256(chr(10).join(lines).encode()).hexdigest()}"
+
+    def conflicts(self) -> dict[str, tuple[Tool, ...]]:
+        """Return the names that several servers have (after folding), each with its tools."""
+        groups: defaultdict[str, list[Tool]] = defaultdict(list)
+        for tool in self._tools.values():
+            if tool.origin.has_conflict:
+                groups[fold(tool.origin.name)].append(tool)
+        return {tools[0].origin.name: tuple(tools) for tools in groups.values()}
+
+    def __getitem__(self, id: ToolId | str) -> Tool:
+        return self._by_text[id] if isinstance(id, str) else self._tools[id]
+
+    def __iter__(self) -> Iterator[ToolId]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        return f"<Catalog of {len(self)} tools>"
+
+
+def _bare(id: ToolId) -> Tool:
+    name = f"{id.suite}.{id.tool}" if id.suite else id.tool
+    server_id = id.integration if id.integration_version == 1 else f"{id.integration}@{id.integration_version}"
+    return Tool(id, Origin(id.integration, name, server_id), {"name": name})
+
+
+def _with_conflicts(tools: list[Tool]) -> Iterable[Tool]:
+    servers: defaultdict[str, set[str]] = defaultdict(set)
+    for tool in tools:
+        servers[fold(tool.origin.name)].add(tool.origin.server_id)
+    for tool in tools:
+        has_conflict = len(servers[fold(tool.origin.name)]) > 1
+        if has_conflict is tool.origin.has_conflict:
+            yield tool
+        else:
+            yield replace(tool, origin=replace(tool.origin, has_conflict=has_conflict))

@@ -1,0 +1,101 @@
+"""Reading dumps: what people keep of tools/list answers, as JSON or JSONL, plain or gzipped.
+
+Accepted shapes: a list of tools; a tools/list result or its JSON-RPC response; ``{server: list or result}``; a list
+(or one line each) of ``{"server": ..., "tools": [...]}``; one tool a line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_listings"]
+
+# A gzip bomb ends here; the largest real collection known (9,000 tools) is 12 MB.
+MAX_BYTES: Final = 512 * 1024 * 1024
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_LABELS: Final = ("server", "name", "id")
+
+
+def read_listings(path: Path) -> list[tuple[str, Any]]:
+    """Return pairs of server label and listing. Raises `ConfigError` that names the file and the line."""
+    text = _text(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        lines = text.splitlines()
+        if len([line for line in lines if line.strip()]) < 2:
+            raise _not_json(path, error, 1) from error
+        content = [_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    pairs = _pairs(content, path.name.split(".")[0])
+    if pairs is None:
+        raise _fault(path, "", "it holds no list of tools", "Give a tools/list result, or one for each server.")
+    return pairs
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+        if raw.startswith(_GZIP_MAGIC):
+            with gzip.open(path) as stream:
+                raw = stream.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise _fault(path, "", f"it is larger than {MAX_BYTES:,} bytes", "Split it.")
+        return raw.decode("utf-8-sig")
+    except OSError as error:
+        raise _fault(path, "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
+    except (EOFError, zlib.error) as error:
+        raise _fault(path, "", "its compression is damaged", "Fetch it again.") from error
+    except UnicodeDecodeError as error:
+        raise _fault(path, "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
+
+
+def _line(path: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _not_json(path, error, number) from error
+
+
+def _pairs(content: Any, label: str) -> list[tuple[str, Any]] | None:
+    if isinstance(content, Mapping):
+        return _of_mapping(content, label)
+    if not isinstance(content, list):
+        return None
+    if content and all(isinstance(item, Mapping) and "tools" in item for item in content):
+        return [(_label(item, f"{label}-{number}"), item) for number, item in enumerate(content, 1)]
+    if all(isinstance(item, str) or (isinstance(item, Mapping) and "name" in item) for item in content):
+        return [(label, content)]
+    return None
+
+
+def _of_mapping(content: Mapping[str, Any], label: str) -> list[tuple[str, Any]] | None:
+    if isinstance(content.get("tools"), list) or "result" in content:
+        return [(_label(content, label), content)]
+    if "mcpServers" in content or not content:
+        return None
+    if all(isinstance(value, list | Mapping) for value in content.values()):
+        return list(content.items())
+    return [(label, [content])] if "name" in content else None
+
+
+def _label(item: Mapping[str, Any], default: str) -> str:
+    return next((item[key] for key in _LABELS if isinstance(item.get(key), str)), default)
+
+
+def _not_json(path: Path, error: Exception, number: int) -> ConfigError:
+    line = number + getattr(error, "lineno", 1) - 1
+    where = f"line {line}, column {getattr(error, 'colno', 1)}"
+    return _fault(path, where, f"it is not JSON ({getattr(error, 'msg', error)})", "Mend the file there.")
+
+
+def _fault(path: Path, key: str, problem: str, remedy: str) -> ConfigError:
+    return ConfigError(file=str(path), key=key, problem=problem, remedy=remedy)

@@ -1,0 +1,346 @@
+"""Every error that Truename raises, as one tree.
+
+::
+
+    TruenameError
+    +-- InvalidToolId (ValueError)       text, position, reason      invalid_tool_id, invalid_version, invalid_encoding
+    +-- InvalidName (ValueError)         name, dialect, reasons      invalid_name
+    +-- UnknownDialect (LookupError)     name, suggestions           unknown_dialect
+    +-- DuplicateTool                    existing, duplicate         duplicate_name
+    +-- NoLegalName                      id, dialect, styles         no_legal_name
+    +-- ConfigError                      file, key, remedy           invalid_config
+    +-- LedgerError                      see the class               see the class
+    +-- ResolutionError (LookupError)    text, trail
+    |   +-- UnknownTool                  reason, suggestions         unknown_tool
+    |   +-- AmbiguousName                candidates                  ambiguous_name
+    |   +-- RetiredName                  id, successor, since        retired_name
+    +-- PolicyError (PermissionError)    id, decision
+        +-- NotAllowed                   rule                        unsupported
+        +-- ApprovalRequired             approval_key, call          approval_required
+
+An error is a value: typed fields, equal when the fields are equal. Its text is one sentence of fact and one of
+what to do. Several problems at once are an ``ExceptionGroup`` of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from truename.dialects import Reason
+    from truename.identity import ToolId
+
+__all__ = [
+    "CODES",
+    "AmbiguousName",
+    "ApprovalRequired",
+    "CodeInfo",
+    "ConfigError",
+    "DuplicateTool",
+    "InvalidName",
+    "InvalidToolId",
+    "LedgerError",
+    "NoLegalName",
+    "NotAllowed",
+    "PolicyError",
+    "ResolutionError",
+    "RetiredName",
+    "TruenameError",
+    "UnknownDialect",
+    "UnknownTool",
+    "excerpt",
+]
+
+
+class CodeInfo(NamedTuple):
+    """What an error's code becomes outside: a JSON-RPC code and an exit status (1 findings, 2 usage, 3 upstream)."""
+
+    jsonrpc: int
+    exit_status: int
+
+
+CODES: Mapping[str, CodeInfo] = {
+    "invalid_tool_id": CodeInfo(-32602, 2),
+    "invalid_version": CodeInfo(-32602, 2),
+    "invalid_encoding": CodeInfo(-32602, 2),
+    "invalid_name": CodeInfo(-32602, 2),
+    "unknown_dialect": CodeInfo(-32602, 2),
+    "duplicate_name": CodeInfo(-32602, 1),
+    "no_legal_name": CodeInfo(-32602, 1),
+    "invalid_config": CodeInfo(-32603, 2),
+    "conflict": CodeInfo(-32603, 1),
+    "corrupt": CodeInfo(-32603, 2),
+    "full": CodeInfo(-32603, 1),
+    "style_mismatch": CodeInfo(-32603, 2),
+    "newer": CodeInfo(-32603, 2),
+    "not_held": CodeInfo(-32602, 2),
+    "readonly": CodeInfo(-32603, 2),
+    "busy": CodeInfo(-32603, 2),
+    "unknown_tool": CodeInfo(-32602, 1),
+    "ambiguous_name": CodeInfo(-32602, 1),
+    "retired_name": CodeInfo(-32602, 1),
+    "unsupported": CodeInfo(-32602, 1),
+    "approval_required": CodeInfo(-32602, 1),
+}
+
+
+def excerpt(text: str, limit: int = 80) -> str:
+    r"""Return hostile text as a short, printable, quoted piece for a message.
+
+    >>> excerpt("fs.list")
+    "'fs.list'"
+    >>> excerpt("a" * 200, 8)
+    "'aaaaaaaa' (200 characters)"
+    """
+    shown = text if len(text) <= limit else text[:limit]
+    quoted = ascii(shown) if not shown.isprintable() else repr(shown)
+    return quoted if shown is text else f"{quoted} ({len(text):,} characters)"
+
+
+def _choice(names: tuple[str, ...], word: str = "or") -> str:
+    quoted = [excerpt(name) for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"
+
+
+def _rebuild(kind: type[TruenameError], values: dict[str, Any]) -> TruenameError:
+    return kind(**values)
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class TruenameError(Exception):
+    """The base of all: ``except TruenameError`` catches whatever this library can say."""
+
+    code: str = "error"
+
+    def __post_init__(self) -> None:
+        self.args = (str(self),)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class InvalidToolId(TruenameError, ValueError):
+    """A text is no tool id or reference: what it was, where it goes wrong (0-based), and why."""
+
+    text: str
+    position: int
+    reason: str
+    code: str = "invalid_tool_id"
+
+    def __str__(self) -> str:
+        return (
+            f"{excerpt(self.text)} is not a tool id: {self.reason} (at {self.position}). "
+            "Write integration@version/suite.tool@version, as in salesforce@1/get_leads@1."
+        )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class InvalidName(TruenameError, ValueError):
+    """A name is not legal where it is wanted; ``reasons`` says everything that is wrong with it."""
+
+    name: str
+    dialect: str
+    reasons: tuple[Reason, ...]
+    code: str = "invalid_name"
+
+    def __str__(self) -> str:
+        why = "; ".join(reason.text for reason in self.reasons)
+        return f"{excerpt(self.name)} is not legal for {self.dialect}: {why}. Choose another, or leave it to Truename."
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class UnknownDialect(TruenameError, LookupError):
+    """No provider, client or framework of this name is in the table."""
+
+    name: str
+    suggestions: tuple[str, ...] = ()
+    code: str = "unknown_dialect"
+
+    def __str__(self) -> str:
+        hint = f"Did you mean {_choice(self.suggestions)}?" if self.suggestions else "`truename clients` lists them."
+        return f"No client or provider is known as {excerpt(self.name)}. {hint}"
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class DuplicateTool(TruenameError):
+    """Two tools want one identity or one declared name; both owners are named."""
+
+    existing: str
+    duplicate: str
+    name: str = ""
+    code: str = "duplicate_name"
+
+    def __str__(self) -> str:
+        what = f"the name {excerpt(self.name)}" if self.name else "one identity"
+        owners = f"{self.existing} and {self.duplicate}"
+        return f"{owners} both have {what}. Rename one, or choose a style that resolves clashes."
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class NoLegalName(TruenameError):
+    """No spelling of this style is legal for the dialect; ``styles`` are those that would do."""
+
+    id: ToolId
+    dialect: str
+    styles: tuple[str, ...]
+    style: str = ""
+    reasons: tuple[Reason, ...] = ()
+    code: str = "no_legal_name"
+
+    def __str__(self) -> str:
+        why = "; ".join(reason.text for reason in self.reasons)
+        detail = f" ({why})" if why else ""
+        return (
+            f"{self.id} has no legal name for {self.dialect} in style {self.style}{detail}. "
+            f"Use a style that is legal there: {', '.join(self.styles)}."
+        )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class ConfigError(TruenameError):
+    """A configuration can't be used: which file, which key in it, what is wrong and the remedy."""
+
+    file: str
+    key: str
+    problem: str
+    remedy: str
+    code: str = "invalid_config"
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{where}: {self.problem}. {self.remedy}"
+
+
+_LEDGER_TEXT: Mapping[str, str] = {
+    "conflict": "{name!r} is held by {holder}, so {claimant} can't have it. Names are never passed on; choose another.",
+    "corrupt": "{path}, line {line} is damaged ({reason}). Restore the file from a copy; nothing was changed.",
+    "full": "Server {origin!r} holds {count} names, the most that one server may. Retire some, or raise max_claims.",
+    "style_mismatch": "This ledger was begun with {recorded}, not with {wanted}. "
+    "Run `truename rename --all` to change it, or use another ledger (--ledger PATH).",
+    "newer": "{path} was written by a newer Truename (format {version}). Upgrade Truename; nothing was changed.",
+    "not_held": "{name!r} was never shown, so there is nothing to change. `truename history NAME` shows what was.",
+    "readonly": "The ledger is open for reading only, so {name!r} was not recorded. Open it for writing.",
+    "busy": "{path} is locked by another process. Wait for it, or end it, and try again.",
+}
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class LedgerError(TruenameError):
+    """The memory of names can't do this; the code says which of the fields below are set.
+
+    ``conflict`` (name, holder, claimant), ``corrupt`` (path, line, reason), ``full`` (origin, count),
+    ``style_mismatch`` (recorded, wanted), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
+    ``busy`` (path).
+    """
+
+    code: str
+    name: str = ""
+    holder: ToolId | None = None
+    claimant: ToolId | None = None
+    path: Path | None = None
+    line: int = 0
+    reason: str = ""
+    origin: str = ""
+    count: int = 0
+    recorded: str = ""
+    wanted: str = ""
+    version: int = 0
+
+    def __str__(self) -> str:
+        return _LEDGER_TEXT[self.code].format_map(vars(self))
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class ResolutionError(TruenameError, LookupError):
+    """A name did not lead to exactly one tool; ``trail`` tells the steps that were tried."""
+
+    text: str
+    trail: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class UnknownTool(ResolutionError):
+    """No tool has this name. ``reason`` is ``unknown``, ``absent`` (its tool is not here now) or ``malformed``."""
+
+    reason: str = "unknown"
+    suggestions: tuple[str, ...] = ()
+    id: ToolId | None = None
+    detail: str = ""
+    code: str = "unknown_tool"
+
+    def __str__(self) -> str:
+        if self.reason == "absent":
+            return (
+                f"{excerpt(self.text)} is {self.id}, which is not available now; nothing was run. "
+                "Its server has to come back first; no other tool has this name."
+            )
+        fact = f"Tool {excerpt(self.text)} does not exist; nothing was run."
+        if self.reason == "malformed":
+            fact = f"{excerpt(self.text)} can't be read as a tool name: {self.detail}; nothing was run."
+        if not self.suggestions:
+            return f"{fact} List the tools and call one of them exactly."
+        advice = "Call one of these exactly." if len(self.suggestions) > 1 else "Call it exactly."
+        return f"{fact} Did you mean {_choice(self.suggestions)}? {advice}"
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class AmbiguousName(ResolutionError):
+    """Several tools answer to this text; ``candidates`` are their unique names."""
+
+    candidates: tuple[str, ...] = ()
+    code: str = "ambiguous_name"
+
+    def __str__(self) -> str:
+        return f"{excerpt(self.text)} is not unique: {_choice(self.candidates, 'and')}. Call one of these exactly."
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class RetiredName(ResolutionError):
+    """The name was withdrawn; it will never mean another tool."""
+
+    id: ToolId | None = None
+    successor: str | None = None
+    since: str = ""
+    code: str = "retired_name"
+
+    def __str__(self) -> str:
+        advice = (
+            f"Call {excerpt(self.successor)}." if self.successor else "List the tools and call one of them exactly."
+        )
+        return f"{excerpt(self.text)} was retired on {self.since}; nothing was run. {advice}"
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class PolicyError(TruenameError, PermissionError):
+    """The tool is known, but this caller may not do this with it now."""
+
+    id: ToolId
+    decision: str = ""
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class NotAllowed(PolicyError):
+    """A rule forbids the call; ``rule`` names it."""
+
+    rule: str = ""
+    code: str = "unsupported"
+
+    def __str__(self) -> str:
+        return f"{self.id} is not allowed here (rule {self.rule}); nothing was run. Use another tool."
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class ApprovalRequired(PolicyError):
+    """Somebody has to approve the call first; ``approval_key`` is what they approve."""
+
+    approval_key: str = ""
+    call: str = ""
+    code: str = "approval_required"
+
+    def __str__(self) -> str:
+        return f"{self.id} needs an approval; nothing was run. Ask for it under {self.approval_key}."

@@ -1,0 +1,192 @@
+"""ToolId, the one canonical identity of a tool, and ToolRef, its incomplete form as people type it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+
+from truename.errors import InvalidToolId
+from truename.identity.encoding import decode
+from truename.identity.grammar import MAX_ID_LENGTH, VERSION, is_name, is_suite, lower_ascii
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LATEST", "RefVersion", "ToolId", "ToolRef"]
+
+LATEST: Final = "latest"
+RefVersion = int | Literal["latest"] | None
+# Percent-encoding triples a text at most; more can't be an id and is not looked at.
+_MAX_TEXT: Final = 3 * MAX_ID_LENGTH
+
+
+def _fail(text: str, position: int, reason: str, code: str = "invalid_tool_id") -> NoReturn:
+    raise InvalidToolId(text=text, position=position, reason=reason, code=code)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRef:
+    """What somebody typed for a tool, normalised: versions may be left open (None) or be ``latest``.
+
+    >>> ToolRef.parse("Salesforce/GET_LEADS@latest")
+    ToolRef(integration='salesforce', integration_version=None, suite=None, tool='get_leads', version='latest')
+    """
+
+    integration: str
+    integration_version: RefVersion
+    suite: str | None
+    tool: str
+    version: RefVersion
+
+    @classmethod
+    def parse(cls, text: str) -> ToolRef:
+        """Read any accepted spelling: any case, versions optional, ``@v1``, ``@latest``, percent- or tilde-encoded.
+
+        Raises `InvalidToolId` with the position in the decoded text (seed 000, "Version handling").
+        """
+        if len(text) > _MAX_TEXT:
+            _fail(text, _MAX_TEXT, f"it is longer than {_MAX_TEXT} characters")
+        plain = lower_ascii(decode(text))
+        if len(plain) > MAX_ID_LENGTH:
+            _fail(text, MAX_ID_LENGTH, f"it is longer than {MAX_ID_LENGTH} characters")
+        left, slash, right = plain.partition("/")
+        if not slash:
+            _fail(text, len(plain), "there is no '/' between integration and tool")
+        if "/" in right:
+            _fail(text, plain.rindex("/"), "there is more than one '/'")
+        integration, integration_version = _component(text, left, 0, is_name, "integration")
+        start = len(left) + 1
+        dotted, version = _component(text, right, start, is_suite, "tool")
+        suite, _, tool = dotted.rpartition(".")
+        return cls(integration, integration_version, suite or None, tool, version)
+
+    def complete(self) -> ToolId:
+        """Return the id that this means when nothing is known of a catalogue: an omitted version is 1.
+
+        Raises `InvalidToolId` (``invalid_version``) for ``latest``, which only a catalogue can answer.
+        """
+        if LATEST in (self.integration_version, self.version):
+            _fail(str(self), str(self).index(LATEST), "'latest' needs a catalogue", "invalid_version")
+        return ToolId(
+            self.integration,
+            int(self.integration_version or 1),
+            self.suite,
+            self.tool,
+            int(self.version or 1),
+        )
+
+    def __str__(self) -> str:
+        suite = f"{self.suite}." if self.suite else ""
+        left = "" if self.integration_version is None else f"@{self.integration_version}"
+        right = "" if self.version is None else f"@{self.version}"
+        return f"{self.integration}{left}/{suite}{self.tool}{right}"
+
+
+def _component(text: str, part: str, start: int, legal: Callable[[str], bool], what: str) -> tuple[str, RefVersion]:
+    name, at, version = part.partition("@")
+    if not legal(name):
+        _fail(text, start, f"{name!r} is no {what}: use a-z, 0-9, '_' and '-', with a letter or digit")
+    if not at:
+        return name, None
+    if version == LATEST:
+        return name, LATEST
+    digits = version.removeprefix("v")
+    if not VERSION.fullmatch(digits):
+        position = start + len(name) + 1
+        _fail(text, position, f"{version!r} is no version: use a whole number from 1", "invalid_version")
+    return name, int(digits)
+
+
+class ToolId:
+    """The canonical identity ``integration@version/suite.tool@version``; immutable, hashable, ordered.
+
+    The constructor is strict; `parse` reads what people type. Order is by integration, its version as a number,
+    suite, tool and version, so ``@10`` comes after ``@2``. A ToolId never equals a `str`.
+
+    >>> ToolId.parse("Salesforce@v1/GET_LEADS@1")
+    ToolId('salesforce@1/get_leads@1')
+    >>> str(ToolId("data-grout", 1, "prism", "refract", 1)), ToolId.parse("a/b@2").short
+    ('data-grout@1/prism.refract@1', 'a/b@2')
+    """
+
+    __slots__ = ("_hash", "_text", "integration", "integration_version", "sort_key", "suite", "tool", "version")
+
+    integration: str
+    integration_version: int
+    suite: str | None
+    tool: str
+    version: int
+    _text: str
+    _hash: int
+    sort_key: tuple[str, int, str, str, int]
+
+    def __init__(self, integration: str, integration_version: int, suite: str | None, tool: str, version: int) -> None:
+        dotted = f"{suite}.{tool}" if suite is not None else tool
+        text = f"{integration}@{integration_version}/{dotted}@{version}"
+        _check_parts(text, integration, suite, tool, (integration_version, version))
+        put = object.__setattr__
+        put(self, "integration", integration)
+        put(self, "integration_version", integration_version)
+        put(self, "suite", suite)
+        put(self, "tool", tool)
+        put(self, "version", version)
+        put(self, "_text", text)
+        put(self, "_hash", hash(text))
+        put(self, "sort_key", (integration, integration_version, suite or "", tool, version))
+
+    @classmethod
+    def parse(cls, text: str) -> ToolId:
+        """Read an id as people type it; an omitted version is 1, ``latest`` is refused. Raises `InvalidToolId`."""
+        return ToolRef.parse(text).complete()
+
+    @property
+    def short(self) -> str:
+        """The same without the versions that are 1: ``salesforce/get_leads``."""
+        suite = f"{self.suite}." if self.suite else ""
+        left = "" if self.integration_version == 1 else f"@{self.integration_version}"
+        right = "" if self.version == 1 else f"@{self.version}"
+        return f"{self.integration}{left}/{suite}{self.tool}{right}"
+
+    @property
+    def family(self) -> tuple[str, str | None, str]:
+        """What all versions of this tool have in common: integration, suite and tool."""
+        return self.integration, self.suite, self.tool
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        message = f"a ToolId can't be changed: {name!r} is fixed"
+        raise AttributeError(message)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        self.__setattr__(name, None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ToolId, (self.integration, self.integration_version, self.suite, self.tool, self.version)
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, ToolId) else NotImplemented
+
+    def __lt__(self, other: ToolId) -> bool:
+        return self.sort_key < other.sort_key if isinstance(other, ToolId) else NotImplemented
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"ToolId({self._text!r})"
+
+
+def _check_parts(text: str, integration: str, suite: str | None, tool: str, versions: tuple[int, int]) -> None:
+    if len(text) > MAX_ID_LENGTH:
+        _fail(text, MAX_ID_LENGTH, f"it is longer than {MAX_ID_LENGTH} characters")
+    if not is_name(integration):
+        _fail(text, 0, f"{integration!r} is no integration")
+    if suite is not None and not is_suite(suite):
+        _fail(text, text.index("/") + 1, f"{suite!r} is no suite")
+    if not is_name(tool):
+        _fail(text, text.index("/") + 1, f"{tool!r} is no tool")
+    for version in versions:
+        if not VERSION.fullmatch(str(version)) or isinstance(version, bool):
+            _fail(text, text.index("@") + 1, f"{version!r} is no version", "invalid_version")

@@ -1,0 +1,19 @@
+"""What was promised: `Ledger`, its events, the journal file."""
+
+from truename.ledger.events import Bind, Claim, Event, Redirect, Retire, Settings
+from truename.ledger.ledger import MAX_CLAIMS, Ledger, Store
+from truename.ledger.state import Standing, State
+
+__all__ = [
+    "MAX_CLAIMS",
+    "Bind",
+    "Claim",
+    "Event",
+    "Ledger",
+    "Redirect",
+    "Retire",
+    "Settings",
+    "Standing",
+    "State",
+    "Store",
+]

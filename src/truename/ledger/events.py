@@ -1,0 +1,117 @@
+"""What a ledger remembers, as events; the state is nothing but all of them applied in order.
+
+Each event has a plain form, a JSON object whose ``event`` key names its kind, so that any store can keep it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from truename.identity import ToolId
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Bind", "Claim", "Event", "Redirect", "Retire", "Settings", "from_plain"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """What all have: the naming scope ("" is the shared one) and when, in UTC, ISO 8601."""
+
+    kind: ClassVar[str] = ""
+
+    at: str = ""
+    scope: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the event as a JSON object; empty fields are left out."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        shown = {k: str(v) if isinstance(v, ToolId) else v for k, v in values.items()}
+        return {"event": self.kind, **{k: v for k, v in shown.items() if v not in ("", None)}}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings(Event):
+    """How names are made in this scope; recorded at the first projection."""
+
+    kind: ClassVar[str] = "settings"
+
+    style: str
+    server_name: str
+    aliases: Mapping[str, str]
+
+    def same(self, other: Settings) -> bool:
+        """Tell whether the other makes the same names."""
+        mine = (self.style, self.server_name, dict(self.aliases))
+        return mine == (other.style, other.server_name, dict(other.aliases))
+
+    def difference(self, other: Settings) -> str:
+        """Say in words what of mine the other has otherwise."""
+        pairs = ((f, getattr(self, f), getattr(other, f)) for f in ("style", "server_name", "aliases"))
+        return ", ".join(f"{field} = {value!r}" for field, value, wanted in pairs if value != wanted)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bind(Event):
+    """A tool of a server got its identity; the order of these is the pinned order of lists."""
+
+    kind: ClassVar[str] = "bind"
+
+    server: str
+    name: str
+    id: ToolId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim(Event):
+    """A name was shown for a tool in a table (a dialect's name): from now on it means this tool or nothing."""
+
+    kind: ClassVar[str] = "claim"
+
+    name: str
+    id: ToolId
+    table: str
+    server: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retire(Event):
+    """A name was withdrawn; it is answered with its successor, if it has one, and never shown again."""
+
+    kind: ClassVar[str] = "retire"
+
+    name: str
+    successor: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Redirect(Event):
+    """An old name goes on working and means this tool."""
+
+    kind: ClassVar[str] = "redirect"
+
+    name: str
+    id: ToolId
+
+
+_KINDS: Final[Mapping[str, type[Event]]] = MappingProxyType(
+    {kind.kind: kind for kind in (Settings, Bind, Claim, Retire, Redirect)}
+)
+
+
+def from_plain(plain: Mapping[str, Any]) -> Event:
+    """Rebuild an event from its plain form. Raises `ValueError` for an unknown kind or missing fields."""
+    values = dict(plain)
+    kind = _KINDS.get(values.pop("event", ""))
+    if kind is None:
+        message = f"unknown kind of event: {plain.get('event')!r}"
+        raise ValueError(message)
+    if "id" in values:
+        values["id"] = ToolId.parse(values["id"])
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,61 @@
+"""A lock between processes, on a file beside the one that it protects."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["locked"]
+
+_PATIENCE: Final = 15.0
+_PAUSE: Final = 0.01
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int, *, shared: bool) -> None:  # noqa: ARG001
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int, *, shared: bool) -> None:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+
+
+@contextmanager
+def locked(path: Path, *, shared: bool, patience: float = _PATIENCE) -> Iterator[None]:
+    """Hold the lock ``PATH.lock``: shared for readers, who do without when there is no such file.
+
+    Raises `LedgerError` (``busy``) after ``patience`` seconds. The lock ends with its process, however that ends.
+    """
+    name = path.with_name(f"{path.name}.lock")
+    if shared and not name.exists():
+        yield
+        return
+    descriptor = os.open(name, os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _wait(descriptor, path, time.monotonic() + patience, shared=shared)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait(descriptor: int, path: Path, deadline: float, *, shared: bool) -> None:
+    while True:
+        try:
+            _try_lock(descriptor, shared=shared)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise LedgerError(code="busy", path=path) from error
+            time.sleep(_PAUSE)
+        else:
+            return

@@ -1,0 +1,17 @@
+"""From identity to name and back: styles, `project`, `resolve`, the explanation of every name."""
+
+from truename.naming.project import DEFAULT_SERVER_NAME, project
+from truename.naming.resolve import resolve
+from truename.naming.style import STYLES, Style
+from truename.naming.table import Explanation, NameTable, Resolution
+
+__all__ = [
+    "DEFAULT_SERVER_NAME",
+    "STYLES",
+    "Explanation",
+    "NameTable",
+    "Resolution",
+    "Style",
+    "project",
+    "resolve",
+]

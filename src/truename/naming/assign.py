@@ -1,0 +1,226 @@
+"""Assignment: every tool gets one name, and no two names are one for any client.
+
+Order of claims: names that the operator fixed; names that the ledger holds; plain names; names that give way
+(shortened, stutter removed); numbered names of further versions; names with a digest. Within each, canonical order:
+so the result is a function of the set of tools and the ledger, never of the order of arrival.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from truename.errors import DuplicateTool, InvalidName, InvalidToolId, NoLegalName, TruenameError
+from truename.identity import ToolId, digest_of, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.catalog import Catalog, Tool
+    from truename.naming.spell import Speller, Spelling
+
+__all__ = ["Assigned", "Assignment", "Memory"]
+
+Family = tuple[str, str | None, str]
+_DIGEST_LENGTHS: Final = (4, 6, 8, 16, 64)
+_log = logging.getLogger("truename.naming")
+
+
+class Assigned(NamedTuple):
+    """A tool's name and why: the rung, the server's part that it begins with, how it was made, who was in the way."""
+
+    name: str
+    rung: str
+    prefix: str = ""
+    how: str = ""
+    clash: ToolId | None = None
+
+
+class Memory(Protocol):
+    """What assignment asks a ledger."""
+
+    def holder(self, key: str) -> ToolId | None:
+        """Return the tool that holds the name with this fold."""
+        ...
+
+    def is_withdrawn(self, key: str) -> bool:
+        """Tell whether the name with this fold was withdrawn."""
+        ...
+
+
+class Assignment:
+    """One run over a catalogue; `run` returns the names or raises everything that is wrong as one group."""
+
+    def __init__(self, speller: Speller, memory: Memory | None) -> None:
+        self._speller = speller
+        self._memory = memory
+        self._taken: dict[str, ToolId] = {}
+        self._names: dict[ToolId, Assigned] = {}
+        self._errors: list[TruenameError] = []
+
+    def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, Assigned]:
+        """Assign all. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool` and `NoLegalName`."""
+        catalog = self._speller.catalog
+        for id in sorted(fixed):
+            self._fix(catalog, id, fixed[id])
+        for id in sorted(held):
+            if id in catalog and id not in self._names:
+                self._keep(id, held[id])
+        wishes = {id: self._speller.wishes(catalog[id]) for id in catalog if id not in self._names}
+        if self._speller.style.on_clash == "error":
+            self._declare(wishes)
+        else:
+            self._resolve(catalog, wishes)
+        if self._errors:
+            message = f"{len(self._errors)} names can't be made"
+            raise ExceptionGroup(message, self._errors)
+        return {id: self._names[id] for id in catalog}
+
+    def _fix(self, catalog: Catalog, id: ToolId, name: str) -> None:
+        if id not in catalog:
+            return
+        reasons = self._speller.dialect.check(name, self._speller.server_name)
+        if reasons:
+            self._errors.append(InvalidName(name=name, dialect=self._speller.dialect.name, reasons=reasons))
+        elif (holder := self._holder(fold(name), id)) is not None:
+            self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=name))
+        else:
+            self._give(id, Assigned(name, "override", how="fixed by the operator"))
+
+    def _keep(self, id: ToolId, name: str) -> None:
+        key = fold(name)
+        if key not in self._taken and not (self._memory and self._memory.is_withdrawn(key)):
+            self._give(id, Assigned(name, "held", how="held since it was first shown"))
+
+    def _declare(self, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
+        speller = self._speller
+        for id in sorted(wishes):
+            wish = wishes[id][0]
+            reasons = speller.dialect.check(wish.text, speller.server_name)
+            holder = self._holder(fold(wish.text), id)
+            if reasons:
+                self._errors.append(self._no_legal_name(id, wish.text))
+            elif holder is not None:
+                self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=wish.text))
+            else:
+                self._give(id, Assigned(wish.text, "declared", how=wish.how))
+
+    def _resolve(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
+        crowded = self._crowded(catalog, wishes) if self._speller.style.prefix == "on-conflict" else frozenset[ToolId]()
+        order = sorted(wishes, key=lambda id: (wishes[id][0].rank, id.sort_key))
+        clashes: dict[ToolId, ToolId | None] = {}
+        for id in order:
+            options = wishes[id][1:] if id in crowded else wishes[id]
+            clashes[id] = self._wish(id, options, namespaced=len(options) < len(wishes[id]))
+        left = sorted(id for id in order if id not in self._names)
+        if not left:
+            return
+        families = {id.family for id in left}
+        bases: dict[Family, ToolId] = {}
+        for id in sorted(id for id in self._names if id.family in families):
+            bases.setdefault(id.family, id)
+        for id in left:
+            self._number_or_digest(catalog[id], bases.get(id.family), clashes[id])
+            bases.setdefault(id.family, id)
+
+    def _crowded(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> frozenset[ToolId]:
+        """Return the tools whose plain name clashes at first sight with one of another server."""
+        groups: defaultdict[str, list[ToolId]] = defaultdict(list)
+        for id, options in wishes.items():
+            groups[fold(options[0].text)].append(id)
+        crowded: set[ToolId] = set()
+        for key, ids in groups.items():
+            holder = self._holder(key, ids[0])
+            present = [holder] if holder is not None and holder in catalog else []
+            servers = {catalog[id].origin.server_id for id in [*ids, *present]}
+            if len(servers) > 1 and len({id.family for id in [*ids, *present]}) > 1:
+                crowded.update(ids)
+                labels = ", ".join(repr(catalog[id].origin.server) for id in [*ids, *present])
+                _log.info("name conflict: %r is a tool of %s", catalog[ids[0]].origin.name, labels)
+        return frozenset(crowded)
+
+    def _wish(self, id: ToolId, options: tuple[Spelling, ...], *, namespaced: bool) -> ToolId | None:
+        """Give the tool the first of its wishes that is free and legal; else return who was in the way."""
+        speller = self._speller
+        clash: ToolId | None = None
+        for option in options:
+            key = fold(option.text)
+            if speller.style.spelling == "canonical":
+                key = str(id)
+            holder = self._holder(key, id)
+            if holder is not None or self._withdrawn(key) or _names_another(option.text, id):
+                clash = clash or holder
+            elif not speller.dialect.check(option.text, speller.server_name):
+                rung = "namespaced" if namespaced or option is not options[0] else "natural"
+                self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash), key)
+                return None
+        if speller.style.spelling == "canonical":
+            self._errors.append(self._no_legal_name(id, str(id)))
+            self._names[id] = Assigned(str(id), "none")
+        return clash
+
+    def _number_or_digest(self, tool: Tool, sibling: ToolId | None, clash: ToolId | None) -> None:
+        speller, id = self._speller, tool.id
+        if sibling is not None and self._number(tool, sibling):
+            return
+        hexadecimal = digest_of(str(id), _DIGEST_LENGTHS[-1])
+        prefix = speller.wishes(tool)[-1].prefix
+        for length in _DIGEST_LENGTHS:
+            name = speller.fitted(tool, f"_{hexadecimal[:length]}")
+            if self._free(name, id) and not speller.dialect.check(name, speller.server_name):
+                kept = prefix if name.startswith(prefix) else ""
+                self._give(id, Assigned(name, "digest", kept, "told apart by a digest of its id", clash))
+                return
+        self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
+        self._names[id] = Assigned("", "none")
+
+    def _number(self, tool: Tool, sibling: ToolId) -> bool:
+        """Give a further version of one id the next free number behind its name."""
+        speller, id = self._speller, tool.id
+        for number in range(2, len(speller.catalog) + len(self._taken) + 3):
+            name = speller.fitted(tool, f"_{number}")
+            if self._free(name, id):
+                if speller.dialect.check(name, speller.server_name):
+                    return False
+                prefix = self._names[sibling].prefix
+                kept = prefix if name.startswith(prefix) else ""
+                self._give(id, Assigned(name, "numbered", kept, f"variant {number} of {sibling}", sibling))
+                return True
+        return False
+
+    def _holder(self, key: str, id: ToolId) -> ToolId | None:
+        """Return the other tool that has this name, here or in the ledger."""
+        holder = self._taken.get(key) or (self._memory.holder(key) if self._memory else None)
+        return None if holder == id else holder
+
+    def _withdrawn(self, key: str) -> bool:
+        return self._memory is not None and self._memory.is_withdrawn(key)
+
+    def _free(self, name: str, id: ToolId) -> bool:
+        key = fold(name)
+        return self._holder(key, id) is None and not self._withdrawn(key)
+
+    def _give(self, id: ToolId, assigned: Assigned, key: str | None = None) -> None:
+        self._taken[fold(assigned.name) if key is None else key] = id
+        self._names[id] = assigned
+
+    def _no_legal_name(self, id: ToolId, text: str) -> NoLegalName:
+        speller = self._speller
+        return NoLegalName(
+            id=id,
+            dialect=speller.dialect.name,
+            style=speller.style.name,
+            styles=tuple(style for style in speller.dialect.styles if style != speller.style.name),
+            reasons=speller.dialect.check(text, speller.server_name),
+        )
+
+
+def _names_another(text: str, id: ToolId) -> bool:
+    """Tell whether the text is another tool's whole id: such a name would lie to whoever reads it."""
+    if "/" not in text or "@" not in text:
+        return False
+    try:
+        return ToolId.parse(text) != id
+    except InvalidToolId:
+        return False

@@ -1,0 +1,106 @@
+"""`project`: from a catalogue to the names that one client sees."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final
+
+from truename import dialects
+from truename.identity import ToolId
+from truename.ledger import Claim, Settings
+from truename.naming.assign import Assigned, Assignment
+from truename.naming.spell import Speller
+from truename.naming.style import style_of
+from truename.naming.table import NameTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.catalog import Catalog
+    from truename.dialects import Dialect
+    from truename.ledger import Ledger
+    from truename.naming.style import Style
+
+__all__ = ["DEFAULT_SERVER_NAME", "project"]
+
+DEFAULT_SERVER_NAME: Final = "truename"
+
+
+def project(
+    catalog: Catalog,
+    dialect: Dialect | str,
+    *,
+    style: str | Style = "prefixed",
+    ledger: Ledger | None = None,
+    overrides: Mapping[str, Mapping[ToolId | str, str]] | None = None,
+    server_name: str = DEFAULT_SERVER_NAME,
+) -> NameTable:
+    """Give every tool of the catalogue one name that this client accepts.
+
+    Without a ledger the table is a pure function of the set of tools. With one, tools keep the names they have, a
+    newcomer takes none that was ever another's, and new names are recorded (unless it is read-only).
+    ``overrides`` are names by dialect and tool that the operator fixed; ``server_name`` is the key under which clients
+    know the gateway, since most put it in front of every name.
+
+    Raises, before anything is recorded, an `ExceptionGroup` of `NoLegalName`, `InvalidName`, `DuplicateTool`; and
+    `LedgerError` (``style_mismatch``, ``full``).
+
+    >>> from truename import Catalog
+    >>> catalog = Catalog.of("salesforce@1/create_lead@1", "salesforce@2/create_lead@1")
+    >>> project(catalog, "openai")["salesforce@2/create_lead@1"]
+    'sf_create_lead_2'
+    """
+    chosen = dialects.get(dialect) if isinstance(dialect, str) else dialect
+    wanted = style_of(style)
+    speller = Speller(catalog, chosen, wanted, server_name)
+    fixed = _fixed(overrides or {}, chosen)
+    if ledger is None:
+        assigned = Assignment(speller, None).run(fixed, {})
+        return _table(speller, assigned, None)
+    with nullcontext() if ledger.readonly else ledger.transaction():
+        assigned = _remembered(speller, ledger, fixed)
+    ordered = {id: assigned[id] for id in ledger.pinned(assigned)}
+    return _table(speller, ordered, ledger)
+
+
+def _table(speller: Speller, assigned: dict[ToolId, Assigned], ledger: Ledger | None) -> NameTable:
+    return NameTable(
+        catalog=speller.catalog,
+        dialect=speller.dialect,
+        style=speller.style,
+        assigned=assigned,
+        ledger=ledger,
+        server_name=speller.server_name,
+    )
+
+
+def _fixed(overrides: Mapping[str, Mapping[ToolId | str, str]], dialect: Dialect) -> dict[ToolId, str]:
+    return {
+        ToolId.parse(id) if isinstance(id, str) else id: name
+        for key, names in overrides.items()
+        if dialects.get(key) is dialect
+        for id, name in names.items()
+    }
+
+
+def _remembered(speller: Speller, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, Assigned]:
+    catalog, table = speller.catalog, speller.dialect.name
+    origins = ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
+    if speller.style.spelling == "canonical":
+        # Canonical names are the identity itself: there is nothing to remember but the order.
+        assigned = Assignment(speller, None).run(fixed, {})
+        if not ledger.readonly:
+            ledger.remember(None, (), origins)
+        return assigned
+    settings = Settings(style=speller.style.name, server_name=speller.server_name, aliases=dict(catalog.aliases))
+    ledger.check(settings)
+    held = ledger.held(table)
+    assigned = Assignment(speller, ledger).run(fixed, held)
+    if not ledger.readonly:
+        claims = (
+            Claim(name=a.name, id=id, table=table, server=catalog[id].origin.server_id)
+            for id, a in assigned.items()
+            if held.get(id) != a.name
+        )
+        ledger.remember(settings, claims, origins)
+    return assigned

@@ -1,0 +1,189 @@
+"""`resolve`: a name that comes back leads to exactly one tool or to an error that says what to do; never a guess.
+
+The first step that answers wins: table, ledger, decode, canonical, derived. A step that finds two stops with
+`AmbiguousName`; a retired or absent name stops the search too, or the next step would find a sibling and yesterday's
+call would do something else today.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
+from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
+from truename.naming.table import Resolution
+
+if TYPE_CHECKING:
+    from truename.ledger import Standing
+    from truename.naming.table import NameTable
+
+__all__ = ["resolve"]
+
+_LONGEST: Final = 4 * MAX_FOREIGN
+
+
+def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passthrough"] = "raise") -> Resolution:
+    """Return the tool that this text means in this table, with the steps that were tried.
+
+    Accepted are the table's names, older names on record, canonical ids in any accepted spelling (case, versions left
+    out, ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, spellings of other styles,
+    the server's own name for the tool, and a client's prefix in front.
+
+    Raises `UnknownTool` (with the nearest names), `AmbiguousName`, `RetiredName`. With ``passthrough`` an unknown name
+    gives ``Resolution(id=None, step="passthrough")``.
+
+    >>> from truename import Catalog, project
+    >>> names = project(Catalog.of("data-grout@1/prism.refract@1"), "openai")
+    >>> resolve("data-grout%401~prism.refract", names).step
+    'canonical'
+    """
+    hit = names.exact.get(text)
+    if hit is not None and (names.ledger is None or text not in names.ledger.withdrawn):
+        return hit
+    try:
+        return _Search(text, names).run()
+    except UnknownTool as error:
+        if on_unknown == "passthrough" and error.reason != "absent":
+            return Resolution(None, "passthrough", (*error.trail, "passthrough: used as it is"))
+        raise
+
+
+class _Search:
+    """One search with its trail."""
+
+    def __init__(self, text: str, names: NameTable) -> None:
+        self.text = text
+        self.names = names
+        self.trail: list[str] = []
+
+    def run(self) -> Resolution:
+        if len(self.text) > _LONGEST:
+            raise self._malformed(f"it is longer than {_LONGEST:,} characters")
+        self.trail.append("table: no such name")
+        found = self._ledger(self.text)
+        if found is None:
+            plain = self._decode()
+            found = (self._again(plain) if plain != self.text else None) or self._canonical(plain)
+            found = found or self._derived(plain)
+        if found is None:
+            raise self._unknown()
+        return found
+
+    def _found(self, step: str, id: ToolId, what: str) -> Resolution:
+        return Resolution(id, step, (*self.trail, f"{step}: {what}"))
+
+    def _again(self, plain: str) -> Resolution | None:
+        hit = self.names.exact.get(plain)
+        if hit is not None and hit.id is not None and not self._is_withdrawn(plain):
+            return self._found("table", hit.id, f"decoded to {plain!r}")
+        return self._ledger(plain)
+
+    def _is_withdrawn(self, name: str) -> bool:
+        ledger = self.names.ledger
+        return ledger is not None and name in ledger.withdrawn
+
+    def _ledger(self, text: str) -> Resolution | None:
+        ledger = self.names.ledger
+        standing = None if ledger is None else ledger.standing(text)
+        if standing is None:
+            self.trail.append("ledger: never shown")
+            return None
+        return self._standing(standing)
+
+    def _standing(self, standing: Standing) -> Resolution:
+        if standing.status == "retired":
+            self.trail.append("ledger: retired")
+            raise RetiredName(
+                text=self.text,
+                trail=tuple(self.trail),
+                id=standing.id,
+                successor=self._successor(standing),
+                since=standing.since.partition("T")[0],
+            )
+        assert standing.id is not None  # noqa: S101
+        self._require_present(standing.id)
+        return self._found("ledger", standing.id, standing.status)
+
+    def _successor(self, standing: Standing) -> str | None:
+        """Say the successor as this client knows it."""
+        if standing.successor is None:
+            return None
+        try:
+            return self.names[standing.successor]
+        except KeyError:
+            return standing.successor
+
+    def _require_present(self, id: ToolId) -> None:
+        if id not in self.names:
+            self.trail.append("ledger: its tool is not here now")
+            raise UnknownTool(text=self.text, trail=tuple(self.trail), reason="absent", id=id)
+
+    def _decode(self) -> str:
+        try:
+            plain = decode(self.text)
+        except InvalidToolId as error:
+            raise self._malformed(error.reason) from error
+        if plain.count("/") > 1:
+            raise self._malformed("there is more than one '/'")
+        if plain != self.text:
+            self.trail.append(f"decode: {plain!r}")
+        return plain
+
+    def _canonical(self, plain: str) -> Resolution | None:
+        if "/" not in plain:
+            self.trail.append("canonical: no '/' in it")
+            return None
+        try:
+            ref = ToolRef.parse(plain)
+        except InvalidToolId as error:
+            self.trail.append(f"canonical: {error.reason}")
+            return None
+        id = self._version_of(ref)
+        if id in self.names:
+            return self._found("canonical", id, f"read as {id}")
+        ledger = self.names.ledger
+        if ledger is not None and ledger.is_bound(id):
+            self._require_present(id)
+        self.trail.append(f"canonical: there is no {id}")
+        if "@" in plain:
+            # A version that is named and missing never falls back to anything.
+            raise self._unknown()
+        return None
+
+    def _version_of(self, ref: ToolRef) -> ToolId:
+        """Return the id meant: an omitted version is 1, ``latest`` the highest in which this tool exists."""
+        variants = self.names.derived.families.get((ref.integration, ref.suite, ref.tool), [])
+        integration_version = 1 if ref.integration_version is None else ref.integration_version
+        version = 1 if ref.version is None else ref.version
+        fitting = [
+            id
+            for id in variants
+            if integration_version in (LATEST, id.integration_version) and version in (LATEST, id.version)
+        ]
+        if fitting:
+            return max(fitting)
+        numbers = (1 if v == LATEST else int(v) for v in (integration_version, version))
+        return ToolId(ref.integration, next(numbers), ref.suite, ref.tool, next(numbers))
+
+    def _derived(self, plain: str) -> Resolution | None:
+        ledger = self.names.ledger
+        standing = ledger.standing_folded(fold(plain)) if ledger is not None and "/" not in plain else None
+        if standing is not None:
+            return self._standing(standing)
+        found = self.names.derived.find(plain)
+        if len(found) > 1:
+            self.trail.append(f"derived: {len(found)} tools have this spelling")
+            candidates = tuple(self.names[id] for id in sorted(found))
+            raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=candidates)
+        if not found:
+            self.trail.append("derived: no tool has this spelling")
+            return None
+        (id,) = found
+        return self._found("derived", id, f"another spelling of {self.names[id]!r}")
+
+    def _malformed(self, detail: str) -> UnknownTool:
+        return UnknownTool(text=self.text, trail=tuple(self.trail), reason="malformed", detail=detail)
+
+    def _unknown(self) -> UnknownTool:
+        suggestions = self.names.suggester.nearest(self.text)
+        return UnknownTool(text=self.text, trail=tuple(self.trail), suggestions=suggestions)

@@ -1,0 +1,121 @@
+"""NameTable: the projection, a total and one-to-one map between tools and the names that one client sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from truename.identity import ToolId
+from truename.naming.derive import DerivedIndex
+from truename.naming.suggest import Suggester
+
+if TYPE_CHECKING:
+    from truename.catalog import Catalog
+    from truename.dialects import Dialect
+    from truename.ledger import Ledger
+    from truename.naming.assign import Assigned
+    from truename.naming.style import Style
+
+__all__ = ["Explanation", "NameTable", "Resolution"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The answer to a name: the tool (None only for ``passthrough``), the step that found it, the steps tried."""
+
+    id: ToolId | None
+    step: str
+    trail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a tool is called so: the rung of the ladder, how the name was made, and who has the name before it."""
+
+    id: ToolId
+    name: str
+    rung: str
+    reason: str
+    clash: ToolId | None = None
+
+    def __str__(self) -> str:
+        why = f"; {self.clash} has the name that it would have had" if self.clash else ""
+        return f"{self.name} is {self.id} ({self.rung}: {self.reason}{why})"
+
+
+class NameTable(Mapping[ToolId, str]):
+    """A total, one-to-one map ``ToolId -> wire name``, compiled once; look-up also by the id's text.
+
+    Iteration is the pinned order of lists. Made by `project`; not meant to be built by hand.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "_assigned",
+        "_by_text",
+        "catalog",
+        "dialect",
+        "exact",
+        "ledger",
+        "server_name",
+        "style",
+    )
+
+    def __init__(
+        self,
+        *,
+        catalog: Catalog,
+        dialect: Dialect,
+        style: Style,
+        assigned: dict[ToolId, Assigned],
+        ledger: Ledger | None,
+        server_name: str,
+    ) -> None:
+        self.catalog = catalog
+        self.dialect = dialect
+        self.style = style
+        self.server_name = server_name
+        self.ledger = ledger
+        self._assigned = assigned
+        self._by_text = {str(id): id for id in assigned}
+        self.exact = {a.name: Resolution(id, "table", ("table: found",)) for id, a in assigned.items()}
+
+    def __getitem__(self, id: ToolId | str) -> str:
+        return self._assigned[self._by_text[id] if isinstance(id, str) else id].name
+
+    def __iter__(self) -> Iterator[ToolId]:
+        return iter(self._assigned)
+
+    def __len__(self) -> int:
+        return len(self._assigned)
+
+    def __repr__(self) -> str:
+        return f"<NameTable of {len(self)} tools for {self.dialect.name}, style {self.style.name}>"
+
+    def assigned(self, id: ToolId) -> Assigned:
+        """Return the name with its parts. Raises `KeyError`."""
+        return self._assigned[id]
+
+    def id_of(self, name: str) -> ToolId:
+        """Return the tool that is shown under exactly this name. Raises `KeyError`; `resolve` takes more."""
+        id = self.exact[name].id
+        assert id is not None  # noqa: S101
+        return id
+
+    def explain(self, id: ToolId | str) -> Explanation:
+        """Say why a tool is called so. Raises `KeyError` for a tool that is not in the table."""
+        key = self._by_text[id] if isinstance(id, str) else id
+        a = self._assigned[key]
+        return Explanation(key, a.name, a.rung, a.how, a.clash)
+
+    @cached_property
+    def derived(self) -> DerivedIndex:
+        """All other spellings by which the tools may be called, generated from the catalogue at first need."""
+        return DerivedIndex(self)
+
+    @cached_property
+    def suggester(self) -> Suggester:
+        """What finds the nearest names for an error."""
+        return Suggester(self.exact)

@@ -80,6 +80,8 @@ CODES: Mapping[str, CodeInfo] = {
     "not_held": CodeInfo(-32602, 2),
     "readonly": CodeInfo(-32603, 2),
     "busy": CodeInfo(-32603, 2),
+    "unusable": CodeInfo(-32603, 2),
+    "withdrawn": CodeInfo(-32602, 1),
     "unknown_tool": CodeInfo(-32602, 1),
     "ambiguous_name": CodeInfo(-32602, 1),
     "retired_name": CodeInfo(-32602, 1),
@@ -226,6 +228,8 @@ _LEDGER_TEXT: Mapping[str, str] = {
     "not_held": "{name!r} was never shown, so there is nothing to change. `truename history NAME` shows what was.",
     "readonly": "The ledger is open for reading only, so {name!r} was not recorded. Open it for writing.",
     "busy": "{path} is locked by another process. Wait for it, or end it, and try again.",
+    "unusable": "{path} can't be used as a ledger: {reason}. Check the path and the disk; nothing was recorded.",
+    "withdrawn": "{name!r} was retired or redirected, so {claimant} can't have it. Choose another name.",
 }
 
 
@@ -235,7 +239,7 @@ class LedgerError(TruenameError):
 
     ``conflict`` (name, holder, claimant), ``corrupt`` (path, line, reason), ``full`` (origin, count),
     ``style_mismatch`` (recorded, wanted), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
-    ``busy`` (path).
+    ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant).
     """
 
     code: str

@@ -22,6 +22,8 @@ __all__ = ["Bindings", "admit", "entries_of"]
 
 Bindings = Mapping[tuple[str, str], ToolId]
 _WHERE: Final = "a catalogue"
+# No label has this character, so no label can be taken for the second server of another.
+_REPEATED: Final = "\x1f"
 
 
 class _Server(NamedTuple):
@@ -51,13 +53,13 @@ def admit(
     return tools, tuple(notices)
 
 
-def entries_of(listing: Any) -> Iterable[Any]:
+def entries_of(listing: Any) -> Iterable[Any] | None:
     """Return the entries of a list of tools, a tools/list result, its JSON-RPC response, or the SDK's own object."""
     if hasattr(listing, "model_dump"):
         listing = listing.model_dump(by_alias=True, exclude_none=True)
     while isinstance(listing, Mapping):
-        listing = listing["result"] if "result" in listing else listing.get("tools", ())
-    return listing if isinstance(listing, list | tuple) else ()
+        listing = listing["result"] if "result" in listing else listing.get("tools")
+    return listing if isinstance(listing, list | tuple) else None
 
 
 def _numbered(listings: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, int, Any]]:
@@ -76,21 +78,26 @@ def _listing(
         notices.append(Notice("invalid", label, name, str(error)))
 
     if reasons := _unfit(label):
-        refuse(label, f"{_WHERE} (as a server key)", reasons)
+        refuse(str(label), f"{_WHERE} (as a server key)", reasons)
+        return None
+    entries = entries_of(listing)
+    if entries is None:
+        refuse(label, f"{_WHERE} (server {label!r})", (Reason("type", "its listing is no list of tools"),))
         return None
     tools: dict[str, Mapping[str, Any]] = {}
-    for entry in entries_of(listing):
+    for entry in entries:
         definition = _definition(entry)
         name = definition.get("name")
         if not isinstance(name, str):
-            refuse(str(name)[:MAX_FOREIGN], f"{_WHERE} (server {label!r})", (Reason("type", "it is no text"),))
+            reason = Reason("type", f"a tool's name is of type {type(name).__name__}, not text")
+            refuse("", f"{_WHERE} (server {label!r})", (reason,))
         elif reasons := _unfit(name):
             refuse(name, f"{_WHERE} (server {label!r})", reasons)
         elif name in tools:
             notices.append(Notice("duplicate", label, name, f"{label!r} lists {name!r} twice; the first is used"))
         else:
             tools[name] = definition
-    return _Server(label, label if number == 1 else f"{label}#{number}", tools)
+    return _Server(label, label if number == 1 else f"{label}{_REPEATED}{number}", tools)
 
 
 def _definition(entry: Any) -> Mapping[str, Any]:
@@ -101,7 +108,9 @@ def _definition(entry: Any) -> Mapping[str, Any]:
     return entry if isinstance(entry, Mapping) else {}
 
 
-def _unfit(text: str) -> tuple[Reason, ...]:
+def _unfit(text: object) -> tuple[Reason, ...]:
+    if not isinstance(text, str):
+        return (Reason("type", f"it is of type {type(text).__name__}, not text"),)
     if not text.strip():
         return (Reason("empty", "it is empty"),)
     if len(text) > MAX_FOREIGN:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.catalog.admit import entries_of
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,10 +32,7 @@ def read_listings(path: Path) -> list[tuple[str, Any]]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        lines = text.splitlines()
-        if len([line for line in lines if line.strip()]) < 2:
-            raise _not_json(path, error, 1) from error
-        content = [_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+        content = _lines(path, text.split("\n"), error)
     pairs = _pairs(content, path.name.split(".")[0])
     if pairs is None:
         raise _fault(path, "", "it holds no list of tools", "Give a tools/list result, or one for each server.")
@@ -50,19 +48,24 @@ def _text(path: Path) -> str:
         if len(raw) > MAX_BYTES:
             raise _fault(path, "", f"it is larger than {MAX_BYTES:,} bytes", "Split it.")
         return raw.decode("utf-8-sig")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _fault(path, "", "its compression is damaged", "Fetch it again.") from error
     except OSError as error:
         raise _fault(path, "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
-    except (EOFError, zlib.error) as error:
-        raise _fault(path, "", "its compression is damaged", "Fetch it again.") from error
     except UnicodeDecodeError as error:
         raise _fault(path, "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
 
 
-def _line(path: Path, number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _not_json(path, error, number) from error
+def _lines(path: Path, lines: list[str], whole: Exception) -> list[Any]:
+    """Read JSONL; if its first line is no JSON either, the fault of the whole is the one to tell."""
+    content: list[Any] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                content.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise _not_json(path, error, number) if content else _not_json(path, whole, 1) from error
+    return content
 
 
 def _pairs(content: Any, label: str) -> list[tuple[str, Any]] | None:
@@ -79,16 +82,14 @@ def _pairs(content: Any, label: str) -> list[tuple[str, Any]] | None:
 
 def _of_mapping(content: Mapping[str, Any], label: str) -> list[tuple[str, Any]] | None:
     if isinstance(content.get("tools"), list) or "result" in content:
-        return [(_label(content, label), content)]
-    if "mcpServers" in content or not content:
-        return None
-    if all(isinstance(value, list | Mapping) for value in content.values()):
+        return [(_label(content, label, ("server", "name")), content)]
+    if content and all(entries_of(value) is not None for value in content.values()):
         return list(content.items())
     return [(label, [content])] if "name" in content else None
 
 
-def _label(item: Mapping[str, Any], default: str) -> str:
-    return next((item[key] for key in _LABELS if isinstance(item.get(key), str)), default)
+def _label(item: Mapping[str, Any], default: str, keys: tuple[str, ...] = _LABELS) -> str:
+    return next((item[key] for key in keys if isinstance(item.get(key), str)), default)
 
 
 def _not_json(path: Path, error: Exception, number: int) -> ConfigError:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MAX_ID_LENGTH", "NAME", "SUITE", "VERSION", "is_name", "is_suite", "lower_ascii"]
+__all__ = ["MAX_ID_LENGTH", "NAME", "SUITE", "VERSION", "is_kebab", "is_name", "is_suite", "lower_ascii"]
 
 MAX_ID_LENGTH: Final = 512
 
 # The look-ahead keeps the scan linear: "____...!" is given up after one pass.
 NAME: Final = re.compile(r"(?=[_-]*[a-z0-9])[a-z0-9_-]+")
 SUITE: Final = re.compile(rf"{NAME.pattern}(?:\.{NAME.pattern})*")
+_KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # Eighteen digits fit every integer type that a version may be stored in.
 VERSION: Final = re.compile(r"[1-9][0-9]{0,17}")
 
@@ -40,6 +41,15 @@ def lower_ascii(text: str) -> str:
 def is_name(text: str) -> bool:
     """Tell whether the text is one ``name`` of the grammar."""
     return NAME.fullmatch(text) is not None
+
+
+def is_kebab(text: str) -> bool:
+    """Tell whether the text is written as seed 000 wants integrations: lower case, words joined by hyphens.
+
+    >>> is_kebab("data-grout"), is_kebab("data_grout")
+    (True, False)
+    """
+    return _KEBAB.fullmatch(text) is not None
 
 
 def is_suite(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import total_ordering
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from truename.errors import InvalidToolId
@@ -66,7 +67,7 @@ class ToolRef:
         Raises `InvalidToolId` (``invalid_version``) for ``latest``, which only a catalogue can answer.
         """
         if LATEST in (self.integration_version, self.version):
-            _fail(str(self), str(self).index(LATEST), "'latest' needs a catalogue", "invalid_version")
+            _fail(str(self), str(self).index(f"@{LATEST}") + 1, "'latest' needs a catalogue", "invalid_version")
         return ToolId(
             self.integration,
             int(self.integration_version or 1),
@@ -97,6 +98,7 @@ def _component(text: str, part: str, start: int, legal: Callable[[str], bool], w
     return name, int(digits)
 
 
+@total_ordering
 class ToolId:
     """The canonical identity ``integration@version/suite.tool@version``; immutable, hashable, ordered.
 
@@ -188,5 +190,5 @@ def _check_parts(text: str, integration: str, suite: str | None, tool: str, vers
     if not is_name(tool):
         _fail(text, text.index("/") + 1, f"{tool!r} is no tool")
     for version in versions:
-        if not VERSION.fullmatch(str(version)) or isinstance(version, bool):
+        if type(version) is not int or not VERSION.fullmatch(str(version)):
             _fail(text, text.index("@") + 1, f"{version!r} is no version", "invalid_version")

@@ -6,6 +6,7 @@ Each event has a plain form, a JSON object whose ``event`` key names its kind, s
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -102,6 +103,11 @@ _KINDS: Final[Mapping[str, type[Event]]] = MappingProxyType(
 )
 
 
+@lru_cache(maxsize=65_536)
+def _id(text: str) -> ToolId:
+    return ToolId.parse(text)
+
+
 def from_plain(plain: Mapping[str, Any]) -> Event:
     """Rebuild an event from its plain form. Raises `ValueError` for an unknown kind or missing fields."""
     values = dict(plain)
@@ -110,7 +116,7 @@ def from_plain(plain: Mapping[str, Any]) -> Event:
         message = f"unknown kind of event: {plain.get('event')!r}"
         raise ValueError(message)
     if "id" in values:
-        values["id"] = ToolId.parse(values["id"])
+        values["id"] = _id(values["id"])
     try:
         return kind(**values)
     except TypeError as error:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import logging
 import os
-import tempfile
+import re
+import secrets
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.errors import LedgerError, TruenameError
 from truename.ledger.events import Claim, Event, Settings, from_plain
@@ -28,10 +30,19 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Journal"]
 
 FORMAT: Final = 1
-_HEADER: Final = "truename-ledger"
-_HEADER_LINE: Final = f"{_HEADER} {FORMAT}\n".encode()
+_MAGIC: Final = b"truename-ledger"
+_HEADER: Final = re.compile(rb"truename-ledger ([1-9][0-9]{0,8}) ([0-9a-f]{16})")
 _COMPACT_FROM: Final = 2_000
 _log = logging.getLogger("truename.ledger")
+
+
+class _Position(NamedTuple):
+    """How far a file was read: its header (random for each file, so a new one is never taken for it), bytes, lines."""
+
+    header: bytes = b""
+    offset: int = 0
+    line: int = 0
+    crc: int = 0
 
 
 class Journal:
@@ -40,86 +51,99 @@ class Journal:
     def __init__(self, path: str | Path, *, readonly: bool) -> None:
         self.path = Path(path)
         self.readonly = readonly
-        self._identity: tuple[int, int] | None = None
-        self._offset = 0
-        self._line = 0
-        self._crc = 0
+        self._at = _Position()
         if not readonly:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._usable():
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other writers out (readers share the lock)."""
-        with locked(self.path, shared=self.readonly):
+        with self._usable(), locked(self.path, shared=self.readonly):
             yield
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise LedgerError(code="unusable", path=self.path, reason=error.strerror or str(error)) from error
 
     def refresh(self, state: State) -> State:
         """Read what was appended since; all of it again if the file was put in place anew."""
         try:
-            with self.path.open("rb") as file:
-                identity = os.fstat(file.fileno())
-                if self._identity != (identity.st_dev, identity.st_ino) or identity.st_size < self._offset:
-                    self._identity = (identity.st_dev, identity.st_ino)
-                    self._offset, self._line, self._crc = 0, 0, 0
+            with self._usable(), self.path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                same = file.read(len(self._at.header)) == self._at.header and size >= self._at.offset
+                if not same or not self._at.header:
+                    self._at = _Position()
                     state = State()
-                file.seek(self._offset)
+                file.seek(self._at.offset)
                 self._read(file.read(), state)
-        except FileNotFoundError:
-            if self._offset:
-                raise self._corrupt("the file is gone") from None
+        except LedgerError as error:
+            missing = isinstance(error.__cause__, FileNotFoundError)
+            if not missing or self._at.offset:
+                raise
         return state
 
     def _read(self, raw: bytes, state: State) -> None:
         lines = raw.split(b"\n")
         torn = lines.pop()
         for line in lines:
-            self._line += 1
-            if self._line == 1:
+            number, offset = self._at.line + 1, self._at.offset + len(line) + 1
+            if number == 1:
                 self._check_header(line)
+                self._at = _Position(line + b"\n", offset, number, zlib.crc32(line))
             else:
-                state.apply(self._event(line))
-            self._offset += len(line) + 1
+                event, crc = self._event(line, number)
+                state.apply(event)
+                self._at = self._at._replace(offset=offset, line=number, crc=crc)
         if torn:
-            _log.warning("%s: the last line was not written whole and is dropped (line %d)", self.path, self._line + 1)
+            self._drop(torn)
+
+    def _drop(self, torn: bytes) -> None:
+        number = self._at.line + 1
+        # Only the beginning of a header is a ledger whose first write was torn; anything else is somebody's file.
+        if number == 1 and torn[: len(_MAGIC)] != _MAGIC[: len(torn)]:
+            raise self._corrupt(1, "it is no ledger")
+        _log.warning("%s: line %d was not written whole and is dropped", self.path, number)
 
     def _check_header(self, line: bytes) -> None:
-        name, _, version = line.partition(b" ")
-        if name != _HEADER.encode() or not version.isdigit():
-            raise self._corrupt("it is no ledger")
-        if int(version) > FORMAT:
-            raise LedgerError(code="newer", path=self.path, version=int(version))
+        match = _HEADER.fullmatch(line)
+        if match is None:
+            raise self._corrupt(1, "it is no ledger")
+        if int(match[1]) > FORMAT:
+            raise LedgerError(code="newer", path=self.path, version=int(match[1]))
 
-    def _event(self, line: bytes) -> Event:
+    def _event(self, line: bytes, number: int) -> tuple[Event, int]:
         checksum, _, body = line.partition(b" ")
-        crc = zlib.crc32(body, self._crc)
+        crc = zlib.crc32(body, self._at.crc)
         if checksum != b"%08x" % crc:
-            raise self._corrupt("its checksum does not fit")
-        self._crc = crc
+            raise self._corrupt(number, "its checksum does not fit")
         try:
-            return from_plain(json.loads(body))
+            return from_plain(json.loads(body)), crc
         except (ValueError, TypeError, TruenameError) as error:
-            raise self._corrupt(str(error)) from error
+            raise self._corrupt(number, str(error)) from error
 
-    def _corrupt(self, reason: str) -> LedgerError:
-        return LedgerError(code="corrupt", path=self.path, line=max(self._line, 1), reason=reason)
+    def _corrupt(self, line: int, reason: str) -> LedgerError:
+        return LedgerError(code="corrupt", path=self.path, line=line, reason=reason)
 
     def append(self, events: Sequence[Event]) -> None:
         """Write the events behind the last whole line, in one go, and wait until the disk has them."""
-        text, crc = _encode(events, self._crc)
-        if self._offset == 0:
-            text = _HEADER_LINE + text
-        with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:  # noqa: PTH123
-            file.truncate(self._offset)
-            file.seek(self._offset)
-            rest = memoryview(text)
-            while rest:
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
-            identity = os.fstat(file.fileno())
-        self._identity = (identity.st_dev, identity.st_ino)
-        self._line += text.count(b"\n")
-        self._offset += len(text)
-        self._crc = crc
+        at = self._at
+        text = b""
+        if not at.header:
+            at, text = _begin()
+        body, after = _encode(events, at)
+        with self._usable(), _open_private(self.path) as file:
+            try:
+                _overwrite(file, self._at.offset, text + body)
+            except OSError:
+                # Nobody may read what was not acknowledged.
+                with suppress(OSError):
+                    file.truncate(self._at.offset)
+                raise
+        self._at = after
 
     def tidy(self, state: State) -> None:
         """Put a shorter file in place when more than half of a large one says the same thing again."""
@@ -128,20 +152,49 @@ class Journal:
         kept = compacted(state.events)
         if len(kept) * 2 > len(state.events):
             return
-        text, crc = _encode(kept, 0)
-        with tempfile.NamedTemporaryFile(dir=self.path.parent, prefix=f".{self.path.name}.", delete=False) as file:
-            try:
-                file.write(_HEADER_LINE + text)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(self.path)
-            except OSError:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-            identity = os.fstat(file.fileno())
-        self._identity = (identity.st_dev, identity.st_ino)
-        self._offset, self._line, self._crc = len(_HEADER_LINE) + len(text), 1 + len(kept), crc
+        at, header = _begin()
+        body, after = _encode(kept, at)
+        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}.draft")
+        try:
+            with _open_private(draft) as file:
+                _overwrite(file, 0, header + body)
+            draft.replace(self.path)
+        except OSError as error:
+            _log.warning("%s: could not be made smaller (%s); it goes on as it is", self.path, error)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            return
+        self._at = after
         state.events[:] = kept
+
+
+def _begin() -> tuple[_Position, bytes]:
+    header = b"%s %d %s\n" % (_MAGIC, FORMAT, secrets.token_hex(8).encode())
+    return _Position(header, len(header), 1, zlib.crc32(header[:-1])), header
+
+
+def _encode(events: Sequence[Event], at: _Position) -> tuple[bytes, _Position]:
+    lines = []
+    crc = at.crc
+    for event in events:
+        body = json.dumps(event.plain(), ensure_ascii=True, separators=(",", ":")).encode()
+        crc = zlib.crc32(body, crc)
+        lines.append(b"%08x %s\n" % (crc, body))
+    text = b"".join(lines)
+    return text, at._replace(offset=at.offset + len(text), line=at.line + len(lines), crc=crc)
+
+
+def _open_private(path: Path) -> FileIO:
+    return FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+
+
+def _overwrite(file: FileIO, offset: int, text: bytes) -> None:
+    file.truncate(offset)
+    file.seek(offset)
+    rest = memoryview(text)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+    os.fsync(file.fileno())
 
 
 def compacted(events: Iterable[Event]) -> list[Event]:
@@ -156,12 +209,3 @@ def compacted(events: Iterable[Event]) -> list[Event]:
             key = id(event)
         last[key] = event
     return list(last.values())
-
-
-def _encode(events: Iterable[Event], crc: int) -> tuple[bytes, int]:
-    lines = []
-    for event in events:
-        body = json.dumps(event.plain(), ensure_ascii=True, separators=(",", ":")).encode()
-        crc = zlib.crc32(body, crc)
-        lines.append(b"%08x %s\n" % (crc, body))
-    return b"".join(lines), crc

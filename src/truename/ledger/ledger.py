@@ -215,7 +215,9 @@ class Ledger:
                 continue
             key = fold(event.name)
             holder = newcomers[key].id if key in newcomers else space.holders.get(key)
-            if holder not in (None, event.id) or key in space.withdrawn:
+            if key in space.withdrawn:
+                raise LedgerError(code="withdrawn", name=event.name, claimant=event.id)
+            if holder not in (None, event.id):
                 raise LedgerError(code="conflict", name=event.name, holder=holder, claimant=event.id)
             if holder is None:
                 newcomers[key] = event

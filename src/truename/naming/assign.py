@@ -11,6 +11,7 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from truename.dialects import Reason
 from truename.errors import DuplicateTool, InvalidName, InvalidToolId, NoLegalName, TruenameError
 from truename.identity import ToolId, digest_of, fold
 
@@ -68,7 +69,9 @@ class Assignment:
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])
         wishes = {id: self._speller.wishes(catalog[id]) for id in catalog if id not in self._names}
-        if self._speller.style.on_clash == "error":
+        if self._speller.style.spelling == "canonical":
+            self._identify(wishes)
+        elif self._speller.style.on_clash == "error":
             self._declare(wishes)
         else:
             self._resolve(catalog, wishes)
@@ -80,7 +83,7 @@ class Assignment:
     def _fix(self, catalog: Catalog, id: ToolId, name: str) -> None:
         if id not in catalog:
             return
-        reasons = self._speller.dialect.check(name, self._speller.server_name)
+        reasons = self._speller.dialect.check(name, self._speller.server_name) or self._withdrawal(name)
         if reasons:
             self._errors.append(InvalidName(name=name, dialect=self._speller.dialect.name, reasons=reasons))
         elif (holder := self._holder(fold(name), id)) is not None:
@@ -93,14 +96,22 @@ class Assignment:
         if key not in self._taken and not (self._memory and self._memory.is_withdrawn(key)):
             self._give(id, Assigned(name, "held", how="held since it was first shown"))
 
+    def _identify(self, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
+        # An id is its own claim: it can't mean another tool, so nobody has to be asked.
+        for id, (wish,) in wishes.items():
+            if self._speller.dialect.check(wish.text, self._speller.server_name):
+                self._errors.append(self._no_legal_name(id, wish.text))
+            self._names[id] = Assigned(wish.text, "canonical", how=wish.how)
+
     def _declare(self, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
         speller = self._speller
         for id in sorted(wishes):
             wish = wishes[id][0]
-            reasons = speller.dialect.check(wish.text, speller.server_name)
             holder = self._holder(fold(wish.text), id)
-            if reasons:
+            if speller.dialect.check(wish.text, speller.server_name):
                 self._errors.append(self._no_legal_name(id, wish.text))
+            elif reasons := self._withdrawal(wish.text):
+                self._errors.append(InvalidName(name=wish.text, dialect=speller.dialect.name, reasons=reasons))
             elif holder is not None:
                 self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=wish.text))
             else:
@@ -145,19 +156,13 @@ class Assignment:
         speller = self._speller
         clash: ToolId | None = None
         for option in options:
-            key = fold(option.text)
-            if speller.style.spelling == "canonical":
-                key = str(id)
-            holder = self._holder(key, id)
-            if holder is not None or self._withdrawn(key) or _names_another(option.text, id):
+            holder = self._holder(fold(option.text), id)
+            if holder is not None or self._withdrawn(fold(option.text)) or _names_another(option.text, id):
                 clash = clash or holder
             elif not speller.dialect.check(option.text, speller.server_name):
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
-                self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash), key)
+                self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash))
                 return None
-        if speller.style.spelling == "canonical":
-            self._errors.append(self._no_legal_name(id, str(id)))
-            self._names[id] = Assigned(str(id), "none")
         return clash
 
     def _number_or_digest(self, tool: Tool, sibling: ToolId | None, clash: ToolId | None) -> None:
@@ -197,12 +202,15 @@ class Assignment:
     def _withdrawn(self, key: str) -> bool:
         return self._memory is not None and self._memory.is_withdrawn(key)
 
+    def _withdrawal(self, name: str) -> tuple[Reason, ...]:
+        return (Reason("withdrawn", "it was retired or redirected"),) if self._withdrawn(fold(name)) else ()
+
     def _free(self, name: str, id: ToolId) -> bool:
         key = fold(name)
         return self._holder(key, id) is None and not self._withdrawn(key)
 
-    def _give(self, id: ToolId, assigned: Assigned, key: str | None = None) -> None:
-        self._taken[fold(assigned.name) if key is None else key] = id
+    def _give(self, id: ToolId, assigned: Assigned) -> None:
+        self._taken[fold(assigned.name)] = id
         self._names[id] = assigned
 
     def _no_legal_name(self, id: ToolId, text: str) -> NoLegalName:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from truename import dialects
 from truename.identity import ToolId, fold
-from truename.naming.words import words
+from truename.naming.words import snake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from truename.catalog import Tool
     from truename.naming.table import NameTable
@@ -29,71 +29,92 @@ _HABITS: Final = (("functions.", ""), ("default_api.", ""), ("default_api:", "")
 
 
 class DerivedIndex:
-    """The derived spellings of one table, plus the canonical families, built once."""
+    """The derived spellings of one table, plus the canonical families, built once.
 
-    __slots__ = ("_assigned", "_others", "_slashed", "_table", "families")
+    Tools that a ledger knows and that are not here now are in it too: a spelling that was theirs yesterday must not
+    silently mean a sibling today.
+    """
+
+    __slots__ = ("_as_shown", "_assigned", "_others", "_slashed", "_table", "families")
 
     def __init__(self, table: NameTable) -> None:
         self._table = table
         self._assigned: dict[str, ToolId] = {}
+        self._as_shown: dict[str, ToolId] = {}
         self._others: defaultdict[str, set[ToolId]] = defaultdict(set)
         self._slashed: defaultdict[str, set[ToolId]] = defaultdict(set)
         self.families: defaultdict[tuple[str, str | None, str], list[ToolId]] = defaultdict(list)
         for id in table:
             self._add(table.catalog[id])
+        for server, name, id in _absent(table):
+            self._put(id, _plain_spellings(id, server, name, None))
 
     def _add(self, tool: Tool) -> None:
-        id, origin = tool.id, tool.origin
+        table, id, origin = self._table, tool.id, tool.origin
+        assigned = table.assigned(id)
         self.families[id.family].append(id)
-        assigned = self._table.assigned(id)
         self._assigned[fold(assigned.name)] = id
-        rest = assigned.name[len(assigned.prefix) :]
-        servers = {id.integration, "_".join(words(origin.server)), origin.server}
-        alias = self._table.catalog.aliases.get(id.integration)
+        shown = table.dialect.shown(table.server_name, assigned.name)
+        if shown is not None:
+            self._as_shown[shown] = id
+        if assigned.prefix:
+            rest = assigned.name[len(assigned.prefix) :]
+            self._put(id, (f"{id.integration}_{rest}", f"{origin.server}_{rest}"))
         # A numbered variant is called by its number; its family's plain names are the first variant's.
-        own = [rest] if assigned.rung == "numbered" else [rest, *_own_names(tool)]
         if assigned.rung != "numbered":
-            self._put(id, own)
-            servers |= {alias} if alias else set()
-        if assigned.prefix or assigned.rung != "numbered":
-            self._put(id, (f"{server}_{name}" for server in servers for name in own))
-        self._put(id, (f"mcp_{server}_{name}" for server in servers for name in own[1:]))
+            alias = table.catalog.aliases.get(id.integration)
+            self._put(id, _plain_spellings(id, origin.server, origin.name, alias))
         if "/" in origin.name:
             self._slashed[origin.name].add(id)
 
-    def _put(self, id: ToolId, spellings: object) -> None:
-        for spelling in spellings:  # type: ignore[attr-defined]
+    def _put(self, id: ToolId, spellings: Iterable[str]) -> None:
+        for spelling in spellings:
             self._others[fold(spelling)].add(id)
 
-    def find(self, text: str) -> frozenset[ToolId]:
-        """Return the tools that have a spelling like this: the one shown under it, else all that could be meant."""
+    def shown_like(self, text: str) -> ToolId | None:
+        """Return the tool that this client shows so, or whose name is this text but for case and separators."""
+        id = self._as_shown.get(text)
+        return self._assigned.get(fold(text)) if id is None and "/" not in text else id
+
+    def spelled(self, text: str) -> frozenset[ToolId]:
+        """Return the tools that could be meant by this text in another style, or by their own name."""
         if "/" in text:
             # What looks like a canonical name is never matched loosely: only a server's own slashed name answers.
             return frozenset(self._slashed.get(text, _NONE))
-        key = fold(text)
-        if key in self._assigned:
-            return frozenset((self._assigned[key],))
-        return frozenset(self._others.get(key, _NONE) | self._unframed(text))
+        return frozenset(self._others.get(fold(text), _NONE))
 
-    def _unframed(self, text: str) -> set[ToolId]:
-        """Return the tools whose shown name, framed as some client frames it, is this text."""
+    def unframed(self, text: str) -> Iterator[str]:
+        """Yield what is inside, if some client would have framed a name to be this text."""
         lowered = text.lower()
-        found: set[ToolId] = set()
         for before, after in _frames(self._table.server_name):
             if lowered.startswith(before) and lowered.endswith(after):
-                key = fold(text[len(before) : len(text) - len(after)])
-                if key in self._assigned:
-                    found.add(self._assigned[key])
-        return found
+                inside = text[len(before) : len(text) - len(after)]
+                if inside:
+                    yield inside
 
 
-def _own_names(tool: Tool) -> Iterator[str]:
-    id, name = tool.id, tool.origin.name
-    yield name
-    yield "_".join(words(name))
+def _plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> Iterator[str]:
+    """Yield what the tool would be called in other styles: bare, with its server in front, as its server says it."""
+    dotted = f"{id.suite}_{id.tool}" if id.suite else id.tool
+    own = dict.fromkeys((name, snake(name), dotted))
+    servers = dict.fromkeys((id.integration, server, snake(server), alias or server))
+    yield from own
     yield id.tool
-    if id.suite:
-        yield f"{id.suite}_{id.tool}"
+    for each in servers:
+        for tool in own:
+            yield f"{each}_{tool}"
+            yield f"mcp_{each}_{tool}"
+
+
+def _absent(table: NameTable) -> Iterator[tuple[str, str, ToolId]]:
+    ledger = table.ledger
+    if ledger is None:
+        return
+    servers = {tool.origin.server_id for tool in table.catalog.values()}
+    for (server, name), id in ledger.bindings().items():
+        # A scope of one server knows nothing of the others.
+        if id not in table and (not ledger.scope or server in servers):
+            yield server, name, id
 
 
 @lru_cache(maxsize=64)

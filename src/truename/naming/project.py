@@ -85,22 +85,22 @@ def _fixed(overrides: Mapping[str, Mapping[ToolId | str, str]], dialect: Dialect
 
 def _remembered(speller: Speller, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, Assigned]:
     catalog, table = speller.catalog, speller.dialect.name
-    origins = ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
-    if speller.style.spelling == "canonical":
-        # Canonical names are the identity itself: there is nothing to remember but the order.
-        assigned = Assignment(speller, None).run(fixed, {})
-        if not ledger.readonly:
-            ledger.remember(None, (), origins)
-        return assigned
-    settings = Settings(style=speller.style.name, server_name=speller.server_name, aliases=dict(catalog.aliases))
-    ledger.check(settings)
-    held = ledger.held(table)
+    settings = None
+    held: Mapping[ToolId, str] = {}
+    if speller.style.spelling != "canonical":
+        # Canonical names are the identity itself: they need no memory, and fit any other style's ledger.
+        settings = Settings(
+            style=speller.style.recorded, server_name=speller.server_name, aliases=dict(catalog.aliases)
+        )
+        ledger.check(settings)
+        held = ledger.held(table)
     assigned = Assignment(speller, ledger).run(fixed, held)
     if not ledger.readonly:
         claims = (
             Claim(name=a.name, id=id, table=table, server=catalog[id].origin.server_id)
             for id, a in assigned.items()
-            if held.get(id) != a.name
+            if held.get(id) != a.name and a.rung != "canonical"
         )
+        origins = ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
         ledger.remember(settings, claims, origins)
     return assigned

@@ -14,6 +14,8 @@ from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
 from truename.naming.table import Resolution
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from truename.ledger import Standing
     from truename.naming.table import NameTable
 
@@ -43,7 +45,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     try:
         return _Search(text, names).run()
     except UnknownTool as error:
-        if on_unknown == "passthrough" and error.reason != "absent":
+        if on_unknown == "passthrough" and error.reason == "unknown":
             return Resolution(None, "passthrough", (*error.trail, "passthrough: used as it is"))
         raise
 
@@ -166,20 +168,39 @@ class _Search:
         return ToolId(ref.integration, next(numbers), ref.suite, ref.tool, next(numbers))
 
     def _derived(self, plain: str) -> Resolution | None:
-        ledger = self.names.ledger
-        standing = ledger.standing_folded(fold(plain)) if ledger is not None and "/" not in plain else None
-        if standing is not None:
-            return self._standing(standing)
-        found = self.names.derived.find(plain)
-        if len(found) > 1:
-            self.trail.append(f"derived: {len(found)} tools have this spelling")
-            candidates = tuple(self.names[id] for id in sorted(found))
-            raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=candidates)
-        if not found:
+        texts = (plain, *self.names.derived.unframed(plain))
+        for read in (self._shown_like, self._standing_like):
+            found = {found.id: found for text in texts if (found := read(text)) is not None}
+            if found:
+                return self._only(found)
+        spelled = self.names.derived.spelled(plain)
+        if not spelled:
             self.trail.append("derived: no tool has this spelling")
             return None
-        (id,) = found
+        if len(spelled) == 1:
+            self._require_present(*spelled)
+        return self._only({id: self._found("derived", id, f"another spelling of {self._called(id)}") for id in spelled})
+
+    def _called(self, id: ToolId) -> str:
+        return self.names.get(id, str(id))
+
+    def _shown_like(self, text: str) -> Resolution | None:
+        id = self.names.derived.shown_like(text)
+        if id is None or self._is_withdrawn(self.names[id]):
+            return None
         return self._found("derived", id, f"another spelling of {self.names[id]!r}")
+
+    def _standing_like(self, text: str) -> Resolution | None:
+        ledger = self.names.ledger
+        standing = None if ledger is None or "/" in text else ledger.standing_folded(fold(text))
+        return None if standing is None else self._standing(standing)
+
+    def _only(self, found: Mapping[ToolId | None, Resolution]) -> Resolution:
+        if len(found) > 1:
+            self.trail.append(f"derived: {len(found)} tools have this spelling")
+            candidates = tuple(self._called(id) for id in sorted(id for id in found if id is not None))
+            raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=candidates)
+        return next(iter(found.values()))
 
     def _malformed(self, detail: str) -> UnknownTool:
         return UnknownTool(text=self.text, trail=tuple(self.trail), reason="malformed", detail=detail)

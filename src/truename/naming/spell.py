@@ -84,7 +84,7 @@ class Speller:
         if self.style.prefix == "always":
             text = self._fit_prefixed(tool, room).text
         else:
-            text = self._fit_tool(tool, self.tool_text(tool), room)
+            text = self._fit_tool(tool, self._led(self.tool_text(tool)), room)
         return text.rstrip("_") + suffix
 
     def tool_text(self, tool: Tool) -> str:
@@ -97,6 +97,8 @@ class Speller:
             if self._illegal is not None and self._illegal.search(text):
                 joined = self._illegal.sub("_", text) if text.isascii() else "_".join(split(text))
                 text = joined.strip("_")
+            while self.dialect.last is not None and text and text[-1] not in self.dialect.last:
+                text = text[:-1]
         return text if text.strip("_-.") else f"{_FALLBACK}_{digest_of(str(tool.id), 4)}"
 
     def server_part(self, tool: Tool) -> _ServerPart:

@@ -32,6 +32,11 @@ class Style:
     on_clash: Literal["resolve", "error"] = "resolve"
     spelling: Literal["readable", "verbatim", "canonical"] = "readable"
 
+    @property
+    def recorded(self) -> str:
+        """How a ledger remembers the style: a preset by its name, another by all that it is."""
+        return self.name if STYLES.get(self.name) == self else repr(self)
+
 
 STYLES: Final[Mapping[str, Style]] = MappingProxyType(
     {

@@ -1,0 +1,123 @@
+"""Who is asking: the dialect of a client, told from what it says of itself.
+
+A hint, never a proof: everything here is self-reported. Names and headers may be hostile; what is longer than 256
+characters or no text counts as nothing said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import TYPE_CHECKING
+
+from truename.dialects.rows import fold, get, table
+from truename.errors import UnknownDialect, excerpt
+
+if TYPE_CHECKING:
+    from truename.dialects.dialect import Dialect
+
+__all__ = ["Detection", "detect"]
+
+_LONGEST = 256
+_WRAPPER = re.compile(r"\(via mcp-remote[^()]*\)", re.IGNORECASE)
+_SILENT = frozenset({"mcp"})
+_VENDORS = {"claudeai": "claude-ai", "claudecode": "claude-code"}
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The dialect that was recognised, or None, and what it was told from."""
+
+    dialect: Dialect | None
+    evidence: str
+
+
+@cache
+def _patterns(field: str) -> tuple[tuple[str, Dialect], ...]:
+    found = [(pattern.lower(), row) for row in table() for pattern in getattr(row, field)]
+    return tuple(sorted(found, key=lambda item: -len(item[0])))
+
+
+def _match(field: str, text: str) -> Dialect | None:
+    lowered = text.lower()
+    return next((row for pattern, row in _patterns(field) if fnmatchcase(lowered, pattern)), None)
+
+
+def _by_alias(name: str) -> Dialect | None:
+    try:
+        found = get(name)
+    except UnknownDialect:
+        return None
+    return None if found.kind == "own" else found
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
+
+
+def _client_name(client_info: object) -> str:
+    if isinstance(client_info, Mapping):
+        return _text(client_info.get("name"))
+    return _text(client_info) or _text(getattr(client_info, "name", None))
+
+
+def _from_name(name: str) -> Detection | None:
+    inner = _WRAPPER.sub("", name).strip()
+    found = None if inner.lower() in _SILENT or not inner else _match("client_info", inner) or _by_alias(inner)
+    if found is None and inner != name:
+        found = get("mcp-remote")
+    return Detection(found, f"clientInfo.name {excerpt(name)}") if found else None
+
+
+def _from_vendor(value: str) -> Detection | None:
+    found = _VENDORS.get(fold(value))
+    return Detection(get(found), f"header x-anthropic-client: {excerpt(value)}") if found else None
+
+
+def _from_user_agent(value: str) -> Detection | None:
+    found = _match("user_agents", value)
+    return Detection(found, f"User-Agent {excerpt(value)}") if found else None
+
+
+def _asked(headers: Mapping[str, str]) -> Detection | None:
+    wanted, forced = headers.get("x-truename-dialect", ""), headers.get("x-openai-mode", "").lower()
+    if wanted:
+        return Detection(get(wanted), f"header x-truename-dialect: {excerpt(wanted)}")
+    if forced == "true":
+        return Detection(get("openai"), "header x-openai-mode: true")
+    return Detection(None, "header x-openai-mode: false, so nothing is detected") if forced == "false" else None
+
+
+def _nothing(name: str, agent: str) -> Detection:
+    if name.lower() in _SILENT:
+        return Detection(None, f"clientInfo.name {excerpt(name)} is the Python SDK's default and names no client")
+    said = [f"clientInfo.name {excerpt(name)}"] if name else []
+    said += [f"User-Agent {excerpt(agent)}"] if agent else []
+    return Detection(None, f"{' and '.join(said)} not known" if said else "the client says nothing of itself")
+
+
+def detect(client_info: object = None, headers: Mapping[str, str] | None = None) -> Detection:
+    """Return the dialect of a client; the first of these that tells something decides.
+
+    The headers ``x-truename-dialect`` and ``x-openai-mode``, clientInfo's name (a text, a mapping with ``name`` or
+    an object with ``.name``), ``x-anthropic-client``, ``User-Agent``. Header names are compared without case.
+    Raises :class:`truename.errors.UnknownDialect` if ``x-truename-dialect`` asks for one that does not exist.
+
+    >>> detect("claude-ai (via mcp-remote 0.1.18)").dialect.name
+    'claude-desktop'
+    >>> detect({"name": "mcp"}).evidence
+    "clientInfo.name 'mcp' is the Python SDK's default and names no client"
+    >>> detect("cursor-vscode", {"X-OpenAI-Mode": "false"}).dialect
+    """
+    said = {key.lower(): _text(value) for key, value in (headers or {}).items() if isinstance(key, str)}
+    name, agent = _client_name(client_info), said.get("user-agent", "")
+    return (
+        _asked(said)
+        or _from_name(name)
+        or _from_vendor(said.get("x-anthropic-client", ""))
+        or _from_user_agent(agent)
+        or _nothing(name, agent)
+    )

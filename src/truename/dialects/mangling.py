@@ -1,0 +1,179 @@
+"""What a client does to a tool's name on its way to the model, as data and as a compiled machine.
+
+The order is the same for all: change the server's and the tool's part, join them, change the whole, then treat what
+is too long. What happens to names that became equal is decided by :mod:`truename.dialects.simulation`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from truename.dialects.steps import compile_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.dialects.steps import Steps
+
+__all__ = ["Digest", "Machine", "Mangling", "Spelling", "machine"]
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """The digest that a client puts behind a name, and when (``over``, ``lossy``, ``equal``).
+
+    ``of`` says of what: ``raw`` (parts joined, unchanged), ``name`` (after the changes), ``seed`` (server NUL tool).
+    ``keep`` is how much of the name stays in front of ``_`` and the digest; None is as much as fits.
+    """
+
+    algorithm: str
+    of: str
+    length: int
+    base: int = 16
+    keep: int | None = None
+    strip: str = ""
+    when: tuple[str, ...] = ("over",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mangling:
+    """One client's treatment of names. The defaults are those of a client that sends every name as it is.
+
+    ``join`` builds the name that is shown, ``measure`` the text whose length is limited (if it is another one);
+    ``once``: a tool's name that begins with the server's part gets no prefix; ``avoid``: steps that make the
+    server's part which a name must therefore not begin with; ``ignores``: server keys that are never connected;
+    ``refuse``: patterns in a tool's part and what fails then (``drop``, ``tool``, ``server``, ``request``);
+    ``illegal``: what fails when a name breaks the dialect's known rules; ``room``: a fixed budget;
+    ``equal``, ``duplicate``, ``across``: who wins when names became equal, a server lists one name twice, and
+    different servers' names became equal (empty: as ``equal``).
+    """
+
+    join: str = "{tool}"
+    measure: str = ""
+    server: Steps = ()
+    tool: Steps = ()
+    whole: Steps = ()
+    once: bool = False
+    avoid: tuple[Steps, ...] = ()
+    ignores: str = ""
+    refuse: tuple[tuple[str, str], ...] = ()
+    illegal: str = ""
+    over: str = "keep"
+    digest: Digest | None = None
+    room: int | None = None
+    equal: str = "unknown"
+    duplicate: str = "unknown"
+    across: str = ""
+
+
+class Spelling(NamedTuple):
+    """A joined name before its length is looked at; ``size`` is in characters of what is measured."""
+
+    text: str
+    size: int
+    raw: str
+    server: str
+    tool: str
+    seed: str
+
+
+class Machine:
+    """A :class:`Mangling`, compiled."""
+
+    def __init__(self, rules: Mangling) -> None:
+        self.rules = rules
+        self.server = compile_steps(rules.server)
+        self.tool = compile_steps(rules.tool)
+        self.whole = compile_steps(rules.whole)
+        self.avoid = tuple(compile_steps(steps) for steps in rules.avoid)
+        self._ignores = re.compile(rules.ignores).search if rules.ignores else None
+        self._refuse = tuple((re.compile(pattern), scope) for pattern, scope in rules.refuse)
+
+    def ignores(self, server: str) -> bool:
+        """Say whether the client never connects a server of this key."""
+        return bool(self._ignores and self._ignores(server))
+
+    def refuses(self, tool: str) -> str:
+        """Return what fails because of this tool's name, or nothing."""
+        part = self.tool(tool)
+        return next((scope for pattern, scope in self._refuse if pattern.search(part)), "")
+
+    def spell(self, server: str, tool: str) -> Spelling:
+        """Return the name as joined and changed, not yet shortened."""
+        rules, part, own = self.rules, self.tool(tool), self.server(server)
+        bare = rules.once and part.startswith(own)
+        text = self.whole(part if bare else rules.join.format(server=own, tool=part))
+        size = len(rules.measure.format(server=own, tool=part)) if rules.measure else len(text)
+        raw = rules.join.format(server=server, tool=tool)
+        return Spelling(text, size, raw, own, part, f"{server}\0{tool}")
+
+    def finish(self, spelling: Spelling, limit: int | None) -> str | None:
+        """Return the name as the client shows it under this limit; None if it leaves the tool out."""
+        digest = self.rules.digest
+        if digest and "lossy" in digest.when and spelling.text != spelling.raw:
+            return self.digested(spelling, limit)
+        if limit is None or spelling.size <= limit:
+            return spelling.text
+        return _OVER[self.rules.over](self, spelling, limit)
+
+    def digested(self, spelling: Spelling, limit: int | None, salt: int = 0) -> str:
+        """Return the name with a digest behind it; ``salt`` counts the tries after the first."""
+        digest = self.rules.digest
+        if digest is None:
+            message = "this client adds no digest"
+            raise ValueError(message)
+        source = {"raw": spelling.raw, "name": spelling.text, "seed": spelling.seed}[digest.of]
+        ending = "_" + _hex(digest, f"{source}\0{salt}" if salt else source)
+        keep = digest.keep
+        if keep is None:
+            spare = len(spelling.text) if limit is None else limit - (spelling.size - len(spelling.text))
+            keep = max(0, spare - len(ending))
+        return spelling.text[:keep].rstrip(digest.strip) + ending
+
+
+def _hex(digest: Digest, source: str) -> str:
+    number = hashlib.new(digest.algorithm, source.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+    if digest.base == 16:
+        return number.hexdigest()[: digest.length]
+    value, letters = int(number.hexdigest(), 16), ""
+    while len(letters) < digest.length:
+        value, rest = divmod(value, digest.base)
+        letters += _DIGITS[rest]
+    return letters
+
+
+def _middle(_machine: Machine, spelling: Spelling, limit: int) -> str:
+    half = (limit - 3) // 2
+    return f"{spelling.text[:half]}...{spelling.text[-half:]}"
+
+
+def _shrink(_machine: Machine, spelling: Spelling, limit: int) -> str:
+    room = limit - len(spelling.tool) - 1
+    return f"{spelling.server[:room]}_{spelling.tool}" if room > 0 else spelling.tool
+
+
+_OVER: Mapping[str, Callable[[Machine, Spelling, int], str | None]] = {
+    "cut": lambda _, spelling, limit: spelling.text[: len(spelling.text) - (spelling.size - limit)],
+    "drop": lambda _machine, _spelling, _limit: None,
+    "hash": lambda machine, spelling, limit: machine.digested(spelling, limit),
+    "keep": lambda _machine, spelling, _limit: spelling.text,
+    "middle": _middle,
+    "shrink": _shrink,
+}
+
+
+@lru_cache(maxsize=256)
+def machine(rules: Mangling) -> Machine:
+    """Return the compiled machine of these rules, the same one every time.
+
+    >>> raw = machine(Mangling(join="mcp_{server}_{tool}", over="middle"))
+    >>> raw.finish(raw.spell("lab", "a" * 40 + "b" * 40), 63)
+    'mcp_lab_aaaaaaaaaaaaaaaaaaaaaa...bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
+    """
+    return Machine(rules)

@@ -1,0 +1,213 @@
+"""What becomes of a list of names in a client: shown, dropped, merged or refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from truename.dialects.legality import breaks
+from truename.dialects.mangling import Machine, machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from truename.dialects.dialect import Dialect
+
+__all__ = ["Entry", "Simulation", "run"]
+
+K = TypeVar("K", bound=Hashable)
+_SCOPES = ("", "tool", "server", "request")  # each one includes those before it
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation(Generic[K]):
+    """What the model sees of a list of tools, and what its calls reach.
+
+    Each name of the list is in exactly one of ``shown`` (name -> what the model sees, and calling it runs this
+    tool), ``dropped`` (left out, lost in a merge, or shown under a name that runs another tool or none) and
+    ``refused`` (those because of which the client or the provider fails). ``scope`` says what fails: a ``tool``, the
+    whole ``server``, or the ``request``; names that fail only along with others count as dropped.
+    ``merged``: shown name -> the names that became it, exact duplicates too. ``reaches``: shown name -> name run.
+    """
+
+    shown: Mapping[K, str]
+    dropped: tuple[K, ...]
+    merged: Mapping[str, tuple[K, ...]]
+    refused: tuple[K, ...]
+    scope: str
+    reaches: Mapping[str, K]
+
+    def winner(self, shown_name: str) -> K | None:
+        """Return the name that a call of ``shown_name`` runs, None if it runs nothing that is certain."""
+        return self.reaches.get(shown_name)
+
+
+class Entry(NamedTuple, Generic[K]):
+    """One listed tool: the key under which to report it, its server's key and its name."""
+
+    key: K
+    server: str
+    name: str
+
+
+class _Book(Generic[K]):
+    """The findings so far; ``final`` holds the shown name of each entry, by the entry's place in memory."""
+
+    def __init__(self, engine: Machine, limit: int | None) -> None:
+        self.engine, self.limit = engine, limit
+        self.taken: set[str] = set()
+        self.final: dict[int, str] = {}
+        self.reaches: dict[str, Entry[K]] = {}
+        self.refused: list[Entry[K]] = []
+        self.scope = ""
+
+    def assign(self, entry: Entry[K], text: str) -> None:
+        self.taken.add(text)
+        self.final[id(entry)] = text
+        self.reaches[text] = entry
+
+    def refuse(self, group: Iterable[Entry[K]], scope: str) -> None:
+        self.refused.extend(group)
+        self.scope = max(self.scope, scope, key=_SCOPES.index)
+
+    def failed(self, entry: Entry[K]) -> bool:
+        """Say whether the entry goes down with something that was refused."""
+        if self.scope == "server":
+            return entry.server in {one.server for one in self.refused}
+        return self.scope == "request"
+
+
+def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
+    """Return what the dialect's client or provider does with these tools, listed in this order."""
+    rules = dialect.mangling
+    book: _Book[K] = _Book(machine(rules), dialect.known_length)
+    admitted = [entry for entry in entries if not _refused(dialect, entry, book)]
+    distinct = _without_copies(rules.duplicate, admitted, book)
+    groups: dict[str, list[Entry[K]]] = {}
+    for entry in distinct:
+        text = None if book.failed(entry) else dialect.shown(entry.server, entry.name)
+        if text is not None:
+            groups.setdefault(text, []).append(entry)
+    book.taken = set(groups)
+    for text, group in groups.items():
+        _settle(_mode(dialect, group), text, group, book)
+    return _result(entries, admitted, book)
+
+
+def _refused(dialect: Dialect, entry: Entry[K], book: _Book[K]) -> bool:
+    scope = book.engine.refuses(entry.name)
+    if scope in ("", "drop") and dialect.mangling.illegal and breaks(dialect, entry.server, entry.name):
+        scope = dialect.mangling.illegal
+    if scope in ("", "drop"):
+        return False
+    book.refuse([entry], scope)
+    return True
+
+
+def _without_copies(mode: str, entries: list[Entry[K]], book: _Book[K]) -> list[Entry[K]]:
+    counts = Counter((entry.server, entry.name) for entry in entries)
+    if mode in _RESPELL or len(counts) == len(entries):
+        return entries
+    if mode.startswith("refuse-"):
+        book.refuse([one for one in entries if counts[one.server, one.name] > 1], mode.removeprefix("refuse-"))
+        return [one for one in entries if counts[one.server, one.name] == 1]
+    order = entries[::-1] if mode.endswith("last") else entries
+    kept = {id(one) for one in {(one.server, one.name): one for one in reversed(order)}.values()}
+    return [one for one in entries if id(one) in kept]
+
+
+def _mode(dialect: Dialect, group: list[Entry[K]]) -> str:
+    rules = dialect.mangling
+    if len({(entry.server, entry.name) for entry in group}) == 1:
+        if len(group) > 1:
+            return rules.duplicate
+        return "same" if rules.equal == "same" else "first"
+    apart = len({entry.server for entry in group}) == len(group)
+    return rules.across if apart and rules.across else rules.equal
+
+
+def _settle(mode: str, text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+    if mode in _RESPELL:
+        _RESPELL[mode](text, group, book)
+        return
+    book.final.update((id(entry), text) for entry in group)
+    if mode.startswith("refuse-"):
+        book.refuse(group, mode.removeprefix("refuse-"))
+        return
+    winner = _WINNER[mode](text, group)
+    if winner is not None:
+        book.reaches[text] = winner
+
+
+def _same(text: str, group: list[Entry[K]]) -> Entry[K] | None:
+    return next((entry for entry in reversed(group) if entry.name == text), None)
+
+
+_WINNER: Mapping[str, Callable[[str, list[Entry[Any]]], Entry[Any] | None]] = {
+    "both-first": lambda _, group: group[0],
+    "both-last": lambda _, group: group[-1],
+    "first": lambda _, group: group[0],
+    "last": lambda _, group: group[-1],
+    "same": _same,
+    "unknown": lambda _text, _group: None,
+}
+
+
+def _free(spellings: Iterable[str], taken: set[str]) -> str:
+    return next(text for text in spellings if text not in taken)
+
+
+def _by_digest(_text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+    for entry in sorted(group, key=lambda one: (one.server, one.name)):
+        spelling = book.engine.spell(entry.server, entry.name)
+        tries = (book.engine.digested(spelling, book.limit, salt) for salt in count())
+        book.assign(entry, _free(tries, book.taken))
+
+
+def _by_number(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+    book.assign(group[0], text)
+    for entry in group[1:]:
+        book.assign(entry, _free((f"{text}_{number}" for number in count(2)), book.taken))
+
+
+def _by_prefix(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+    room = (book.limit or 0) - len(text)
+    for entry in group:
+        book.assign(entry, f"{entry.server[: room - 1]}_{text}" if room > 1 else text)
+
+
+_RESPELL: Mapping[str, Callable[[str, list[Entry[Any]], _Book[Any]], None]] = {
+    "hash": _by_digest,
+    "number": _by_number,
+    "prefix": _by_prefix,
+}
+
+
+def _result(entries: Sequence[Entry[K]], admitted: list[Entry[K]], book: _Book[K]) -> Simulation[K]:
+    reaches = {text: one.key for text, one in book.reaches.items() if not book.failed(one)}
+    shown: dict[K, str] = {}
+    for text, key in reaches.items():
+        shown.setdefault(key, text)
+    refused = dict.fromkeys(entry.key for entry in book.refused)
+    return Simulation(
+        shown=MappingProxyType({entry.key: shown[entry.key] for entry in entries if entry.key in shown}),
+        dropped=tuple(dict.fromkeys(e.key for e in entries if e.key not in shown and e.key not in refused)),
+        merged=MappingProxyType(_merged(admitted, book)),
+        refused=tuple(refused),
+        scope=book.scope,
+        reaches=MappingProxyType(reaches),
+    )
+
+
+def _merged(admitted: list[Entry[K]], book: _Book[K]) -> dict[str, tuple[K, ...]]:
+    by_key = {entry.key: book.final[id(entry)] for entry in admitted if id(entry) in book.final}
+    became: dict[str, list[K]] = {}
+    for entry in admitted:
+        text = book.final.get(id(entry), by_key.get(entry.key))
+        if text is not None:
+            became.setdefault(text, []).append(entry.key)
+    return {text: tuple(keys) for text, keys in became.items() if len(keys) > 1}

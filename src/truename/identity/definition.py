@@ -26,7 +26,7 @@ def definition_digest(definition: Mapping[str, Any]) -> str:
     part = {key: definition[key] for key in DIGESTED_FIELDS if key in definition}
     try:
         return f"sha256:{hashlib.sha256(rfc8785.dumps(part)).hexdigest()}"
-    except (rfc8785.CanonicalizationError, RecursionError, UnicodeError):
+    except (rfc8785.CanonicalizationError, RecursionError, ValueError):
         return f"sha256-plain:{hashlib.sha256(_plain(part)).hexdigest()}"
 
 
@@ -44,5 +44,5 @@ def _plain(part: Mapping[str, Any]) -> bytes:
             tokens.append(f"[{len(item)}")
             stack += reversed(item)
         else:
-            tokens.append(repr(item))
+            tokens.append(hex(item) if isinstance(item, int) else repr(item))
     return "\0".join(tokens).encode("utf-8", "surrogatepass")

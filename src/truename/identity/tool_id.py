@@ -19,6 +19,7 @@ LATEST: Final = "latest"
 RefVersion = int | Literal["latest"] | None
 # Percent-encoding triples a text at most; more can't be an id and is not looked at.
 _MAX_TEXT: Final = 3 * MAX_ID_LENGTH
+_VERSION_LIMIT: Final = 10**18
 
 
 def _fail(text: str, position: int, reason: str, code: str = "invalid_tool_id") -> NoReturn:
@@ -123,9 +124,10 @@ class ToolId:
     sort_key: tuple[str, int, str, str, int]
 
     def __init__(self, integration: str, integration_version: int, suite: str | None, tool: str, version: int) -> None:
+        _check_versions(integration_version, version)
         dotted = f"{suite}.{tool}" if suite is not None else tool
         text = f"{integration}@{integration_version}/{dotted}@{version}"
-        _check_parts(text, integration, suite, tool, (integration_version, version))
+        _check_parts(text, integration, suite, tool)
         put = object.__setattr__
         put(self, "integration", integration)
         put(self, "integration_version", integration_version)
@@ -180,7 +182,14 @@ class ToolId:
         return f"ToolId({self._text!r})"
 
 
-def _check_parts(text: str, integration: str, suite: str | None, tool: str, versions: tuple[int, int]) -> None:
+def _check_versions(*versions: int) -> None:
+    for version in versions:
+        if type(version) is not int or not 0 < version < _VERSION_LIMIT:
+            text = str(version) if type(version) is not int else hex(version)
+            _fail(text[:MAX_ID_LENGTH], 0, "it is no version: use a whole number from 1", "invalid_version")
+
+
+def _check_parts(text: str, integration: str, suite: str | None, tool: str) -> None:
     if len(text) > MAX_ID_LENGTH:
         _fail(text, MAX_ID_LENGTH, f"it is longer than {MAX_ID_LENGTH} characters")
     if not is_name(integration):
@@ -189,6 +198,3 @@ def _check_parts(text: str, integration: str, suite: str | None, tool: str, vers
         _fail(text, text.index("/") + 1, f"{suite!r} is no suite")
     if not is_name(tool):
         _fail(text, text.index("/") + 1, f"{tool!r} is no tool")
-    for version in versions:
-        if type(version) is not int or not VERSION.fullmatch(str(version)):
-            _fail(text, text.index("@") + 1, f"{version!r} is no version", "invalid_version")

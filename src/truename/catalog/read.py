@@ -65,6 +65,8 @@ def _lines(path: Path, lines: list[str], whole: Exception) -> list[Any]:
                 content.append(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise _not_json(path, error, number) if content else _not_json(path, whole, 1) from error
+    if not content:
+        raise _not_json(path, whole, 1)
     return content
 
 

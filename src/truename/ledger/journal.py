@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -32,6 +32,7 @@ __all__ = ["FORMAT", "Journal"]
 FORMAT: Final = 1
 _MAGIC: Final = b"truename-ledger"
 _HEADER: Final = re.compile(rb"truename-ledger ([1-9][0-9]{0,8}) ([0-9a-f]{16})")
+_TORN_HEADER: Final = re.compile(rb"truename-ledger (?:[1-9][0-9]{0,8}(?: [0-9a-f]{0,16})?)?")
 _COMPACT_FROM: Final = 2_000
 _log = logging.getLogger("truename.ledger")
 
@@ -59,7 +60,9 @@ class Journal:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other writers out (readers share the lock)."""
-        with self._usable(), locked(self.path, shared=self.readonly):
+        with ExitStack() as stack:
+            with self._usable():
+                stack.enter_context(locked(self.path, shared=self.readonly))
             yield
 
     @contextmanager
@@ -104,7 +107,7 @@ class Journal:
     def _drop(self, torn: bytes) -> None:
         number = self._at.line + 1
         # Only the beginning of a header is a ledger whose first write was torn; anything else is somebody's file.
-        if number == 1 and torn[: len(_MAGIC)] != _MAGIC[: len(torn)]:
+        if number == 1 and not (_MAGIC.startswith(torn) or _TORN_HEADER.fullmatch(torn)):
             raise self._corrupt(1, "it is no ledger")
         _log.warning("%s: line %d was not written whole and is dropped", self.path, number)
 

@@ -258,16 +258,18 @@ class Ledger:
 
         Raises `LedgerError` (``not_held``) if the name was never shown.
         """
-        if self.standing_folded(fold(name)) is None:
-            raise LedgerError(code="not_held", name=name)
-        self.record([Retire(name=name, successor=successor)])
+        with self.transaction():
+            if self.standing_folded(fold(name)) is None:
+                raise LedgerError(code="not_held", name=name)
+            self.record([Retire(name=name, successor=successor)])
 
     def redirect(self, old: str, new: str | ToolId) -> None:
         """Make an old name mean the tool that ``new`` (a name on record, an id or its text) means.
 
         Raises `LedgerError` (``not_held``) if ``new`` is neither.
         """
-        self.record([Redirect(name=old, id=self._target(new))])
+        with self.transaction():
+            self.record([Redirect(name=old, id=self._target(new))])
 
     def _target(self, new: str | ToolId) -> ToolId:
         if isinstance(new, ToolId):

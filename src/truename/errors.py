@@ -82,6 +82,7 @@ CODES: Mapping[str, CodeInfo] = {
     "busy": CodeInfo(-32603, 2),
     "unusable": CodeInfo(-32603, 2),
     "withdrawn": CodeInfo(-32602, 1),
+    "upstream_unavailable": CodeInfo(-32603, 3),
     "unknown_tool": CodeInfo(-32602, 1),
     "ambiguous_name": CodeInfo(-32602, 1),
     "retired_name": CodeInfo(-32602, 1),
@@ -108,11 +109,16 @@ def _choice(names: tuple[str, ...], word: str = "or") -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"
 
 
+def _values(error: TruenameError) -> dict[str, Any]:
+    # Written once here: the same methods made by the dataclass decorator for each class cost most of the import.
+    return {field.name: getattr(error, field.name) for field in fields(error)}
+
+
 def _rebuild(kind: type[TruenameError], values: dict[str, Any]) -> TruenameError:
     return kind(**values)
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class TruenameError(Exception):
     """The base of all: ``except TruenameError`` catches whatever this library can say."""
 
@@ -121,11 +127,17 @@ class TruenameError(Exception):
     def __post_init__(self) -> None:
         self.args = (str(self),)
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _values(self) == _values(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *_values(self).values()))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})
+        return _rebuild, (type(self), _values(self))
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidToolId(TruenameError, ValueError):
     """A text is no tool id or reference: what it was, where it goes wrong (0-based), and why."""
 
@@ -141,7 +153,7 @@ class InvalidToolId(TruenameError, ValueError):
         )
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidName(TruenameError, ValueError):
     """A name is not legal where it is wanted; ``reasons`` says everything that is wrong with it."""
 
@@ -155,7 +167,7 @@ class InvalidName(TruenameError, ValueError):
         return f"{excerpt(self.name)} is not legal for {self.dialect}: {why}. Choose another, or leave it to Truename."
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class UnknownDialect(TruenameError, LookupError):
     """No provider, client or framework of this name is in the table."""
 
@@ -168,7 +180,7 @@ class UnknownDialect(TruenameError, LookupError):
         return f"No client or provider is known as {excerpt(self.name)}. {hint}"
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class DuplicateTool(TruenameError):
     """Two tools want one identity or one declared name; both owners are named."""
 
@@ -183,7 +195,7 @@ class DuplicateTool(TruenameError):
         return f"{owners} both have {what}. Rename one, or choose a style that resolves clashes."
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoLegalName(TruenameError):
     """No spelling of this style is legal for the dialect; ``styles`` are those that would do."""
 
@@ -203,7 +215,7 @@ class NoLegalName(TruenameError):
         )
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConfigError(TruenameError):
     """A configuration can't be used: which file, which key in it, what is wrong and the remedy."""
 
@@ -233,7 +245,7 @@ _LEDGER_TEXT: Mapping[str, str] = {
 }
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class LedgerError(TruenameError):
     """The memory of names can't do this; the code says which of the fields below are set.
 
@@ -259,7 +271,7 @@ class LedgerError(TruenameError):
         return _LEDGER_TEXT[self.code].format_map(vars(self))
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ResolutionError(TruenameError, LookupError):
     """A name did not lead to exactly one tool; ``trail`` tells the steps that were tried."""
 
@@ -267,7 +279,7 @@ class ResolutionError(TruenameError, LookupError):
     trail: tuple[str, ...] = ()
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class UnknownTool(ResolutionError):
     """No tool has this name. ``reason`` is ``unknown``, ``absent`` (its tool is not here now) or ``malformed``."""
 
@@ -292,7 +304,7 @@ class UnknownTool(ResolutionError):
         return f"{fact} Did you mean {_choice(self.suggestions)}? {advice}"
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class AmbiguousName(ResolutionError):
     """Several tools answer to this text; ``candidates`` are their unique names."""
 
@@ -303,7 +315,7 @@ class AmbiguousName(ResolutionError):
         return f"{excerpt(self.text)} is not unique: {_choice(self.candidates, 'and')}. Call one of these exactly."
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class RetiredName(ResolutionError):
     """The name was withdrawn; it will never mean another tool."""
 
@@ -319,7 +331,7 @@ class RetiredName(ResolutionError):
         return f"{excerpt(self.text)} was retired on {self.since}; nothing was run. {advice}"
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class PolicyError(TruenameError, PermissionError):
     """The tool is known, but this caller may not do this with it now."""
 
@@ -327,7 +339,7 @@ class PolicyError(TruenameError, PermissionError):
     decision: str = ""
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class NotAllowed(PolicyError):
     """A rule forbids the call; ``rule`` names it."""
 
@@ -338,7 +350,7 @@ class NotAllowed(PolicyError):
         return f"{self.id} is not allowed here (rule {self.rule}); nothing was run. Use another tool."
 
 
-@dataclass(kw_only=True, unsafe_hash=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ApprovalRequired(PolicyError):
     """Somebody has to approve the call first; ``approval_key`` is what they approve."""
 

@@ -84,7 +84,7 @@ class Catalog(Mapping[ToolId, Tool]):
         ``strict`` they are left out and stand in `notices`.
 
         >>> list(Catalog.from_mcp({"Weather": ["get_data"], "weather": ["get_data"]}))
-        [ToolId('weather-2e9ab3ee@1/get_data@1'), ToolId('weather@1/get_data@1')]
+        [ToolId('weather-a0bba638@1/get_data@1'), ToolId('weather@1/get_data@1')]
         """
         pairs = servers.items() if isinstance(servers, Mapping) else servers
         tools, notices = admit(pairs, bound or {}, strict=strict)

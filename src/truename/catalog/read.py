@@ -6,7 +6,6 @@ Accepted shapes: a list of tools; a tools/list result or its JSON-RPC response; 
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ __all__ = ["read_listings"]
 # A gzip bomb ends here; the largest real collection known (9,000 tools) is 12 MB.
 MAX_BYTES: Final = 512 * 1024 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_ONLY: Final = 31
 _LABELS: Final = ("server", "name", "id")
 
 
@@ -43,17 +43,29 @@ def _text(path: Path) -> str:
     try:
         raw = path.read_bytes()
         if raw.startswith(_GZIP_MAGIC):
-            with gzip.open(path) as stream:
-                raw = stream.read(MAX_BYTES + 1)
+            raw = _unpacked(raw)
         if len(raw) > MAX_BYTES:
             raise _fault(path, "", f"it is larger than {MAX_BYTES:,} bytes", "Split it.")
         return raw.decode("utf-8-sig")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except zlib.error as error:
         raise _fault(path, "", "its compression is damaged", "Fetch it again.") from error
     except OSError as error:
         raise _fault(path, "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
     except UnicodeDecodeError as error:
         raise _fault(path, "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
+
+
+def _unpacked(raw: bytes) -> bytes:
+    """Unpack all members of a gzip file, no further than the limit. Raises `zlib.error` for damage."""
+    text = b""
+    while raw and len(text) <= MAX_BYTES:
+        member = zlib.decompressobj(wbits=_GZIP_ONLY)
+        text += member.decompress(raw, MAX_BYTES + 1 - len(text))
+        if not member.eof and len(text) <= MAX_BYTES:
+            message = "the file ends too early"
+            raise zlib.error(message)
+        raw = member.unused_data
+    return text
 
 
 def _lines(path: Path, lines: list[str], whole: Exception) -> list[Any]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote, unquote_to_bytes
 
 from truename.errors import InvalidToolId
 
 __all__ = ["decode", "percent_encode", "tilde_encode"]
 
+_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -34,8 +34,8 @@ def decode(text: str) -> str:
         if bad:
             raise _invalid(text, bad.start(), "'%' is not followed by two hexadecimal digits")
         try:
-            plain = unquote_to_bytes(text).decode("utf-8")
-        except UnicodeDecodeError as error:
+            plain = _ESCAPE.sub(_byte, text.encode("utf-8")).decode("utf-8")
+        except UnicodeError as error:
             raise _invalid(text, text.index("%"), "its escapes are not UTF-8") from error
         if "%" in plain:
             raise _invalid(text, plain.index("%"), "it is encoded twice")
@@ -47,13 +47,17 @@ def decode(text: str) -> str:
     return plain.replace("~", "/")
 
 
+def _byte(escape: re.Match[bytes]) -> bytes:
+    return bytes((int(escape[1], 16),))
+
+
 def percent_encode(canonical: str) -> str:
     """Write a canonical name for a transport that takes neither ``@`` nor ``/``.
 
     >>> percent_encode("salesforce@1/get_leads@1")
     'salesforce%401%2Fget_leads%401'
     """
-    return quote(canonical, safe="")
+    return canonical.replace("%", "%25").replace("@", "%40").replace("/", "%2F")
 
 
 def tilde_encode(canonical: str) -> str:

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["Bind", "Claim", "Event", "Redirect", "Retire", "Settings", "from_plain"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+def _values(event: Event) -> dict[str, Any]:
+    # Written once here: the same methods made by the decorator for each class cost much of the import.
+    return {field.name: getattr(event, field.name) for field in fields(event)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Event:
     """What all have: the naming scope ("" is the shared one) and when, in UTC, ISO 8601."""
 
@@ -27,14 +32,23 @@ class Event:
     at: str = ""
     scope: str = ""
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _values(self) == _values(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *_values(self).values()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in _values(self).items() if value not in ("", None))
+        return f"{type(self).__name__}({shown})"
+
     def plain(self) -> dict[str, Any]:
         """Return the event as a JSON object; empty fields are left out."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        shown = {k: str(v) if isinstance(v, ToolId) else v for k, v in values.items()}
+        shown = {k: str(v) if isinstance(v, ToolId) else v for k, v in _values(self).items()}
         return {"event": self.kind, **{k: v for k, v in shown.items() if v not in ("", None)}}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Settings(Event):
     """How names are made in this scope; recorded at the first projection."""
 
@@ -55,7 +69,7 @@ class Settings(Event):
         return ", ".join(f"{field} = {value!r}" for field, value, wanted in pairs if value != wanted)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Bind(Event):
     """A tool of a server got its identity; the order of these is the pinned order of lists."""
 
@@ -66,7 +80,7 @@ class Bind(Event):
     id: ToolId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Claim(Event):
     """A name was shown for a tool in a table (a dialect's name): from now on it means this tool or nothing."""
 
@@ -78,7 +92,7 @@ class Claim(Event):
     server: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Retire(Event):
     """A name was withdrawn; it is answered with its successor, if it has one, and never shown again."""
 
@@ -88,7 +102,7 @@ class Retire(Event):
     successor: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Redirect(Event):
     """An old name goes on working and means this tool."""
 

@@ -36,6 +36,7 @@ class Assigned(NamedTuple):
     prefix: str = ""
     how: str = ""
     clash: ToolId | None = None
+    shortened: bool = False
 
 
 class Memory(Protocol):
@@ -161,7 +162,7 @@ class Assignment:
                 clash = clash or holder
             elif not speller.dialect.check(option.text, speller.server_name):
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
-                self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash))
+                self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash, option.shortened))
                 return None
         return clash
 

@@ -7,10 +7,8 @@ name is ever split to find out what it means.
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from truename import dialects
 from truename.identity import ToolId, fold
 from truename.naming.words import snake
 
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["DerivedIndex"]
 
 _NONE: Final[frozenset[ToolId]] = frozenset()
-_PROBE: Final = "truename_probe"
-# Models put these in front of a name out of habit (reported of several providers).
-_HABITS: Final = (("functions.", ""), ("default_api.", ""), ("default_api:", ""))
 
 
 class DerivedIndex:
@@ -83,15 +78,6 @@ class DerivedIndex:
             return frozenset(self._slashed.get(text, _NONE))
         return frozenset(self._others.get(fold(text), _NONE))
 
-    def unframed(self, text: str) -> Iterator[str]:
-        """Yield what is inside, if some client would have framed a name to be this text."""
-        lowered = text.lower()
-        for before, after in _frames(self._table.server_name):
-            if lowered.startswith(before) and lowered.endswith(after):
-                inside = text[len(before) : len(text) - len(after)]
-                if inside:
-                    yield inside
-
 
 def _plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> Iterator[str]:
     """Yield what the tool would be called in other styles: bare, with its server in front, as its server says it."""
@@ -115,15 +101,3 @@ def _absent(table: NameTable) -> Iterator[tuple[str, str, ToolId]]:
         # A scope of one server knows nothing of the others.
         if id not in table and (not ledger.scope or server in servers):
             yield server, name, id
-
-
-@lru_cache(maxsize=64)
-def _frames(server_name: str) -> tuple[tuple[str, str], ...]:
-    """Return what the clients put before and behind a name for this server, in lower case."""
-    frames = set(_HABITS)
-    for name in dialects.names():
-        shown = (dialects.get(name).shown(server_name, _PROBE) or "").lower()
-        before, found, after = shown.partition(_PROBE)
-        if found and (before or after):
-            frames.add((before, after))
-    return tuple(sorted(frames))

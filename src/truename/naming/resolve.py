@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
+from truename.naming.frames import unframed
 from truename.naming.table import Resolution
 
 if TYPE_CHECKING:
@@ -42,12 +43,18 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     hit = names.exact.get(text)
     if hit is not None and (names.ledger is None or text not in names.ledger.withdrawn):
         return hit
+    if "/" in text and (hit := names.canonical.get(text)) is not None and not _on_record(text, names):
+        return hit
     try:
         return _Search(text, names).run()
     except UnknownTool as error:
         if on_unknown == "passthrough" and error.reason == "unknown":
             return Resolution(None, "passthrough", (*error.trail, "passthrough: used as it is"))
         raise
+
+
+def _on_record(text: str, names: NameTable) -> bool:
+    return names.ledger is not None and names.ledger.standing(text) is not None
 
 
 class _Search:
@@ -135,6 +142,9 @@ class _Search:
         if "/" not in plain:
             self.trail.append("canonical: no '/' in it")
             return None
+        hit = self.names.canonical.get(plain)
+        if hit is not None and hit.id is not None:
+            return self._found("canonical", hit.id, f"read as {hit.id}")
         try:
             ref = ToolRef.parse(plain)
         except InvalidToolId as error:
@@ -168,8 +178,10 @@ class _Search:
         return ToolId(ref.integration, next(numbers), ref.suite, ref.tool, next(numbers))
 
     def _derived(self, plain: str) -> Resolution | None:
-        texts = (plain, *self.names.derived.unframed(plain))
-        for read in (self._shown_like, self._standing_like):
+        if (shown := self._shown_like(plain)) is not None:
+            return shown
+        inside = unframed(plain, self.names.server_name)
+        for texts, read in ((inside, self._shown_like), ((plain, *inside), self._standing_like)):
             found = {found.id: found for text in texts if (found := read(text)) is not None}
             if found:
                 return self._only(found)

@@ -74,7 +74,7 @@ def telling_words(siblings: Iterable[Words]) -> dict[Words, frozenset[str]]:
     >>> telling_words([("get", "all", "users"), ("get", "new", "users")])[("get", "all", "users")]
     frozenset({'all'})
     """
-    lists = list(siblings)
+    lists = list(dict.fromkeys(siblings))
     without: defaultdict[Words, list[Words]] = defaultdict(list)
     for each in lists:
         for key in {each, *(each[:i] + each[i + 1 :] for i in range(len(each)))}:

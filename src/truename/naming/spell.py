@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import usable_aliases
 from truename.identity import digest_of
+from truename.naming.frames import looks_framed
 from truename.naming.shorten import drop_words, prefix_words, server_variants, telling_words
 from truename.naming.words import snake, split, words
 
@@ -35,6 +36,7 @@ class Spelling(NamedTuple):
     prefix: str = ""
     rank: int = 0
     how: str = "as declared"
+    shortened: bool = False
 
 
 class _ServerPart(NamedTuple):
@@ -63,6 +65,8 @@ class Speller:
             self._illegal = re.compile(f"[^{re.escape(''.join(sorted(dialect.chars)))}]+")
         self.separator = self._legal_or_underscore(style.separator)
         self._dot = self._legal_or_underscore(style.dot)
+        # Seed 004 writes the label as it is in front of its colon.
+        self._verbatim_server = self._illegal is None or self.separator == ":"
 
     def _legal_or_underscore(self, text: str) -> str:
         return "_" if self._illegal is not None and self._illegal.search(text) else text
@@ -116,7 +120,7 @@ class Speller:
         full = words(plain) or words(integration)
         own = words(plain.rstrip("/").rpartition("/")[2]) or full
         alias = self._aliases.get(integration)
-        text = self._legal(alias if alias is not None else label if self._illegal is None else plain)
+        text = self._legal(alias if alias is not None else label if self._verbatim_server else plain)
         if self._led(text) != text and self._led(own[0]) == own[0]:
             text = "_".join(own)
         return _ServerPart(text or "_".join(full), full, own, alias)
@@ -133,11 +137,13 @@ class Speller:
         how = "the tool's own name" if text == tool.origin.name else "the tool's own name, adapted to the client"
         if len(text) <= self.room:
             return Spelling(text, how=how)
-        return Spelling(self._fit_tool(tool, text, self.room), rank=1, how="shortened")
+        return Spelling(self._fit_tool(tool, text, self.room), rank=1, how="shortened", shortened=True)
 
     def _led(self, text: str) -> str:
+        """Put a word in front of what can't stand there: a wrong first character, or a client's own frame."""
         first = self.dialect.first
-        return f"{_FALLBACK}_{text}" if first is not None and text[:1] not in first else text
+        wrong = (first is not None and text[:1] not in first) or looks_framed(text, self.server_name)
+        return f"{_FALLBACK}_{text}" if wrong else text
 
     def _prefixed(self, tool: Tool) -> tuple[Spelling, ...]:
         server, text = self.server_part(tool), self.tool_text(tool)
@@ -162,8 +168,12 @@ class Speller:
             for variant in server_variants(server.own, server.words):
                 prefix = f"{lead}{'_'.join(variant)}{separator}"
                 if len(name := self._led(prefix + text)) <= room:
-                    return Spelling(name, prefix, 1, f"the server's part shortened to {'_'.join(variant)}")
-        return Spelling(self._fit_tool(tool, self._led(text), room), "", 1, "shortened to the tool's own words")
+                    return Spelling(
+                        name, prefix, 1, f"the server's part shortened to {'_'.join(variant)}", shortened=True
+                    )
+        return Spelling(
+            self._fit_tool(tool, self._led(text), room), "", 1, "shortened to the tool's own words", shortened=True
+        )
 
     def _fit_tool(self, tool: Tool, text: str, room: int) -> str:
         if len(text) <= room:

@@ -32,13 +32,14 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a tool is called so: the rung of the ladder, how the name was made, and who has the name before it."""
+    """Why a tool is called so: the rung of the ladder, how the name was made, and who was in the way."""
 
     id: ToolId
     name: str
     rung: str
     reason: str
     clash: ToolId | None = None
+    shortened: bool = False
 
     def __str__(self) -> str:
         why = f"; {self.clash} has the name that it would have had" if self.clash else ""
@@ -108,7 +109,17 @@ class NameTable(Mapping[ToolId, str]):
         """Say why a tool is called so. Raises `KeyError` for a tool that is not in the table."""
         key = self._by_text[id] if isinstance(id, str) else id
         a = self._assigned[key]
-        return Explanation(key, a.name, a.rung, a.how, a.clash)
+        return Explanation(key, a.name, a.rung, a.how, a.clash, a.shortened)
+
+    @cached_property
+    def canonical(self) -> dict[str, Resolution]:
+        """The canonical spellings that need no reading: each id, whole and without its versions of 1."""
+        trail = ("table: no such name", "ledger: never shown")
+        return {
+            text: Resolution(id, "canonical", (*trail, f"canonical: read as {id}"))
+            for id in self._assigned
+            for text in (id.short, str(id))
+        }
 
     @cached_property
     def derived(self) -> DerivedIndex:

@@ -6,8 +6,6 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from anyascii import anyascii
-
 __all__ = ["SNAKE", "snake", "split", "words"]
 
 SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
@@ -26,9 +24,16 @@ def split(text: str) -> tuple[str, ...]:
     """
     if SNAKE.fullmatch(text):
         return tuple(text.split("_"))
-    plain = text if text.isascii() else anyascii(text)
+    plain = text if text.isascii() else _transliterated(text)
     marked = _ACRONYM_THEN_WORD.sub("_", _LOWER_THEN_UPPER.sub("_", plain))
     return tuple(word for word in _NOT_WORD.split(marked) if word)
+
+
+def _transliterated(text: str) -> str:
+    # Imported at need: it is a seventh of the time to import the core, and most catalogues are ASCII.
+    from anyascii import anyascii  # noqa: PLC0415
+
+    return anyascii(text)
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -1,0 +1,75 @@
+"""Frames: what the clients put around a name of the gateway before a model sees it.
+
+A name that comes back with its frame is understood; a name that by itself begins like a frame is not given out, or a
+client's form of one tool could be another tool's name.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from truename import dialects
+from truename.identity import fold
+
+__all__ = ["looks_framed", "unframed"]
+
+_PROBE: Final = "truename_probe"
+# Models put these in front of a name out of habit (reported of several providers).
+_HABITS: Final = (("functions.", ""), ("default_api.", ""), ("default_api:", ""))
+
+
+@lru_cache(maxsize=64)
+def _frames(server_name: str) -> tuple[tuple[str, str], ...]:
+    """Return what the clients put before and behind a name for this server, in lower case."""
+    frames = set()
+    for name in dialects.names():
+        shown = (dialects.get(name).shown(server_name, _PROBE) or "").lower()
+        before, found, after = shown.partition(_PROBE)
+        if found and (before or after):
+            frames.add((before, after))
+    return tuple(sorted(frames))
+
+
+@lru_cache(maxsize=64)
+def _edges(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the beginnings and the endings that a name must not have."""
+    beginnings = {edge for before, _ in _frames(server_name) if before for edge in (before, f"{fold(before)}_")}
+    endings = {edge for _, after in _frames(server_name) if after for edge in (after, f"_{fold(after)}")}
+    return tuple(beginnings), tuple(endings)
+
+
+def looks_framed(text: str, server_name: str) -> bool:
+    """Tell whether a name begins or ends like one that a client has framed.
+
+    >>> looks_framed("truename_search", "truename"), looks_framed("search", "truename")
+    (True, False)
+    """
+    beginnings, endings = _edges(server_name)
+    lowered = text.lower()
+    return lowered.startswith(beginnings) or lowered.endswith(endings)
+
+
+@lru_cache(maxsize=64)
+def _by_length(server_name: str) -> tuple[tuple[int, dict[str, tuple[str, ...]]], ...]:
+    """Return the frames by the length of their beginning, so that a text is compared a few times and not with all."""
+    lengths: dict[int, dict[str, tuple[str, ...]]] = {}
+    for before, after in (*_frames(server_name), *_HABITS):
+        same = lengths.setdefault(len(before), {})
+        same[before] = (*same.get(before, ()), after)
+    return tuple(lengths.items())
+
+
+def unframed(text: str, server_name: str) -> list[str]:
+    """Return what is inside, if some client would have framed a name to be this text.
+
+    >>> unframed("mcp__truename__search", "truename")
+    ['search']
+    """
+    lowered = text.lower()
+    return [
+        text[length : len(text) - len(after)]
+        for length, frames in _by_length(server_name)
+        for after in frames.get(lowered[:length], ())
+        if lowered.endswith(after) and len(text) > length + len(after)
+    ]

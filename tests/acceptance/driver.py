@@ -1,0 +1,91 @@
+"""Executing rows and reporting: one line for each that fails, and the count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from tests.acceptance import ops_names, ops_servers
+from tests.acceptance.ops import OPS
+from tests.acceptance.rows import AGENTS, SEEDS, Row, Unreadable, read
+from tests.acceptance.verdict import FAILED, PASSED, SKIPPED, Verdict, compare
+from tests.acceptance.words import LATER, NOT_OBSERVED
+from tests.acceptance.world import NotChecked, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.acceptance.ops import Op
+
+__all__ = ["execute", "main"]
+
+# Importing these modules is what fills the table of ops.
+_MODULES = (ops_names, ops_servers)
+
+
+def execute(row: Row) -> Verdict:
+    """Return what became of a row; nothing that a row holds makes this raise."""
+    try:
+        return _executed(row)
+    except NotChecked as reason:
+        return Verdict(SKIPPED, str(reason))
+    except Exception as error:  # noqa: BLE001 - whatever a row brings about is its failure, not the driver's
+        return Verdict(FAILED, f"raised {type(error).__name__}: {str(error)[:300]}")
+
+
+def _executed(row: Row) -> Verdict:
+    if row.fault:
+        return Verdict(SKIPPED, row.fault)
+    known = OPS.get((row.shape, row.op))
+    if known is None:
+        return Verdict(SKIPPED, _why_not(row))
+    _check_given(row, known)
+    if row.shape == AGENTS and (unseen := row.expect.keys() & NOT_OBSERVED.keys()):
+        return Verdict(SKIPPED, "; ".join(NOT_OBSERVED[word] for word in sorted(unseen)))
+    # An unknown name is passed through only where the row says that it has to be.
+    asked = {"passthrough": True} if row.op == "resolve" and "passthrough" in row.expect else {}
+    return compare(row.expect, typed({}, lambda: known.observe({"op": row.op, **row.given, **asked})))
+
+
+def _why_not(row: Row) -> str:
+    if row.shape != SEEDS:
+        return "it is about identity layers and approvals, which are not built yet"
+    capability = next((name for name, ops in LATER.items() if row.op in ops), None)
+    return f"it waits for {capability}" if capability else "no such op is known"
+
+
+def _check_given(row: Row, known: Op) -> None:
+    missing = [group for group in known.needs if not any(word in row.given for word in group.split("|"))]
+    strange = sorted(row.given.keys() - known.takes)
+    if missing:
+        raise NotChecked(f"it does not give {', '.join(sorted(missing))}")
+    if strange:
+        raise NotChecked(f"it gives {', '.join(strange)}, which is not understood")
+
+
+def main(files: Iterable[str], out: TextIO, *, verbose: bool = False) -> int:
+    """Execute the rows of all files, report to ``out``, and return the exit status: 0 only if none failed."""
+    count: Counter[str] = Counter()
+    for file in files:
+        for row, verdict in _verdicts(Path(file)):
+            count[verdict.status] += 1
+            if verdict.status == FAILED:
+                print(_line(row, verdict), file=out)
+            elif verdict.status == SKIPPED and verbose:
+                print(f"{_line(row, verdict)} (skipped)", file=out)
+    print(f"{count[PASSED]} passed, {count[FAILED]} failed, {count[SKIPPED]} skipped", file=out)
+    return 1 if count[FAILED] else 0
+
+
+def _verdicts(path: Path) -> Iterable[tuple[Row, Verdict]]:
+    try:
+        rows = read(path)
+    except Unreadable as error:
+        return [(Row(path.name, "?", {}, {}), Verdict(FAILED, str(error)))]
+    return ((row, execute(row)) for row in rows)
+
+
+def _line(row: Row, verdict: Verdict) -> str:
+    text = f"{row.id[:100]} {row.op[:100]}: {verdict.reason}"
+    return text if text.isprintable() and text.isascii() else ascii(text)[1:-1]

@@ -1,0 +1,97 @@
+"""The pages that rows ask for are real: complete, and every snippet in them is accepted where it belongs."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import tomllib
+from dataclasses import fields
+from urllib.parse import urlsplit
+
+import pytest
+
+import truename
+from tests.acceptance.ops_servers import DOCS
+from truename import Catalog, errors, project
+from truename.cli.app import app
+from truename.config import Settings
+from truename.gateway.views import read_path
+from truename.naming import STYLES
+
+REFERENCE = (DOCS / "tools-reference.md").read_text("utf-8")
+CONNECTING = (DOCS / "authentication.md").read_text("utf-8")
+COMMANDS = [command for command in app if not command.startswith("-") and command != "install-completion"]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(f"`{name}" for name in truename.__all__),
+        *(f"`truename {command}" for command in COMMANDS),
+        *(f"`{setting.name}`" for setting in fields(Settings)),
+        *(f"`{style}`" for style in STYLES),
+        *(f"`{code}`" for code in errors.CODES),
+    ],
+)
+def test_the_reference_has_every_public_name(word: str) -> None:
+    assert word in REFERENCE
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_reference_has_every_option_of_a_command(command: str) -> None:
+    (line,) = [line for line in REFERENCE.splitlines() if line.startswith(f"| `truename {command}")]
+    arguments = app[command].assemble_argument_collection()
+    options = {name for argument in arguments for name in argument.names[:1] if name.startswith("--")}
+
+    assert options - set(re.findall(r"`(--[a-z-]+)`", line)) <= {"--json"}
+
+
+def test_the_reference_is_executed() -> None:
+    test = doctest.DocTestParser().get_doctest(REFERENCE, {}, "tools-reference.md", None, 0)
+
+    assert test.examples
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_reference_shows_the_names_that_each_style_makes(style: str) -> None:
+    (line,) = [line for line in REFERENCE.splitlines() if line.startswith(f"| `{style}` | `")]
+    (name,) = project(Catalog.from_mcp({"weather": ["get_data"]}), "native", style=style).values()
+
+    assert f"| `{style}` | `{name}`" in line
+
+
+def test_the_reference_has_the_example_servers_and_the_names_that_clients_get() -> None:
+    rows = re.findall(r"^\| ([a-z, -]+) \| `(\w+)` \| [^|]+ \| (`.*`) \|$", REFERENCE, re.MULTILINE)
+    tools: dict[str, list[str]] = {}
+    written: set[str] = set()
+    for servers, tool, names in rows:
+        written.update(re.findall(r"`(\w+)`", names))
+        for server in servers.split(", "):
+            tools.setdefault(server, []).append(tool)
+    examples = json.loads((DOCS.parent / "examples" / "mcp.json").read_text("utf-8"))
+
+    assert tools.keys() == examples["mcpServers"].keys()
+    assert written == set(project(Catalog.from_mcp(tools), "universal").values())
+
+
+@pytest.mark.parametrize("block", blocks(CONNECTING, "json"))
+def test_every_json_snippet_is_json_that_names_a_server_truename(block: str) -> None:
+    (servers,) = json.loads(block).values()
+
+    assert [*servers] == ["truename"]
+
+
+@pytest.mark.parametrize("block", blocks(CONNECTING, "toml"))
+def test_every_toml_snippet_is_toml(block: str) -> None:
+    assert tomllib.loads(block)["mcp_servers"].keys() == {"truename"}
+
+
+@pytest.mark.parametrize("address", sorted(set(re.findall(r"http://[^\s`\"|]+", CONNECTING))))
+def test_every_address_leads_to_an_endpoint(address: str) -> None:
+    assert read_path(urlsplit(address).path, {"github"})

@@ -1,0 +1,48 @@
+"""Gathering the faults of one configuration: all of them are told at once."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from truename.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Faults", "fault", "nearest"]
+
+
+def fault(file: str, key: str, problem: str, remedy: str) -> ConfigError:
+    """Build the error; the text is one sentence of fact and one of what to do."""
+    return ConfigError(file=file, key=key, problem=problem, remedy=remedy)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a remedy for a misspelt word."""
+    known = sorted(known)
+    close = get_close_matches(word, known, 1)
+    return f"Did you mean {close[0]!r}?" if close else f"Use one of: {', '.join(known)}."
+
+
+class Faults:
+    """The faults of one file, in the order in which they were met."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._found: list[ConfigError] = []
+
+    def add(self, key: str, problem: str, remedy: str) -> None:
+        """Note one fault under the key where it stands."""
+        self._found.append(fault(self._file, key, problem, remedy))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def raise_any(self) -> None:
+        """Raise the fault, or all of them as an `ExceptionGroup`; nothing if there is none."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            message = f"{self._file} has {len(self._found)} faults"
+            raise ExceptionGroup(message, self._found)

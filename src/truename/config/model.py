@@ -1,0 +1,119 @@
+"""What a configuration says, as frozen values, and where its ledger lives."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["MEMORY", "Config", "NamesMode", "ServerConfig", "Settings", "state_path"]
+
+NamesMode = Literal["universal", "detect", "canonical"]
+MEMORY: Final = "memory"
+_MIB: Final = 1024 * 1024
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that can be set; the defaults are what a plain ``mcpServers`` file gets.
+
+    ``aliases`` are short names of integrations (None: the built-in table). ``style`` None leaves the choice to the
+    ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
+    `state_path`. Times are seconds, sizes bytes. ``overrides`` are declared names: dialect -> tool id -> name.
+    """
+
+    aliases: Mapping[str, str] | None = None
+    style: str | None = None
+    server_name: str = "truename"
+    names: NamesMode = "universal"
+    ledger: str | None = None
+    token: str | None = field(default=None, repr=False)
+    call_timeout: float = 300.0
+    startup_timeout: float = 60.0
+    max_body: int = 4 * _MIB
+    max_result: int = 32 * _MIB
+    max_tools: int = 5_000
+    max_sessions: int = 1_000
+    overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerConfig:
+    """One upstream server: ``command`` (stdio) or ``url`` (HTTP), never both.
+
+    ``cwd`` is absolute, or None for the directory of the caller. ``timeout`` is for one call, in seconds.
+    """
+
+    key: str
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=_nothing, repr=False)
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=_nothing, repr=False)
+    type: Literal["stdio", "http", "sse"] = "stdio"
+    disabled: bool = False
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A whole configuration: where it came from, its servers in the order of the file, and its settings."""
+
+    path: Path | None = None
+    servers: tuple[ServerConfig, ...] = ()
+    settings: Settings = Settings()
+
+    @property
+    def enabled(self) -> tuple[ServerConfig, ...]:
+        """The servers that are not disabled."""
+        return tuple(server for server in self.servers if not server.disabled)
+
+    def with_settings(self, **changes: Any) -> Config:
+        """Return a copy with these settings changed, as command-line options do."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    def ledger_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
+        """Return the file of the ledger, or None when it is to be kept in memory."""
+        if self.settings.ledger == MEMORY or (self.settings.ledger is None and self.path is None):
+            return None
+        if self.settings.ledger is not None:
+            return Path(self.settings.ledger).expanduser()
+        return state_path(self.path or Path(), environ)
+
+
+def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None) -> Path:
+    """Return the default ledger file of a configuration: one each, in the user's state directory.
+
+    ``XDG_STATE_HOME`` (or ``~/.local/state``), ``~/Library/Application Support`` on macOS, ``%LOCALAPPDATA%`` on
+    Windows. The name holds a digest of the configuration's absolute path.
+    """
+    environ = os.environ if environ is None else environ
+    path = Path(config_path).expanduser().resolve()
+    digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    stem = "".join(character if character.isalnum() else "-" for character in path.stem)[:40]
+    return _state_home(environ) / "truename" / "ledgers" / f"{stem}-{digest}.ledger"
+
+
+def _state_home(environ: Mapping[str, str]) -> Path:
+    chosen = environ.get("XDG_STATE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    if chosen and Path(chosen).is_absolute():
+        return Path(chosen)
+    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    if sys.platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support"
+    return home / ".local" / "state"

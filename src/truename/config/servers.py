@@ -1,0 +1,139 @@
+"""One entry of ``mcpServers``: a server over stdio (``command``) or HTTP (``url``)."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from truename.config.fields import Fields
+from truename.config.model import ServerConfig
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.config.faults import Faults
+
+__all__ = ["read_servers"]
+
+_TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
+    "stdio": "stdio",
+    "local": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamablehttp": "http",
+    "remote": "http",
+    "sse": "sse",
+}
+_MAX_KEY: Final = 1024
+# Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
+_LONGEST_IN_SECONDS: Final = 3600
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+
+def read_servers(
+    entries: Mapping[str, Any], where: str, base: Path, environ: Mapping[str, str], faults: Faults
+) -> tuple[ServerConfig, ...]:
+    """Return the servers of one ``mcpServers`` object in its order; faults are noted, not raised.
+
+    Keys that clients put into an entry and that mean nothing here are ignored. A disabled entry is not looked into.
+    """
+    read = partial(_server, base=base, environ=environ, faults=faults)
+    return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
+
+
+def _server(
+    key: str, entry: Any, where: str, *, base: Path, environ: Mapping[str, str], faults: Faults
+) -> ServerConfig:
+    where = where if where.isprintable() else ascii(where)
+    _check_key(key, where, faults)
+    if not isinstance(entry, dict):
+        faults.add(where, "it is not an object", 'Write {"command": "..."} or {"url": "..."}.')
+        return ServerConfig(key=key)
+    fields = Fields(entry, where, environ, faults)
+    if fields.truth("disabled"):
+        return ServerConfig(key=key, disabled=True)
+    command, url = fields.text("command"), fields.text("url" if "url" in fields else "httpUrl")
+    kind = _kind(fields, url, where)
+    _check_target(command, url, where, fields)
+    _check_headers(headers := fields.pairs("headers"), fields)
+    return ServerConfig(
+        key=key,
+        command=command,
+        args=fields.texts("args"),
+        env=MappingProxyType(fields.pairs("env")),
+        cwd=_directory(fields.text("cwd"), base),
+        url=url,
+        headers=MappingProxyType(headers),
+        type=kind,
+        timeout=_seconds(fields.number("timeout")),
+    )
+
+
+def _check_key(key: str, where: str, faults: Faults) -> None:
+    if not key.strip():
+        faults.add(where, "the server's key is empty", "Give the server a name.")
+    elif bad := [character for character in key if not character.isprintable()]:
+        what = f"the server's key {excerpt(key)} holds U+{ord(bad[0]):04X}, which can't be seen"
+        faults.add(where, what, "Remove that character.")
+    elif len(key) > _MAX_KEY:
+        faults.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")
+
+
+def _kind(fields: Fields, url: str | None, where: str) -> Literal["stdio", "http", "sse"]:
+    named = fields.text("type") or fields.text("transport")
+    if named is None:
+        return "http" if url else "stdio"
+    kind = _TYPES.get(named.lower())
+    if kind is None:
+        problem = f"{excerpt(named)} is not a kind of transport"
+        fields.faults.add(f"{where}.type", problem, 'Write "stdio", "http" or "sse".')
+    elif (kind == "stdio") == (url is not None) and ("command" in fields) != ("url" in fields):
+        wants = "a command" if kind == "stdio" else "a url"
+        fields.faults.add(f"{where}.type", f"{named!r} needs {wants}", "Correct the type, or leave it out.")
+    return kind or "stdio"
+
+
+def _check_target(command: str | None, url: str | None, where: str, fields: Fields) -> None:
+    if "command" in fields and "url" in fields:
+        fields.faults.add(where, "it has both a command and a url", "Keep one of them.")
+    elif command is None and url is None:
+        if "command" not in fields and "url" not in fields and "httpUrl" not in fields:
+            fields.faults.add(where, "it has neither a command nor a url", 'Add "command": "..." or "url": "...".')
+    elif command is not None and not command.strip():
+        fields.faults.add(f"{where}.command", "it is empty", "Write the program to start.")
+    elif url is not None:
+        _check_url(url, where, fields)
+
+
+def _check_url(url: str, where: str, fields: Fields) -> None:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
+    except ValueError:
+        good = False
+    if not good or not url.isprintable() or " " in url:
+        fields.faults.add(f"{where}.url", f"{excerpt(url)} is not an http(s) address", "Write https://HOST/PATH.")
+
+
+def _check_headers(headers: Mapping[str, str], fields: Fields) -> None:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not (value.isprintable() and value.isascii()):
+            # The value is not shown: it is a secret more often than not.
+            where = fields.where(f"headers.{excerpt(name)}")
+            fields.faults.add(where, "it is not a legal HTTP header", "Use printable ASCII only.")
+
+
+def _directory(text: str | None, base: Path) -> str | None:
+    return None if text is None else str(base / Path(text).expanduser())
+
+
+def _seconds(timeout: float | None) -> float | None:
+    if timeout is None or timeout <= _LONGEST_IN_SECONDS:
+        return timeout
+    return timeout / 1000

@@ -1,0 +1,97 @@
+"""From a file's text to plain values: JSON (comments and trailing commas as editors allow them) or TOML."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.config.faults import fault
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["decode", "read_text"]
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+_TOML_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
+_TOML_END: Final = re.compile(r" \(at end of document\)\Z")
+# Strings are matched too, so that nothing inside one is taken for what it looks like.
+_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+
+
+def read_text(path: Path) -> str:
+    """Read a configuration file, a byte order mark accepted. Raises `ConfigError`."""
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise fault(str(path), "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
+    if len(raw) > MAX_BYTES:
+        raise fault(str(path), "", f"it is larger than {MAX_BYTES:,} bytes", "Give a configuration file.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise fault(str(path), "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
+
+
+def decode(text: str, file: str, *, toml: bool) -> dict[str, Any]:
+    """Parse the text. Raises `ConfigError` with line and column."""
+    content = _toml(text, file) if toml else _json(text, file)
+    if not isinstance(content, dict):
+        raise fault(file, "", "it is not an object", 'Write {"mcpServers": {...}}.')
+    return content
+
+
+def _toml(text: str, file: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise fault(file, "", "it is nested too deeply", "Make it flatter.") from error
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+        if place := _TOML_PLACE.search(said):
+            where = f"line {place[1]}, column {place[2]}"
+        else:
+            where = f"line {text.count(chr(10)) + 1} (the end)"
+        what = _TOML_END.sub("", _TOML_PLACE.sub("", said))
+        raise fault(file, where, f"it is not TOML ({what})", "Mend the file there.") from error
+
+
+def _json(text: str, file: str) -> Any:
+    try:
+        try:
+            return json.loads(text, object_pairs_hook=_Unique(file))
+        except json.JSONDecodeError:
+            return json.loads(_TRAILING.sub(_blank, _COMMENT.sub(_blank, text)), object_pairs_hook=_Unique(file))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise fault(file, where, f"it is not JSON ({error.msg})", "Mend the file there.") from error
+    except RecursionError as error:
+        raise fault(file, "", "it is nested too deeply", "Make it flatter.") from error
+    except ValueError as error:
+        raise fault(file, "", f"it is not JSON ({error})", "Mend the file there.") from error
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Blank a comment or trailing comma out, so that lines and columns stay what they were."""
+    found = match[0]
+    return found if found.startswith('"') else re.sub(r"[^\n]", " ", found)
+
+
+class _Unique:
+    """Refuses an object that has one key twice: the second would silently win."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise fault(self._file, excerpt(key), "it stands there twice", "Remove or rename one.")
+            found[key] = value
+        return found

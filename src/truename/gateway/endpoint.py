@@ -1,0 +1,231 @@
+"""One endpoint: an MCP server, dual era, over a view of the hub.
+
+The SDK answers the protocol (handshake, discovery, validation, envelopes); the results of tools/list and tools/call
+are put in raw behind it, so that nothing of a definition or an answer is lost or reshaped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp.server.caching import CacheHint
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    INVALID_PARAMS,
+    CallToolResult,
+    ListToolsResult,
+)
+
+from truename.errors import ResolutionError, TruenameError
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.fleet import own_version
+from truename.gateway.sdk import (
+    SERVER_INFO_META_KEY,
+    CallNext,
+    MCPError,
+    Request,
+    ViewServer,
+    connection_of,
+    is_modern,
+)
+from truename.gateway.wording import error_result, wrong_name_text
+from truename.naming import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp.server.connection import Connection
+    from mcp.server.context import HandlerResult
+
+    from truename.gateway.hub import Hub
+    from truename.gateway.views import View, ViewSpec
+
+__all__ = ["Endpoint"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+_NOTIFY_TIMEOUT: Final = 5.0
+_MAX_CALLERS: Final = 10_000
+_VIEW_KEY: Final = "truename.view"
+_INPUT_REQUIRED: Final = "input_required"
+
+
+class Endpoint:
+    """An MCP server for one path. ``choose`` tells the view of a request; ``spec`` is the view without one."""
+
+    def __init__(self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec]) -> None:
+        self._hub = hub
+        self._spec = spec
+        self._choose = choose
+        self._bus = InMemorySubscriptionBus()
+        self._listeners = ListenHandler(self._bus)
+        self._sessions: set[Connection] = set()
+        self._wrong: OrderedDict[object, tuple[str, int]] = OrderedDict()
+        self.server = ViewServer(
+            hub.settings.server_name,
+            version=own_version(),
+            on_list_tools=_no_tools,
+            on_call_tool=_no_content,
+            on_subscriptions_listen=self._listeners,
+            cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
+            get_tool_input_schema=self._input_schema,
+        )
+        self.server.middleware.append(self._middleware)
+
+    async def _middleware(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        envelope = await call_next(ctx)
+        if ctx.request_id is None:
+            return envelope
+        match ctx.method:
+            case "initialize":
+                self._remember(connection_of(ctx))
+            case "tools/list":
+                return self._listed(ctx, _plain(envelope))
+            case "tools/call":
+                result = await self._called(ctx)
+                return _enveloped(result, _plain(envelope), modern=is_modern(ctx.protocol_version))
+            case _:
+                pass
+        return envelope
+
+    def _remember(self, connection: Connection) -> None:
+        self._sessions.add(connection)
+        connection.exit_stack.callback(self._sessions.discard, connection)
+
+    def _view(self, request: Request) -> View:
+        spec = self._choose(request)
+        connection_of(request).state[_VIEW_KEY] = spec
+        try:
+            return self._hub.view(spec)
+        except ExceptionGroup as group:
+            # Names that this view's style can't have: one example says it.
+            if isinstance(first := group.exceptions[0], TruenameError):
+                raise first from group
+            raise
+
+    def _listed(self, request: Request, envelope: dict[str, Any]) -> dict[str, Any]:
+        try:
+            tools, following = self._view(request).page((request.params or {}).get("cursor"))
+        except TruenameError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, "Unknown cursor. List the tools without one.") from error
+        page = {**envelope, "tools": tools}
+        return page if following is None else {**page, "nextCursor": following}
+
+    async def _called(self, request: Request) -> dict[str, Any]:
+        """Resolve, forward to exactly one server, and give back what it answers or what went wrong."""
+        params = request.params or {}
+        name = str(params.get("name"))
+        try:
+            view = self._view(request)
+            try:
+                id = resolve(name, view.table).id
+            except ResolutionError as error:
+                times = self._times_wrong(request, name)
+                return error_result(error, wrong_name_text(error, view.table, times))
+            self._wrong.pop(_caller(request), None)
+            assert id is not None  # noqa: S101 - only passthrough has none
+            upstream, own_name = self._hub.origin(view, id)
+            meta = params.get("_meta") or {}
+            wants_progress = "progressToken" in meta
+            return await upstream.call(
+                {**params, "name": own_name},
+                capabilities=_capabilities(request, meta),
+                on_progress=request.session.report_progress if wants_progress else None,
+            )
+        except UpstreamError as error:
+            log.warning("call of %s: %s", printable(name, 100), error)
+            return error_result(error)
+        except TruenameError as error:
+            return error_result(error)
+
+    def _times_wrong(self, request: Request, name: str) -> int:
+        """Count how often in a row this caller used this wrong name."""
+        caller = _caller(request)
+        before, times = self._wrong.pop(caller, ("", 0))
+        times = times + 1 if before == name[:200] else 1
+        self._wrong[caller] = (name[:200], times)
+        if len(self._wrong) > _MAX_CALLERS:
+            self._wrong.popitem(last=False)
+        return times
+
+    def _input_schema(self, name: str) -> Any:
+        """Give the SDK the schema by which it checks ``Mcp-Param-*`` headers; None where there is none."""
+        try:
+            view = self._hub.view(self._spec)
+            id = resolve(name, view.table).id
+        except TruenameError:
+            return None
+        return None if id is None else view.table.catalog[id].definition.get("inputSchema")
+
+    async def notify(self, changed: frozenset[ViewSpec]) -> None:
+        """Tell the clients of these views that their tools changed, in both eras; a slow one is not waited for."""
+        if self._spec in changed:
+            await self._bus.publish(ToolsListChanged())
+        async with anyio.create_task_group() as tasks:
+            for connection in list(self._sessions):
+                if connection.initialized.is_set() and connection.state.get(_VIEW_KEY, self._spec) in changed:
+                    tasks.start_soon(_tell, connection)
+
+    def close(self) -> None:
+        """End the open subscriptions with the graceful last word that the protocol has for it."""
+        self._listeners.close()
+
+
+async def _tell(connection: Connection) -> None:
+    with anyio.move_on_after(_NOTIFY_TIMEOUT):
+        await connection.send_tool_list_changed()
+
+
+async def _no_tools(_: Request, __: object) -> ListToolsResult:
+    return ListToolsResult(tools=[])
+
+
+async def _no_content(_: Request, __: object) -> CallToolResult:
+    return CallToolResult(content=[])
+
+
+def _capabilities(request: Request, meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what this client can be asked for; in the handshake eras there is no way to ask it yet."""
+    said = meta.get(CLIENT_CAPABILITIES_META_KEY)
+    return said if is_modern(request.protocol_version) and isinstance(said, dict) else {}
+
+
+def _plain(envelope: HandlerResult) -> dict[str, Any]:
+    return dict(envelope) if isinstance(envelope, dict) else {}
+
+
+def _caller(request: Request) -> object:
+    """Return what a client is told apart by: its session; without sessions, its connection."""
+    if not is_modern(request.protocol_version):
+        return id(connection_of(request))
+    client = getattr(request.request, "client", None)
+    return client or "stdio"
+
+
+def _enveloped(result: Mapping[str, Any], envelope: Mapping[str, Any], *, modern: bool) -> dict[str, Any]:
+    """Give a server's raw result the envelope of the client's era: the rest of it stays as it is."""
+    body = dict(result)
+    meta = body.pop("_meta", None)
+    meta = dict(meta) if isinstance(meta, dict) else {}
+    meta.pop(SERVER_INFO_META_KEY, None)
+    if modern:
+        body.setdefault("resultType", "complete")
+        meta |= envelope.get("_meta") or {}
+    elif body.pop("resultType", None) == _INPUT_REQUIRED:
+        return {
+            "content": [{"type": "text", "text": _CANNOT_ASK}],
+            "isError": True,
+        }
+    return {**body, "_meta": meta} if meta else body
+
+
+_CANNOT_ASK: Final = (
+    "This tool wants to ask the user something, which this client's protocol version has no way for; "
+    "nothing was done. Use another tool, or a client that speaks MCP 2026-07-28."
+)

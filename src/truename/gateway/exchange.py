@@ -1,0 +1,196 @@
+"""One negotiated connection to an upstream server: all its tools, and calls of one of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+from mcp_types import METHOD_NOT_FOUND, Tool
+from pydantic import ValidationError
+
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.sdk import MCPError, fault_of, session_forgotten, stream_lost
+
+if TYPE_CHECKING:
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from truename.gateway.link import Link
+    from truename.gateway.sdk import RawSession
+
+__all__ = ["Definition", "Exchange"]
+
+log: Final = logging.getLogger("truename.gateway")
+Definition = Mapping[str, Any]
+
+_MAX_PAGES: Final = 500
+_HEALTH_TIMEOUT: Final = 10.0
+_UNSURE: Final = "Whether the call took effect is unknown; check before you repeat it."
+_SEE: Final = "Start it by hand to see why."
+_EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
+    "unreachable": ("can't be reached", "Check that it runs and that its address is right."),
+    "refused": ("refused the request", "Check its address and the credentials under headers."),
+    "too_large": ("gave an answer that is too large, which was dropped", "Ask for less, or raise max_result."),
+    "lost": ("broke the connection off before it answered", ""),
+}
+
+
+class Exchange:
+    """Requests over one connection. Errors that the server sent stay `MCPError`; all else is `UpstreamError`."""
+
+    def __init__(self, key: str, link: Link, session: RawSession, *, max_tools: int, max_bytes: int) -> None:
+        self._key = key
+        self._link = link
+        self._session = session
+        self._max_tools = max_tools
+        self._max_bytes = max_bytes
+        self._header_maps: dict[str, Mapping[tuple[str, ...], str]] = {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is known to be gone."""
+        return self._link.closed.is_set()
+
+    @property
+    def modern(self) -> bool:
+        """Whether the server speaks the stateless era."""
+        return self._session.modern
+
+    async def list_tools(self) -> tuple[Definition, ...]:
+        """Return all pages of tools/list, verbatim. Raises `UpstreamError`."""
+        try:
+            tools = await self._pages()
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND and not self._session.lists_tools:
+                return ()
+            raise self._explained(error, _SEE) or self.protocol_fault(
+                f"answers tools/list with error {error.code}: {printable(error.message, 200)}"
+            ) from error
+        return self._usable(tools)
+
+    async def _pages(self) -> list[Definition]:
+        tools: list[Definition] = []
+        room = self._max_bytes
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(_MAX_PAGES):
+            page = await self._session.send("tools/list", {} if cursor is None else {"cursor": cursor})
+            listed = page.get("tools")
+            if not isinstance(listed, list):
+                raise self.protocol_fault("answers tools/list without a list of tools")
+            tools += (tool for tool in listed if isinstance(tool, dict))
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or cursor in seen or len(tools) >= self._max_tools:
+                break
+            seen.add(cursor)
+            # One page is bounded by the transport, and so must all of them be.
+            room -= len(json.dumps(listed))
+            if room < 0:
+                raise self._fault("too_large", "lists more than max_result allows", "Raise max_result.")
+        if len(tools) > self._max_tools:
+            shown = printable(self._key)
+            log.warning("server %r lists over %d tools; the rest is left out", shown, self._max_tools)
+        return tools[: self._max_tools]
+
+    def _usable(self, tools: list[Definition]) -> tuple[Definition, ...]:
+        """Leave out what would make clients refuse the whole list, and what they must drop (``x-mcp-header``)."""
+        usable = []
+        self._header_maps = {}
+        for tool in tools:
+            name, schema = tool.get("name"), tool.get("inputSchema")
+            if isinstance(name, str):
+                if reason := _unusable(tool) or (find_invalid_x_mcp_header(schema) if self.modern else None):
+                    key, shown = printable(self._key), printable(name, 80)
+                    log.warning("server %r: tool %r is left out: %s", key, shown, printable(reason))
+                    continue
+                if self.modern and (found := x_mcp_header_map(schema)):
+                    self._header_maps[name] = found
+            # A name that is none is reported by the catalogue.
+            usable.append(tool)
+        return tuple(usable)
+
+    async def call(
+        self,
+        params: Mapping[str, Any],
+        *,
+        timeout: float,
+        capabilities: Mapping[str, Any],
+        on_progress: ProgressFnT | None,
+    ) -> dict[str, Any]:
+        """Forward one tools/call and return the raw result.
+
+        Raises `MCPError` as the server sent it, and `UpstreamError` (timeout, lost, unreachable, refused, too_large).
+        It is never sent twice: a tool may have effects.
+        """
+        try:
+            with anyio.fail_after(timeout):
+                return await self._session.send(
+                    "tools/call",
+                    params,
+                    header_map=self._header_maps.get(str(params.get("name"))),
+                    capabilities=capabilities,
+                    on_progress=on_progress,
+                )
+        except TimeoutError as error:
+            raise UpstreamError(
+                server=self._key,
+                kind="timeout",
+                problem=f"did not answer within {timeout:g} seconds, so the call was cancelled",
+                remedy=_UNSURE,
+            ) from error
+        except MCPError as error:
+            if (explained := self._explained(error, _UNSURE)) is not None:
+                raise explained from error
+            raise
+
+    async def alive(self) -> bool:
+        """Ask for a sign of life. A slow answer counts as one: a server may be busy with a long call."""
+        method = "server/discover" if self.modern else "ping"
+        try:
+            with anyio.move_on_after(_HEALTH_TIMEOUT):
+                await self._session.send(method, {})
+        except MCPError as error:
+            return self._explained(error, _SEE) is None
+        return True
+
+    def explain_start(self, error: MCPError) -> UpstreamError:
+        """Say why the server could not be greeted."""
+        if explained := self._explained(error, _SEE):
+            return explained
+        said = printable(error.message, 200)
+        return self.protocol_fault(f"refuses the connection with error {error.code}: {said}")
+
+    def _explained(self, error: MCPError, remedy: str) -> UpstreamError | None:
+        """Say what went wrong with the connection; None for an error that the server itself sent."""
+        if found := fault_of(error, self._link.secret):
+            kind, detail = found
+            problem, own_remedy = _EXPLAINED[kind]
+            return self._fault(kind, f"{problem} ({printable(detail, 200)})", own_remedy or remedy)
+        if session_forgotten(error):
+            return self._fault("lost", "was started anew; nothing was run", "Repeat the call.")
+        if self.closed:
+            return self._fault("lost", f"{self._link.ending()} before it answered", remedy)
+        if stream_lost(error):
+            return self._fault("lost", _EXPLAINED["lost"][0], remedy)
+        return None
+
+    def protocol_fault(self, problem: str) -> UpstreamError:
+        """Build the error for a server that does not keep to the protocol."""
+        return self._fault("protocol", problem, "Report it to the server's authors.")
+
+    def _fault(self, kind: str, problem: str, remedy: str) -> UpstreamError:
+        output = self._link.tail.lines() if kind in {"ended", "lost", "protocol"} else ()
+        return UpstreamError(server=self._key, kind=kind, problem=problem, remedy=remedy, output=output)
+
+
+def _unusable(tool: Definition) -> str | None:
+    """Say why clients would not take this definition; nothing is changed in it."""
+    try:
+        Tool.model_validate(tool, by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return None

@@ -1,0 +1,73 @@
+"""What can be wrong with an upstream server, as errors that say which server, what happened and what to do."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from truename.errors import TruenameError
+
+__all__ = ["Tail", "UpstreamError", "fault_within", "printable"]
+
+_MAX_TEXT: Final = 500
+_MAX_LINE: Final = 300
+
+
+def printable(text: str, limit: int = _MAX_TEXT) -> str:
+    r"""Return upstream text as one printable line: it goes to logs and terminals.
+
+    >>> printable("a\x1b[31mb\nc")
+    'a\\x1b[31mb\\nc'
+    """
+    cut = text if len(text) <= limit else f"{text[:limit]}..."
+    return cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class UpstreamError(TruenameError):
+    """A server can't be used: its key, what happened, what to do, and the last lines of its standard error.
+
+    ``kind`` is one of missing, ended, timeout, refused, unreachable, protocol, too_large, busy, lost.
+    """
+
+    server: str
+    kind: str
+    problem: str
+    remedy: str
+    output: tuple[str, ...] = ()
+    code: str = "upstream_unavailable"
+
+    def __str__(self) -> str:
+        said = f" Its last words: {' | '.join(self.output)}" if self.output else ""
+        return f"Server {printable(self.server)!r} {self.problem}. {self.remedy}{said}"
+
+
+class Tail:
+    """The last lines that a program wrote, bounded in number and length."""
+
+    def __init__(self, lines: int = 8) -> None:
+        self._lines: deque[str] = deque(maxlen=lines)
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take what was read; a line counts once it is complete."""
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        self._rest = rest[: _MAX_LINE * 4]
+        self._lines.extend(shown for line in lines if (shown := self._shown(line)))
+
+    def lines(self, last: int = 5) -> tuple[str, ...]:
+        """Return the last lines, printable."""
+        rest = self._shown(self._rest)
+        return tuple([*self._lines, *([rest] if rest else [])][-last:])
+
+    @staticmethod
+    def _shown(line: bytes) -> str:
+        return printable(line[: _MAX_LINE * 4].decode("utf-8", "replace").strip(), _MAX_LINE)
+
+
+def fault_within(error: BaseException) -> UpstreamError | None:
+    """Find the error that says what happened; task groups wrap it once or more."""
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for inner in error.exceptions if (found := fault_within(inner))), None)
+    return error if isinstance(error, UpstreamError) else None

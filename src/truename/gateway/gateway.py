@@ -1,0 +1,178 @@
+"""The gateway: servers behind it, views in front of it, and the ledger that keeps their names."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+import anyio
+
+from truename.catalog import Catalog
+from truename.gateway.background import background
+from truename.gateway.choice import fixed_view, main_view
+from truename.gateway.endpoint import Endpoint
+from truename.gateway.events import OnEvent, ignore_event
+from truename.gateway.fleet import running_fleet
+from truename.gateway.hub import Hub
+from truename.gateway.report import Report, ServerReport
+from truename.gateway.views import MAIN, read_path
+from truename.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from anyio.abc import TaskGroup
+
+    from truename.config import Config
+    from truename.gateway.sdk import Request
+    from truename.gateway.upstream import Upstream
+    from truename.gateway.views import ViewSpec
+    from truename.naming import NameTable
+
+__all__ = ["Gateway", "fetch_catalog"]
+
+
+class Gateway:
+    """A running gateway, as an async context manager: inside, its servers are started and its names are known.
+
+    ``on_event`` is told the progress while servers start, and later what happens to them. ``ledger`` is one to use
+    instead of the configuration's. ``wait`` bounds, in seconds, how long entering waits for servers that are slow to
+    start (None: until each is ready or has failed); they join when they are ready, and clients are told.
+
+    Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``) and groups of naming errors; a server
+    that fails raises nothing and stands in `status`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        on_event: OnEvent = ignore_event,
+        ledger: Ledger | None = None,
+        wait: float | None = None,
+    ) -> None:
+        self._wait = wait
+        self.config = config
+        self._on_event = on_event
+        self._ledger = ledger
+        self._endpoints: dict[tuple[str, str | None], Endpoint] = {}
+        self._dirty = anyio.Event()
+        self._stack = AsyncExitStack()
+        self._hub: Hub | None = None
+
+    async def __aenter__(self) -> Self:
+        ledger = self._ledger or _open_ledger(self.config)
+        async with AsyncExitStack() as stack:
+            fleet = await stack.enter_async_context(
+                running_fleet(self.config, self._mark_dirty, self._on_event, wait=self._wait)
+            )
+            self._hub = Hub(fleet, ledger, self.config.settings)
+            self._dirty = anyio.Event()
+            self._hub.rebuild()
+            self._hub.view(fixed_view("main", None, self.config.settings))
+            tasks = await stack.enter_async_context(background())
+            tasks.start_soon(self._keep_fresh, tasks)
+            stack.callback(self._close_endpoints)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(kind, error, trace)
+
+    @property
+    def hub(self) -> Hub:
+        """What is behind the views. Raises `RuntimeError` before the gateway is entered."""
+        if self._hub is None:
+            message = "The gateway is not running. Use `async with Gateway(config) as gateway`."
+            raise RuntimeError(message)
+        return self._hub
+
+    @property
+    def catalog(self) -> Catalog:
+        """All tools that are known now."""
+        return self.hub.catalog
+
+    def table(self, path: str = MAIN) -> NameTable:
+        """Return the names that a path shows to who says nothing of itself. Raises `UnknownView`."""
+        kind, name = read_path(path, self.hub.fleet)
+        return self.hub.view(fixed_view(kind, name, self.config.settings)).table
+
+    def status(self) -> Report:
+        """Return how everything stands."""
+        return Report(
+            servers=tuple(_server_report(upstream) for upstream in self.hub.fleet.values()),
+            names=dict(self.table()),
+            style=self.hub.style,
+            ledger=None if self._ledger else self.config.ledger_path(),
+        )
+
+    def endpoint(self, path: str = MAIN) -> Endpoint:
+        """Return the MCP server of a path, made at first need. Raises `UnknownView`."""
+        key = kind, name = read_path(path, self.hub.fleet)
+        if key not in self._endpoints:
+            spec = fixed_view(kind, name, self.config.settings)
+            choose = partial(main_view, settings=self.config.settings) if kind == "main" else _always(spec)
+            self._endpoints[key] = Endpoint(self.hub, spec, choose)
+        return self._endpoints[key]
+
+    def _mark_dirty(self) -> None:
+        self._dirty.set()
+
+    async def _keep_fresh(self, tasks: TaskGroup) -> None:
+        while True:
+            await self._dirty.wait()
+            self._dirty = anyio.Event()
+            changed = self.hub.rebuild()
+            if changed:
+                for endpoint in list(self._endpoints.values()):
+                    tasks.start_soon(endpoint.notify, changed)
+
+    def _close_endpoints(self) -> None:
+        for endpoint in self._endpoints.values():
+            endpoint.close()
+
+
+async def fetch_catalog(config: Config, on_event: OnEvent = ignore_event) -> Catalog:
+    """Start the servers, take what they list, and stop them.
+
+    A server that fails is told through ``on_event`` and missing in the catalogue. The configuration's ledger, if there
+    is one, is only read: its identities are kept.
+    """
+    path = config.ledger_path()
+    bound = Ledger.open(path, readonly=True).bindings() if path is not None and path.exists() else None
+    async with running_fleet(config, _ignore_change, on_event) as fleet:
+        listed = {key: upstream.tools for key, upstream in fleet.items() if upstream.tools is not None}
+        return Catalog.from_mcp(listed, config.settings.aliases, bound=bound, strict=False)
+
+
+def _open_ledger(config: Config) -> Ledger:
+    path = config.ledger_path()
+    if path is None:
+        return Ledger.memory()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Ledger.open(path)
+
+
+def _always(spec: ViewSpec) -> Callable[[Request], ViewSpec]:
+    def choose(_: Request) -> ViewSpec:
+        return spec
+
+    return choose
+
+
+def _ignore_change() -> None:
+    pass
+
+
+def _server_report(upstream: Upstream) -> ServerReport:
+    return ServerReport(
+        key=upstream.key,
+        state=upstream.state,
+        tools=len(upstream.tools or ()),
+        seconds=upstream.seconds,
+        error=str(upstream.problem) if upstream.problem else None,
+    )

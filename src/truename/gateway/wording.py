@@ -1,0 +1,44 @@
+"""What a model reads when a call can't be made: an ``isError`` result whose text says what to do instead.
+
+Not JSON-RPC errors: those end the run in some frameworks, and others hide their text (house, section 9.12).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.errors import AmbiguousName, ResolutionError, UnknownTool, excerpt
+from truename.gateway.views import META_PREFIX
+
+if TYPE_CHECKING:
+    from truename.errors import TruenameError
+    from truename.naming import NameTable
+
+__all__ = ["REPEATS", "error_result", "wrong_name_text"]
+
+REPEATS: Final = 3
+_SHOWN: Final = 5
+
+
+def error_result(error: TruenameError, text: str | None = None) -> dict[str, Any]:
+    """Return the result for a call that was not made, or whose outcome is not known."""
+    return {
+        "content": [{"type": "text", "text": text or str(error)}],
+        "isError": True,
+        "_meta": {f"{META_PREFIX}error": error.code},
+    }
+
+
+def wrong_name_text(error: ResolutionError, table: NameTable, times: int) -> str:
+    """Return the text for a wrong name; from the third time in a row it tells to stop."""
+    if times < REPEATS:
+        return str(error)
+    names: tuple[str, ...] = ()
+    if isinstance(error, AmbiguousName):
+        names = error.candidates
+    elif isinstance(error, UnknownTool):
+        names = error.suggestions
+    names = names or tuple(table.values())
+    shown = ", ".join(excerpt(name)[1:-1] for name in names[:_SHOWN])
+    keep = f"keep using tools: {shown}" if shown else "there are no tools to use now"
+    return f"{excerpt(error.text)} has failed {times} times. Do not repeat this call; {keep}."

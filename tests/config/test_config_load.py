@@ -1,0 +1,305 @@
+"""A configuration is read, or every fault in it is told with its file, key and remedy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truename.config import Config, ServerConfig, Settings, load, parse, state_path
+from truename.errors import ConfigError
+
+ENVIRON = {"HOME": "/home/me", "TOKEN": "s3cret", "EMPTY": ""}
+
+
+def read(text: str | dict[str, Any], name: str = "mcp.json") -> Config:
+    return parse(text if isinstance(text, str) else json.dumps(text), Path("/etc") / name, ENVIRON)
+
+
+def faults_of(text: str | dict[str, Any], name: str = "mcp.json") -> list[ConfigError]:
+    try:
+        read(text, name)
+    except ConfigError as error:
+        return [error]
+    except ExceptionGroup as group:
+        return [error for error in group.exceptions if isinstance(error, ConfigError)]
+    return []
+
+
+def one(**entry: Any) -> dict[str, Any]:
+    return {"mcpServers": {"s": entry}}
+
+
+def server(**entry: Any) -> ServerConfig:
+    return read(one(**entry)).servers[0]
+
+
+def settings(**values: Any) -> Settings:
+    return read({"mcpServers": {}, "truename": values}).settings
+
+
+def test_a_plain_file_is_read_as_it_is() -> None:
+    config = read(
+        {
+            "mcpServers": {
+                "git": {"command": "uvx", "args": ["mcp-server-git", 1], "env": {"A": "b", "N": 1, "X": None}},
+                "far": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+                "off": {"command": "${UNSET}", "disabled": True},
+            }
+        }
+    )
+    git, far, off = config.servers
+    assert git == ServerConfig(key="git", command="uvx", args=("mcp-server-git", "1"), env={"A": "b", "N": "1"})
+    assert (far.type, far.url, far.headers) == ("http", "https://example.com/mcp", {"Authorization": "Bearer s3cret"})
+    assert off.disabled
+    assert [entry.key for entry in config.enabled] == ["git", "far"]
+    assert config.settings == Settings()
+
+
+def test_keys_of_other_clients_are_ignored() -> None:
+    found = server(command="x", alwaysAllow=["a"], autoApprove=[], trust=True, description="mine", icon={})
+    assert found == ServerConfig(key="s", command="x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\ufeff{"mcpServers": {"s": {"command": "x"}}}',
+        '{"servers": {"s": {"type": "stdio", "command": "x"}}, "inputs": []}',
+        '{\n // mine\n "mcpServers": {"s": {"command": "x",},}, /* end */ }',
+        '{"mcpServers": {"s": {"command": "x"}}, "projects": {"unrelated": 1}}',
+    ],
+)
+def test_the_files_that_people_have_are_accepted(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(text, encoding="utf-8")
+    assert [entry.key for entry in load(path).servers] == ["s"]
+
+
+@pytest.mark.parametrize("section", ["", "[truename]\n"])
+@pytest.mark.parametrize("key", ["servers", "mcpServers"])
+def test_toml_says_the_same(section: str, key: str) -> None:
+    text = f'{section}style = "prefixed"\nnames = "detect"\n[{key}.git]\ncommand = "uvx"\nargs = ["a"]\n'
+    config = read(text, "truename.toml")
+    assert config.servers == (ServerConfig(key="git", command="uvx", args=("a",)),)
+    assert (config.settings.style, config.settings.names) == ("prefixed", "detect")
+
+
+def test_settings_stand_under_one_key() -> None:
+    found = settings(
+        aliases={"salesforce": "sf"},
+        style="on-conflict",
+        server_name="lab",
+        names="canonical",
+        ledger="names.ledger",
+        token="${TOKEN}",
+        call_timeout=1.5,
+        max_tools=7,
+        overrides={"cursor": {"a@1/b@1": "bee"}},
+    )
+    assert found == Settings(
+        aliases={"salesforce": "sf"},
+        style="on-conflict",
+        server_name="lab",
+        names="canonical",
+        ledger="/etc/names.ledger",
+        token="s3cret",
+        call_timeout=1.5,
+        max_tools=7,
+        overrides={"cursor": {"a@1/b@1": "bee"}},
+    )
+    assert "s3cret" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${TOKEN}", "s3cret"),
+        ("${env:TOKEN}", "s3cret"),
+        ("a${TOKEN}b${TOKEN}", "as3cretbs3cret"),
+        ("${UNSET:-fallback}", "fallback"),
+        ("${UNSET:-}", ""),
+        ("${EMPTY:-fallback}", "fallback"),
+        ("${EMPTY}", ""),
+        ("${UNSET:-a:-b}", "a:-b"),
+        ("$TOKEN", "$TOKEN"),
+        ("${TOKEN", "${TOKEN"),
+    ],
+)
+def test_variables_are_filled_in_once_everywhere(text: str, expected: str) -> None:
+    found = server(command="x" + text, args=[text], env={"A": text})
+    assert (found.command, found.args, found.env) == ("x" + expected, (expected,), {"A": expected})
+    assert settings(aliases={"a": text}).aliases == {"a": expected}
+
+
+@pytest.mark.parametrize(
+    ("timeout", "seconds"), [(None, None), (60, 60.0), (3600, 3600.0), (60_000, 60.0), (600_000, 600.0)]
+)
+def test_timeouts_in_milliseconds_are_understood(timeout: int | None, seconds: float | None) -> None:
+    assert server(command="x", timeout=timeout).timeout == seconds
+
+
+@pytest.mark.parametrize(("cwd", "expected"), [("sub", "/etc/sub"), ("/abs", "/abs"), (None, None)])
+def test_directories_are_relative_to_the_file(cwd: str | None, expected: str | None) -> None:
+    assert server(command="x", cwd=cwd).cwd == expected
+
+
+@pytest.mark.parametrize(
+    ("named", "kind"),
+    [("http", "http"), ("streamable-http", "http"), ("streamableHttp", "http"), ("sse", "sse"), (None, "http")],
+)
+def test_transports_have_many_names(named: str | None, kind: str) -> None:
+    assert server(url="http://localhost:1/mcp", type=named).type == kind
+
+
+BAD = [
+    # text, key, problem, remedy
+    ("", "line 1, column 1", "it is not JSON", "Mend"),
+    ('{"a": 1,\n  "b": }', "line 2, column 8", "it is not JSON", "Mend"),
+    ("[1]", "", "it is not an object", "mcpServers"),
+    ('{"mcpServers": {"a": {}, "a": {}}}', "'a'", "it stands there twice", "rename"),
+    ("[" * 100_000, "", "nested too deeply", "flatter"),
+    ({}, "", "it names no servers", 'Add "mcpServers"'),
+    ({"mcpServers": []}, "mcpServers", "it is not an object", "one entry"),
+    ({"mcpServers": {"s": 5}}, "mcpServers.s", "it is not an object", "command"),
+    (one(), "mcpServers.s", "neither a command nor a url", "Add"),
+    (one(command="x", url="http://h/"), "mcpServers.s", "both a command and a url", "Keep one"),
+    (one(command=" "), "mcpServers.s.command", "it is empty", "program"),
+    (one(command=5), "mcpServers.s.command", "it is 5, not a text", "text"),
+    (one(command="x", args="y"), "mcpServers.s.args", "it is a text, not a list of texts", "list"),
+    (one(command="x", args=[[]]), "mcpServers.s.args", "it is a list, not a list of texts", "list"),
+    (one(command="x", env=[]), "mcpServers.s.env", "it is a list, not an object of texts", "object"),
+    (one(command="x", timeout=0), "mcpServers.s.timeout", "it is 0, not a number above 0", "number"),
+    (one(command="x", disabled="yes"), "mcpServers.s.disabled", "it is a text, not true or false", "true"),
+    (one(command="x\0"), "mcpServers.s.command", "NUL", "Remove"),
+    (one(command="${UNSET}"), "mcpServers.s.command", "variable UNSET is not set", "${UNSET:-default}"),
+    (one(command="x", args=["a", "${UNSET}"]), "mcpServers.s.args[1]", "UNSET is not set", "Set it"),
+    (one(command="x", env={"K": "${input:key}"}), "mcpServers.s.env.K", "${input:key} is not an", "${NAME}"),
+    (one(url="ftp://h/"), "mcpServers.s.url", "'ftp://h/' is not an http(s) address", "https://"),
+    (one(url="http://"), "mcpServers.s.url", "is not an http(s) address", "https://"),
+    (one(url="http://h:99999/"), "mcpServers.s.url", "is not an http(s) address", "https://"),
+    (one(url="http://h/", headers={"a b": "x"}), "mcpServers.s.headers.'a b'", "not a legal HTTP header", "ASCII"),
+    (one(url="http://h/", headers={"a": "x\r\ny: z"}), "mcpServers.s.headers.'a'", "not a legal HTTP", "ASCII"),
+    (one(command="x", type="http"), "mcpServers.s.type", "'http' needs a url", "Correct"),
+    (one(url="http://h/", type="stdio"), "mcpServers.s.type", "'stdio' needs a command", "Correct"),
+    (one(command="x", type="pigeon"), "mcpServers.s.type", "'pigeon' is not a kind of transport", "stdio"),
+    ({"mcpServers": {"": {"command": "x"}}}, "mcpServers.", "the server's key is empty", "name"),
+    ({"mcpServers": {" ": {"command": "x"}}}, "mcpServers. ", "the server's key is empty", "name"),
+    ({"mcpServers": {"a\u200bb": {"command": "x"}}}, "'mcpServers.a\\u200bb'", "U+200B", "Remove"),
+    ({"mcpServers": {"a\x1bb": {"command": "x"}}}, "'mcpServers.a\\x1bb'", "U+001B", "Remove"),
+    ({"mcpServers": {"a\u202eb": {"command": "x"}}}, "'mcpServers.a\\u202eb'", "U+202E", "Remove"),
+    ({"mcpServers": {"k" * 2000: {"command": "x"}}}, "mcpServers." + "k" * 89, "2,000 characters", "shorter"),
+    ({"mcpServers": {}, "servers": {}, "truename": []}, "truename", "it is not an object", "object"),
+    ({"mcpServers": {}, "truename": {"stile": "x"}}, "stile", "it is not a setting", "Did you mean 'style'?"),
+    ({"mcpServers": {}, "truename": {"zzz": 1}}, "zzz", "it is not a setting", "Use one of: aliases"),
+    ({"mcpServers": {}, "truename": {"names": "all"}}, "names", "'all' is not a choice", "canonical"),
+    ({"mcpServers": {}, "truename": {"style": 1}}, "style", "it is 1, not a text", "text"),
+    ({"mcpServers": {}, "truename": {"style": "prefix"}}, "style", "'prefix' is not a style", "'prefixed'"),
+    ({"mcpServers": {}, "truename": {"server_name": "\x07"}}, "server_name", "can't be a server's name", "word"),
+    ({"mcpServers": {}, "truename": {"token": "a b"}}, "token", "can't be sent as a bearer token", "ASCII"),
+    ({"mcpServers": {}, "truename": {"token": ""}}, "token", "can't be sent as a bearer token", "ASCII"),
+    ({"mcpServers": {}, "truename": {"max_tools": 0}}, "max_tools", "not a whole number above 0", "whole"),
+    ({"mcpServers": {}, "truename": {"max_body": 1.5}}, "max_body", "it is 1.5, not a whole number", "whole"),
+    ({"mcpServers": {}, "truename": {"call_timeout": True}}, "call_timeout", "it is true, not", "number"),
+    ({"mcpServers": {}, "truename": {"aliases": ["sf"]}}, "aliases", "it is a list, not an object", "object"),
+    ({"mcpServers": {}, "truename": {"overrides": 1}}, "overrides", "it is not an object", "dialect"),
+    ({"mcpServers": {}, "truename": {"overrides": {"curser": {}}}}, "overrides.curser", "is known as", "'cursor'"),
+    ({"mcpServers": {}, "truename": {"overrides": {"cursor": {"a b": "x"}}}}, "overrides.cursor", "'a b'", "Write"),
+]
+
+
+@pytest.mark.parametrize(("text", "key", "problem", "remedy"), BAD)
+def test_faults_name_file_key_and_remedy(text: str | dict[str, Any], key: str, problem: str, remedy: str) -> None:
+    (fault,) = faults_of(text)
+    assert fault.file == "/etc/mcp.json"
+    assert fault.key == key
+    assert problem in fault.problem
+    assert remedy in fault.remedy
+    assert str(fault).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "problem"),
+    [
+        ("a = ", "line 1 (the end)", "it is not TOML"),
+        ("a = 1\nb = {", "line 2", "it is not TOML"),
+        ("[servers.s]\ncommand = 'x'\n[servers.s]\n", "line 3, column 11", "it is not TOML"),
+        ("stile = 1\n[servers]\n", "stile", "it is not a setting"),
+        ("style = 'prefixed'\n[truename]\nstyle = 'prefixed'\n[servers]\n", "style", "at the top and under truename"),
+    ],
+)
+def test_faults_of_toml_have_their_place(text: str, key: str, problem: str) -> None:
+    (fault,) = faults_of(text, "truename.toml")
+    assert fault.key.startswith(key)
+    assert problem in fault.problem
+
+
+def test_many_faults_are_told_at_once() -> None:
+    found = faults_of({"mcpServers": {"": {}, "a": {"command": "${A}", "args": ["${B}"]}}, "truename": {"x": 1}})
+    assert [fault.key for fault in found] == [
+        "mcpServers.",
+        "mcpServers.",
+        "mcpServers.a.command",
+        "mcpServers.a.args[0]",
+        "x",
+    ]
+
+
+def test_a_server_may_stand_in_one_place_only() -> None:
+    (fault,) = faults_of({"mcpServers": {"a": {"command": "x"}}, "servers": {"a": {"command": "y"}}})
+    assert (fault.key, fault.problem) == ("servers.a", "it stands under both keys")
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda _: None, "it can't be read (No such file or directory)"),
+        (lambda path: path.mkdir(), "it can't be read (Is a directory)"),
+        (lambda path: path.write_bytes(b'{"a": "\xff"}'), "it is not UTF-8 (byte 7)"),
+        (lambda path: path.write_bytes(b" " * 17_000_000), "it is larger than 16,777,216 bytes"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, make: Any, problem: str) -> None:
+    path = tmp_path / "mcp.json"
+    make(path)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert (caught.value.file, caught.value.problem) == (str(path), problem)
+
+
+def test_secrets_do_not_show_in_texts() -> None:
+    config = read(one(url="http://h/", headers={"A": "${TOKEN}"}))
+    assert "s3cret" not in repr(config)
+    (fault,) = faults_of(one(url="http://h/", headers={"A": "${TOKEN}\n"}))
+    assert "s3cret" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "expected"),
+    [
+        ("linux", {"HOME": "/home/me"}, "/home/me/.local/state"),
+        ("linux", {"HOME": "/home/me", "XDG_STATE_HOME": "/state"}, "/state"),
+        ("linux", {"HOME": "/home/me", "XDG_STATE_HOME": "relative"}, "/home/me/.local/state"),
+        ("darwin", {"HOME": "/Users/me"}, "/Users/me/Library/Application Support"),
+        ("win32", {"HOME": "/u", "LOCALAPPDATA": "/u/AppData/Local"}, "/u/AppData/Local"),
+    ],
+)
+def test_each_configuration_has_a_ledger_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, platform: str, environ: dict[str, str], expected: str
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    path = state_path("/etc/mcp.json", environ)
+    assert path.parent == Path(expected) / "truename" / "ledgers"
+    assert path.name.startswith("mcp-")
+    assert path != state_path("/opt/mcp.json", environ)
+    assert path == state_path("/etc/../etc/mcp.json", environ)
+
+
+def test_where_the_ledger_is() -> None:
+    config = read(one(command="x"))
+    assert config.ledger_path(ENVIRON) == state_path("/etc/mcp.json", ENVIRON)
+    assert config.with_settings(ledger="memory").ledger_path(ENVIRON) is None
+    assert config.with_settings(ledger="/x/y").ledger_path(ENVIRON) == Path("/x/y")
+    assert Config().ledger_path(ENVIRON) is None

@@ -1,0 +1,229 @@
+"""What the gateway's tests share: fake servers, a running gateway, clients of both eras, raw HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client, StdioServerParameters
+
+from truename.config import Config, ServerConfig, Settings
+from truename.gateway import Event, Gateway, listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from mcp.server.lowlevel.server import Server
+
+    from truename.ledger import Ledger
+
+ROOT = Path(__file__).parents[2]
+ERAS = ("legacy", "2026-07-28")
+PATIENCE = 15.0
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=ERAS)
+def era(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Lab:
+    """A bench for gateways: everything that it starts ends with the block that started it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.events: list[Event] = []
+        self._happened = anyio.Event()
+
+    def script(self, key: str, script: str, *args: str, **more: Any) -> ServerConfig:
+        module = f"tests.gateway.servers.{script}"
+        env = {"PYTHONPATH": str(ROOT)}
+        return ServerConfig(key=key, command=sys.executable, args=("-m", module, *args), env=env, **more)
+
+    def normal(self, key: str, *tools: str, **more: Any) -> ServerConfig:
+        return self.script(key, "normal", key, *tools, **more)
+
+    @staticmethod
+    def at(key: str, url: str, **more: Any) -> ServerConfig:
+        return ServerConfig(key=key, url=url, type="http", **more)
+
+    def observe(self, event: Event) -> None:
+        self.events.append(event)
+        self._happened.set()
+        self._happened = anyio.Event()
+
+    async def saw(self, kind: str, server: str, times: int = 1) -> Event:
+        """Wait until this happened to this server so many times."""
+        with anyio.fail_after(PATIENCE):
+            while True:
+                found = [event for event in self.events if (event.kind, event.server) == (kind, server)]
+                if len(found) >= times:
+                    return found[-1]
+                await self._happened.wait()
+
+    @asynccontextmanager
+    async def gateway(
+        self, *servers: ServerConfig, ledger: Ledger | None = None, **settings: Any
+    ) -> AsyncIterator[Gateway]:
+        config = Config(servers=servers, settings=Settings(**{"startup_timeout": 20.0, **settings}))
+        async with Gateway(config, on_event=self.observe, ledger=ledger) as gateway:
+            yield gateway
+
+    @asynccontextmanager
+    async def serving(self, *servers: ServerConfig, **settings: Any) -> AsyncIterator[str]:
+        async with self.gateway(*servers, **settings) as gateway, listening(gateway) as address:
+            yield address
+
+    def config_file(self, *servers: ServerConfig, **settings: Any) -> Path:
+        entries = {
+            server.key: {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+            for server in servers
+        }
+        path = self.folder / "mcp.json"
+        path.write_text(json.dumps({"mcpServers": entries, "truename": {"ledger": "memory", **settings}}))
+        return path
+
+    def over_stdio(self, *servers: ServerConfig, **settings: Any) -> StdioServerParameters:
+        """Return how to start a real gateway as a child process."""
+        config = str(self.config_file(*servers, **settings))
+        args = ["-m", "tests.gateway.servers.gateway_stdio", config]
+        return StdioServerParameters(command=sys.executable, args=args, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # In a container nobody may reap orphans: a zombie is dead.
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+class Raw:
+    """An HTTP client that speaks JSON-RPC by hand, for what the SDK's client would never send or hides."""
+
+    def __init__(self, http: httpx2.AsyncClient, address: str) -> None:
+        self.http = http
+        self.address = address
+
+    async def post(
+        self, method: str, params: dict[str, Any], *, path: str = "/mcp", headers: dict[str, str] | None = None
+    ) -> httpx2.Response:
+        """Post one request of the stateless era."""
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            **params.get("_meta", {}),
+        }
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        routing = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+        if "name" in params:
+            routing["mcp-name"] = params["name"]
+        accept = {"accept": "application/json, text/event-stream"}
+        return await self.http.post(self.address + path, json=body, headers={**accept, **routing, **(headers or {})})
+
+    async def result(self, method: str, params: dict[str, Any], **more: Any) -> dict[str, Any]:
+        answer = (await self.post(method, params, **more)).json()
+        assert "result" in answer, answer
+        found: dict[str, Any] = answer["result"]
+        return found
+
+
+@asynccontextmanager
+async def raw_client(address: str) -> AsyncIterator[Raw]:
+    async with httpx2.AsyncClient(timeout=PATIENCE) as http:
+        yield Raw(http, address)
+
+
+@pytest.fixture
+def raw() -> Callable[[str], Any]:
+    return raw_client
+
+
+def text_of(result: Any) -> str:
+    return "\n".join(getattr(block, "text", "") for block in result.content)
+
+
+@pytest.fixture
+def said() -> Callable[[Any], str]:
+    return text_of
+
+
+@asynccontextmanager
+async def connected(target: Any, era: str, **more: Any) -> AsyncIterator[Client]:
+    with anyio.fail_after(60):
+        async with Client(target, mode=era, **more) as client:
+            yield client
+
+
+@pytest.fixture
+def connect() -> Callable[..., Any]:
+    return connected
+
+
+class _Quiet(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Upstreams:
+    """SDK servers over HTTP in this process, that can be stopped and started again on their port."""
+
+    @asynccontextmanager
+    async def serve(self, server: Server[Any], port: int = 0) -> AsyncIterator[str]:
+        app = server.streamable_http_app()
+        config = uvicorn.Config(
+            app, port=port, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=1
+        )
+        running = _Quiet(config)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(running.serve)
+            with anyio.fail_after(PATIENCE):
+                while not running.started:
+                    await anyio.sleep(0.01)
+            bound = running.servers[0].sockets[0].getsockname()[1]
+            try:
+                yield f"http://127.0.0.1:{bound}/mcp"
+            finally:
+                running.should_exit = True
+                running.force_exit = True
+
+    async def hold(
+        self, server: Server[Any], url: str = "http://x:0/mcp", *, task_status: anyio.abc.TaskStatus[Any]
+    ) -> None:
+        """Serve until the function that this starts with is called: gives (address, stop)."""
+        stopping, stopped = anyio.Event(), anyio.Event()
+
+        async def stop() -> None:
+            stopping.set()
+            await stopped.wait()
+
+        async with self.serve(server, int(url.rpartition(":")[2].partition("/")[0])) as address:
+            task_status.started((address, stop))
+            await stopping.wait()
+        stopped.set()
+
+
+@pytest.fixture
+def upstreams() -> Upstreams:
+    return Upstreams()

@@ -43,8 +43,8 @@ unit: $(VENV)/.dev ## all tests, and 100 % branch coverage of the core
 acceptance: $(VENV)/.dev ## the rows of the five seeds
 	$(BIN)/python -m tests.acceptance $(or $(TRUENAME_SHARED),../shared)/acceptance/seeds.json
 
-live: $(VENV)/.dev ## real servers from the package registries, in front of real clients (SHORT=1: two servers)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live $(if $(SHORT),-k short) -v
+live: $(VENV)/.dev ## real servers from the package registries, in front of real clients (SHORT=1: over HTTP only)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live $(if $(SHORT),-k http) -v
 
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from truename.errors import ConfigError
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["Faults", "fault", "nearest"]
+
+_LONGEST_KEY: Final = 200
 
 
 def fault(file: str, key: str, problem: str, remedy: str) -> ConfigError:
@@ -34,7 +36,8 @@ class Faults:
 
     def add(self, key: str, problem: str, remedy: str) -> None:
         """Note one fault under the key where it stands."""
-        self._found.append(fault(self._file, key, problem, remedy))
+        # A hostile file has keys of megabytes; where a fault is can be seen from the beginning.
+        self._found.append(fault(self._file, key[:_LONGEST_KEY], problem, remedy))
 
     def __len__(self) -> int:
         return len(self._found)

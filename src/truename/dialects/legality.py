@@ -76,6 +76,7 @@ def _class(chars: frozenset[str]) -> str:
     return f"[{''.join(re.escape(char) for char in sorted(chars))}]"
 
 
+@lru_cache(maxsize=512)
 def legal_pattern(dialect: Dialect) -> re.Pattern[str]:
     """Return the pattern of the dialect's legal names, without the length, to be matched in full."""
     if dialect.chars is None or dialect.first is None or dialect.last is None:

@@ -18,7 +18,8 @@ __all__ = ["CANONICAL", "UNIVERSAL", "fixed_view", "main_view", "view_for"]
 
 CANONICAL: Final = ViewSpec("native", "canonical")
 UNIVERSAL: Final = ViewSpec("universal")
-_ASKING: Final = "x-truename-dialect"
+# Headers by which a client asks; what it merely says of itself is another matter.
+_ASKING: Final = ("x-truename-dialect", "x-openai-mode")
 
 
 def view_for(dialect: str) -> ViewSpec:
@@ -44,10 +45,9 @@ def main_view(request: Request, settings: Settings) -> ViewSpec:
     Raises `UnknownDialect` if the header asks for one that does not exist.
     """
     headers = _headers(request)
-    if asked := headers.get(_ASKING):
-        found = dialects.detect(headers={_ASKING: asked}).dialect
-        if found is not None:
-            return view_for(found.name)
+    asked = {name: headers[name] for name in _ASKING if name in headers}
+    if asked and (wanted := dialects.detect(headers=asked).dialect) is not None:
+        return view_for(wanted.name)
     if settings.names != "detect" or is_modern(request.protocol_version):
         return fixed_view("main", None, settings)
     client = request.session.client_params

@@ -158,6 +158,9 @@ class Assignment:
         clash: ToolId | None = None
         for option in options:
             holder = self._holder(fold(option.text), id)
+            if holder is not None and holder.family == id.family:
+                # A further version of the same tool is told apart by a number, not by its server.
+                return holder
             if holder is not None or self._withdrawn(fold(option.text)) or _names_another(option.text, id):
                 clash = clash or holder
             elif not speller.dialect.check(option.text, speller.server_name):
@@ -182,15 +185,17 @@ class Assignment:
         self._names[id] = Assigned("", "none")
 
     def _number(self, tool: Tool, sibling: ToolId) -> bool:
-        """Give a further version of one id the next free number behind its name."""
-        speller, id = self._speller, tool.id
+        """Give a further version of one tool the next free number behind its sibling's name."""
+        speller, id, base = self._speller, tool.id, self._names[sibling]
         for number in range(2, len(speller.catalog) + len(self._taken) + 3):
-            name = speller.fitted(tool, f"_{number}")
+            suffix = f"_{number}"
+            name = base.name + suffix
+            if base.rung == "digest" or len(name) > speller.room:
+                name = speller.fitted(tool, suffix)
             if self._free(name, id):
                 if speller.dialect.check(name, speller.server_name):
                     return False
-                prefix = self._names[sibling].prefix
-                kept = prefix if name.startswith(prefix) else ""
+                kept = base.prefix if name.startswith(base.prefix) else ""
                 self._give(id, Assigned(name, "numbered", kept, f"variant {number} of {sibling}", sibling))
                 return True
         return False

@@ -24,6 +24,7 @@ __all__ = ["Speller", "Spelling"]
 _LEAST_SERVER_ROOM: Final = 32
 _ANY: Final = 10_000
 _FALLBACK: Final = "tool"
+_SEPARATORS: Final = "_-."
 
 
 class Spelling(NamedTuple):
@@ -101,9 +102,17 @@ class Speller:
             if self._illegal is not None and self._illegal.search(text):
                 joined = self._illegal.sub("_", text) if text.isascii() else "_".join(split(text))
                 text = joined.strip("_")
-            while self.dialect.last is not None and text and text[-1] not in self.dialect.last:
-                text = text[:-1]
-        return text if text.strip("_-.") else f"{_FALLBACK}_{digest_of(str(tool.id), 4)}"
+            text = self._trimmed(text)
+        return text if text.strip(_SEPARATORS) else f"{_FALLBACK}_{digest_of(str(tool.id), 4)}"
+
+    def _trimmed(self, text: str) -> str:
+        """Take off separators at the edges that may not stand there."""
+        first, last = self.dialect.first, self.dialect.last
+        if first is not None and text[:1] not in first:
+            text = text.lstrip(_SEPARATORS)
+        if last is not None and text[-1:] not in last:
+            text = text.rstrip(_SEPARATORS)
+        return text
 
     def server_part(self, tool: Tool) -> _ServerPart:
         """Return the server's part of this tool's names: its alias, or the words of its key."""

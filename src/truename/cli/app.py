@@ -1,0 +1,100 @@
+"""The application: which commands there are, and how each ends (0 ok, 1 findings, 2 usage, 3 upstream)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Final
+
+from cyclopts import App, CycloptsError, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["app", "main"]
+
+_INTERRUPTED: Final = 130
+_SOURCES: Final = (
+    "A SOURCE is a dump of tools/list answers (JSON, JSONL, also gzipped) or a configuration (mcpServers JSON, "
+    "truename.toml), whose servers are then started and asked. Without one, ./truename.toml, ./.mcp.json or "
+    "./mcp.json is used."
+)
+_CONFIGURATION: Final = "Without a SOURCE, ./truename.toml, ./.mcp.json or ./mcp.json is used."
+_COMMANDS: Final = (
+    ("names", "Show the name that a client gets for every tool."),
+    ("resolve", "Find the one tool that a name means."),
+    ("clients", "Show what clients, frameworks and providers do with tool names."),
+    ("serve", "Run the gateway: one MCP server in front of many."),
+    ("history", "Show what happened to a name."),
+    ("rename", "Change how names are made; the old ones go on working."),
+    ("demo", "Watch real clients mangle names, and the same under Truename."),
+)
+_EPILOGUES: Final = {
+    **dict.fromkeys(("names", "resolve", "rename"), _SOURCES),
+    **dict.fromkeys(("serve", "history"), _CONFIGURATION),
+}
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - costs 15 ms that only --version needs
+
+    return version("truename")
+
+
+app = App(
+    name="truename",
+    help="One canonical identity for every agent tool, a legal name for every client, never a guess on the way back.",
+    help_format="plaintext",
+    help_epilogue="`truename COMMAND --help` tells more. Errors end with 1 (findings), 2 (usage) or 3 (upstream).",
+    version=_version,
+    version_format="plaintext",
+    default_parameter=Parameter(negative=()),
+)
+for _place, (_name, _help) in enumerate(_COMMANDS):
+    app.command(
+        f"truename.cli.{_name}:{_name}",
+        name=_name,
+        help=_help,
+        sort_key=_place,
+        help_epilogue=_EPILOGUES.get(_name),
+    )
+app.register_install_completion_command(add_to_startup=False)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; no traceback is ever shown, unless ``TRUENAME_DEBUG=1``."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _ended(app(words, exit_on_error=False, print_error=False, result_action="return_value"))
+    except CycloptsError as error:
+        return _refused(error, words)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has seen enough, as in `truename names | head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("TRUENAME_DEBUG") == "1":
+            raise
+        return _failed(error, words)
+
+
+def _ended(result: object) -> int:
+    return result if isinstance(result, int) else 0
+
+
+def _refused(error: CycloptsError, words: Sequence[str]) -> int:
+    from truename.cli.failure import report_usage  # noqa: PLC0415 - only when something is wrong
+
+    return report_usage(error, words)
+
+
+def _failed(error: Exception, words: Sequence[str]) -> int:
+    from truename.cli.failure import report  # noqa: PLC0415 - only when something is wrong
+
+    return report(error, as_json="--json" in words)

@@ -1,0 +1,152 @@
+"""`truename clients`: what each client, framework and provider accepts, and does with names that it dislikes."""
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from truename import dialects
+from truename.cli.options import JsonOutput
+from truename.cli.rendering import output, print_json, print_table, show, styled
+from truename.dialects import Dialect
+from truename.dialects.legality import brackets
+
+__all__ = ["clients"]
+
+Name = Annotated[str | None, Parameter(help="One of them, by its name or what people call it.")]
+_LAB = "lab"
+_ROOMY = 150
+_EXAMPLES = ("get_weather", "fs.list", "has space", "a/b", "天気取得", "_lead", "x" * 70)
+_OVER = {
+    "cut": "cut off at the end",
+    "drop": "the tool is dropped",
+    "hash": "cut, with a digest behind",
+    "keep": "sent as it is",
+    "middle": "the middle is cut out",
+    "shrink": "the server's part is cut",
+}
+_EQUAL = {
+    "both-first": "all are shown, calls go to the first",
+    "both-last": "all are shown, calls go to the last",
+    "first": "the first stays, the others are dropped",
+    "last": "the last stays, calls of the others reach it",
+    "same": "all are shown, calls go to the one called so from the start",
+    "hash": "each gets a digest",
+    "number": "later ones get a number",
+    "prefix": "the server's name is put in front",
+    "refuse-request": "the whole request fails",
+    "refuse-server": "the whole server fails",
+    "refuse-tool": "the tools fail",
+    "unknown": "not known",
+}
+
+
+def clients(name: Name = None, /, *, as_json: JsonOutput = False) -> int:
+    """Show the limits and habits of all clients, or everything about one: each with source, date, run or read."""
+    if name is None:
+        rows = dialects.table()
+        if as_json:
+            print_json([_plain(row) for row in rows])
+        else:
+            _table(rows)
+    else:
+        row = dialects.get(name)
+        if as_json:
+            print_json(_plain(row))
+        else:
+            _one(row)
+    return 0
+
+
+def _table(rows: tuple[Dialect, ...]) -> None:
+    headings = ["client", "length", "shows get_x of lab as", "known by"]
+    roomy = output().width >= _ROOMY
+    if roomy:
+        headings += ["date", "kind", "tools", "too long", "became equal", "source"]
+    print_table(headings, [[*_summary(row), *(_more(row) if roomy else ())] for row in rows])
+    show("")
+    show("length: of what the model sees, with any prefix; ? is not known, and then what suits everyone is used.")
+    show("run: the client was run and watched; read: its code, documents or issues. `truename clients NAME` tells all.")
+
+
+def _summary(row: Dialect) -> list[Any]:
+    confidence = styled(row.confidence, "green" if row.confidence == "run" else "dim")
+    return [styled(row.name, "bold"), _length(row), row.shown(_LAB, "get_x") or "-", confidence]
+
+
+def _more(row: Dialect) -> list[Any]:
+    over = _OVER[row.mangling.over] if row.known_length else "?"
+    return [row.date, row.kind, _number(row.max_tools, "-"), over, _EQUAL[row.mangling.equal], row.source]
+
+
+def _length(row: Dialect) -> str:
+    return "?" if "max_length" in row.unknown else _number(row.max_length, "any")
+
+
+def _number(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
+
+
+def _one(row: Dialect) -> None:
+    show(styled(row.title, "bold"), f" ({row.name}, {row.kind})")
+    for label, text in _facts(row).items():
+        show(styled(f"  {label:<16}", "dim"), text)
+    show("")
+    shown = [(example, row.shown(_LAB, example)) for example in _EXAMPLES]
+    print_table(["a tool of lab", "as the model sees it"], [[name, text or "(dropped)"] for name, text in shown])
+    for note in row.notes:
+        show(f"  {note}")
+
+
+def _facts(row: Dialect) -> dict[str, str]:
+    rules = row.mangling
+    facts = {
+        "also known as": ", ".join(row.aliases),
+        "characters": _characters(row),
+        "length": f"{_length(row)}, of which a name may use {_number(row.room(), 'all')} (server name truename)",
+        "tools": _number(row.max_tools, "no limit is known"),
+        "too long": _OVER[rules.over] if row.known_length else "",
+        "illegal": f"the {rules.illegal} fails" if rules.illegal else "",
+        "became equal": _EQUAL[rules.equal],
+        "listed twice": _EQUAL[rules.duplicate],
+        "two servers'": _EQUAL[rules.across] if rules.across else "",
+        "reserved": ", ".join(sorted(row.reserved)),
+        "styles": ", ".join(row.styles),
+        "known by": f"it was {row.confidence}" + (f", version {row.version}" if row.version else ""),
+        "source": row.source,
+        "date": row.date,
+    }
+    return {label: text for label, text in facts.items() if text}
+
+
+def _characters(row: Dialect) -> str:
+    if "chars" in row.unknown:
+        return "not known"
+    return "any" if row.chars is None else brackets(row.chars)
+
+
+def _plain(row: Dialect) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "title": row.title,
+        "kind": row.kind,
+        "aliases": list(row.aliases),
+        "characters": None if row.chars is None else "".join(sorted(row.chars)),
+        "max_length": row.max_length,
+        "room": row.room(),
+        "max_tools": row.max_tools,
+        "case_sensitive": row.case_sensitive,
+        "unknown": list(row.unknown),
+        "reserved": sorted(row.reserved),
+        "styles": list(row.styles),
+        "shows": {example: row.shown(_LAB, example) for example in _EXAMPLES},
+        "over_long": row.mangling.over,
+        "equal": row.mangling.equal,
+        "duplicate": row.mangling.duplicate,
+        "across": row.mangling.across or row.mangling.equal,
+        "illegal": row.mangling.illegal or None,
+        "source": row.source,
+        "date": row.date,
+        "version": row.version,
+        "confidence": row.confidence,
+        "notes": list(row.notes),
+    }

@@ -1,0 +1,76 @@
+"""`truename history`: what happened to a name, as the ledger has it."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.options import Configuration, JsonOutput, LedgerPath
+from truename.cli.rendering import print_json, print_table, show, styled
+from truename.cli.scene import existing_ledger
+from truename.cli.sources import configuration
+from truename.identity import fold
+from truename.ledger import Claim, Event, Ledger, Redirect, Retire
+
+__all__ = ["history"]
+
+Name = Annotated[str, Parameter(help="A name, in any spelling.")]
+Only = Annotated[str | None, Parameter(name="--only", help="The server whose own names (/mcp/only/SERVER) are meant.")]
+
+
+def history(
+    name: Name,
+    source: Configuration | None = None,
+    /,
+    *,
+    ledger: LedgerPath = None,
+    only: Only = None,
+    as_json: JsonOutput = False,
+) -> int:
+    """Show what happened to a name: which tool it was shown for, redirected to, and when it was retired."""
+    path = existing_ledger(_path(source, ledger))
+    memory = Ledger.open(path, readonly=True).scoped("" if only is None else f"only/{only}")
+    events, standing = memory.history(name), memory.standing_folded(fold(name))
+    if as_json:
+        told: dict[str, Any] = {"name": name, "ledger": str(path), "standing": None}
+        if standing is not None:
+            told["standing"] = {
+                "status": standing.status,
+                "id": standing.id and str(standing.id),
+                "successor": standing.successor,
+            }
+        print_json(told | {"events": [event.plain() for event in events]})
+    elif standing is None:
+        show(f"{name!r} was never shown. The ledger is {path}.")
+    else:
+        print_table(["when", "what", "name", "in", "tool"], [_row(event) for event in events])
+        show("")
+        now = standing.status + ("" if standing.id is None else f", {standing.id}")
+        show(styled(name, "bold cyan"), f" is {now}." + (f" Use {standing.successor}." if standing.successor else ""))
+    return 0 if standing is not None else EXIT_FINDINGS
+
+
+def _path(source: str | None, ledger: str | None) -> Path:
+    if ledger == "memory":
+        raise UsageFault(fact="a ledger in memory has no history", advice="Give a file: --ledger PATH.")
+    if ledger is not None:
+        return Path(ledger).expanduser()
+    config = configuration(source)
+    path = config.ledger_path()
+    if path is None:
+        raise UsageFault(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
+    return path
+
+
+def _row(event: Event) -> list[str]:
+    when = event.at.replace("T", " ").removesuffix("+00:00")
+    match event:
+        case Claim(name=name, id=id, table=table):
+            return [when, "shown", name, table, str(id)]
+        case Redirect(name=name, id=id):
+            return [when, "redirected", name, "", str(id)]
+        case Retire(name=name, successor=successor):
+            return [when, "retired", name, "", f"use {successor}" if successor else ""]
+        case _:
+            return [when, event.kind, "", "", ""]

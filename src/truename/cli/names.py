@@ -1,0 +1,123 @@
+"""`truename names`: the name that a client gets for every tool."""
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from truename.catalog import Catalog
+from truename.cli.comparison import Compared, Fate, collapses, fates, in_words
+from truename.cli.failure import EXIT_UPSTREAM
+from truename.cli.options import Aliases, Client, JsonOutput, LedgerPath, ServerName, Source, StyleName
+from truename.cli.rendering import Cell, is_wide, output, print_json, print_table, show, styled
+from truename.cli.scene import Scene, set_up
+from truename.naming import NameTable
+
+_BESIDE = 120
+_COMPARED = 1_000
+_WITHOUT = "without Truename"
+__all__ = ["listing", "names", "summary"]
+
+Compare = Annotated[
+    bool | None,
+    Parameter(
+        name="--compare",
+        negative="--no-compare",
+        help="Also show what clients would make of the tools without Truename "
+        "(default: on a terminal of 100 columns, for up to 1,000 tools).",
+    ),
+]
+
+
+def names(
+    *sources: Source,
+    client: Client = "universal",
+    style: StyleName = None,
+    server_name: ServerName = None,
+    alias: Aliases = (),
+    ledger: LedgerPath = None,
+    compare: Compare = None,
+    as_json: JsonOutput = False,
+) -> int:
+    """Show the name that a client gets for every tool. Nothing is recorded."""
+    scene = set_up(sources, style=style, server_name=server_name, aliases=alias, ledger=ledger)
+    table = scene.table(client)
+    wanted = compare if compare is not None else not as_json and is_wide() and len(scene.catalog) <= _COMPARED
+    compared = fates(scene.catalog) if wanted else None
+    if as_json:
+        print_json(_document(scene, table, compared))
+    else:
+        listing(table, compared)
+        show("")
+        show(styled(summary(scene.catalog, table), "bold"))
+    return EXIT_UPSTREAM if scene.failed else 0
+
+
+def listing(table: NameTable, compared: "Compared | None", *, error: bool = False) -> None:
+    """Print a table of names, with ``compared`` also what the tools would be without Truename."""
+    headings = ["tool", "name" if table.dialect.name == "universal" else f"name for {table.dialect.title}"]
+    rows: list[list[Cell]] = [[id.short, styled(name, "bold cyan")] for id, name in table.items()]
+    told = {id: in_words(several) for id, several in (compared or {}).items()}
+    beside = compared is not None and output(error=error).width >= _BESIDE
+    if beside:
+        headings.append(_WITHOUT)
+        rows = [[*row, told.get(id) or styled("-", "dim")] for row, id in zip(rows, table, strict=True)]
+    if rows:
+        print_table(headings, rows, whole=1, error=error)
+    if compared and not beside:
+        show("", error=error)
+        print_table(["tool", _WITHOUT], [[id.short, told[id]] for id in table if told.get(id)], error=error)
+    if compared:
+        show("", error=error)
+        for sentence in collapses(compared):
+            show(styled(f"Without Truename, {sentence}.", "yellow"), error=error)
+        note = "* known from its code or documents; the others were run. `truename names --compare --json` tells all."
+        show(styled(note, "dim"), error=error)
+
+
+def summary(catalog: Catalog, table: NameTable) -> str:
+    """Return the last line: how many tools, servers, shortened names and conflicts."""
+    servers = len({tool.origin.server_id for tool in catalog.values()})
+    shortened = sum("shortened" in table.explain(id).reason for id in table)
+    conflicts = len(catalog.conflicts())
+    return (
+        f"{_count(len(catalog), 'tool')} of {_count(servers, 'server')}; style {table.style.name}; "
+        f"{_count(shortened, 'name')} shortened; {_count(conflicts, 'name')} used by more than one server."
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _document(scene: Scene, table: NameTable, compared: "Compared | None") -> dict[str, Any]:
+    tools = []
+    for id, name in table.items():
+        origin, why = scene.catalog[id].origin, table.explain(id)
+        tool: dict[str, Any] = {
+            "id": str(id),
+            "name": name,
+            "server": origin.server,
+            "tool": origin.name,
+            "rung": why.rung,
+            "reason": why.reason,
+        }
+        if compared is not None:
+            tool["without"] = [_plain(fate) for fate in compared.get(id, ())]
+        tools.append(tool)
+    return {
+        "client": table.dialect.name,
+        "style": table.style.name,
+        "server_name": table.server_name,
+        "tools": tools,
+        "conflicts": sorted(scene.catalog.conflicts()),
+        "failed": list(scene.failed),
+        "notices": [{"code": n.code, "server": n.server, "name": n.name} for n in scene.catalog.notices],
+    }
+
+
+def _plain(fate: Fate) -> dict[str, Any]:
+    told: dict[str, Any] = {"client": fate.client, "fate": fate.kind, "confidence": fate.confidence}
+    if fate.winner is not None:
+        return told | {"runs": {"server": fate.winner[0], "tool": fate.winner[1]}}
+    key = "shown" if fate.kind == "renamed" else "scope"
+    return told | ({key: fate.what} if fate.what else {})

@@ -1,0 +1,37 @@
+"""Options that several commands have, each described once."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+__all__ = ["Aliases", "Client", "Configuration", "JsonOutput", "LedgerPath", "ServerName", "Source", "StyleName"]
+
+Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
+Configuration = Annotated[str, Parameter(name="SOURCE", help="A configuration: mcpServers JSON, or truename.toml.")]
+JsonOutput = Annotated[bool, Parameter(name="--json", show_default=False, help="Print one JSON document on stdout.")]
+Client = Annotated[
+    str, Parameter(name="--for", help="The client, framework or provider (`truename clients` lists them).")
+]
+StyleName = Annotated[
+    str | None,
+    Parameter(
+        name="--style",
+        help="prefixed, on-conflict, server-prefix, canonical, declared or dotted-double; "
+        "else what the ledger remembers, else by the number of servers.",
+    ),
+]
+LedgerPath = Annotated[
+    str | None,
+    Parameter(name="--ledger", help="The file that remembers names, or `memory`; else the configuration's own."),
+]
+ServerName = Annotated[
+    str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")
+]
+Aliases = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--alias",
+        show_default=False,
+        help="A short name for an integration: salesforce=sf. May be repeated.",
+    ),
+]

@@ -1,0 +1,96 @@
+"""What is told on stderr while servers start: who is awaited, who is ready, who failed and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from truename.cli.failure import split
+from truename.cli.rendering import output, printable, say, say_indented, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["Progress", "Told"]
+
+
+class Told(Protocol):
+    """What the gateway tells of a server."""
+
+    @property
+    def kind(self) -> str:
+        """One of start, ready, failed, lost, changed."""
+        ...
+
+    @property
+    def server(self) -> str:
+        """The server's key."""
+        ...
+
+    @property
+    def tools(self) -> int | None:
+        """How many tools it has."""
+        ...
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What went wrong."""
+        ...
+
+
+class Progress:
+    """Lines for what is settled; on a terminal also a moving one for what is awaited."""
+
+    def __init__(self, servers: Iterable[str]) -> None:
+        self.waiting = list(servers)
+        self.failed: list[str] = []
+        self._width = max((len(printable(key)) for key in self.waiting), default=0)
+        self._status = output(error=True).status(styled(self._awaited()))
+
+    def __enter__(self) -> Self:
+        if self.waiting and output(error=True).is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+
+    def on_event(self, event: Told) -> None:
+        """Take an event of the gateway, at any time, also after the start."""
+        if event.kind == "ready":
+            took = "" if event.seconds is None else f" in {event.seconds:.1f} s"
+            self._settled(event, "ready ", "green", f"{_tools(event)}{took}")
+        elif event.kind in ("failed", "lost"):
+            fact, advice = split(event.text)
+            self._settled(event, f"{event.kind:6}", "red", fact.removeprefix(f"Server {printable(event.server)!r} "))
+            if advice:
+                say_indented(advice, self._width + 12)
+            if event.kind == "failed" and event.server not in self.failed:
+                self.failed.append(event.server)
+        elif event.kind == "changed":
+            self._settled(event, "changed", "", _tools(event))
+
+    def _settled(self, event: Told, word: str, style: str, what: str) -> None:
+        if event.server in self.waiting:
+            self.waiting.remove(event.server)
+        if event.kind == "ready" and event.server in self.failed:
+            self.failed.remove(event.server)
+        say(f"  {printable(event.server):{self._width}}  ", styled(word, style), f"  {what}")
+        self._status.update(styled(self._awaited()))
+        if not self.waiting:
+            self._status.stop()
+
+    def _awaited(self) -> str:
+        return f"starting: {', '.join(printable(key) for key in self.waiting)}"
+
+
+def _tools(event: Told) -> str:
+    return "1 tool" if event.tools == 1 else f"{event.tools or 0:,} tools"

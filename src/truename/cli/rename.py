@@ -1,0 +1,129 @@
+"""`truename rename --all`: other names from now on, while the old ones go on working."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, NamedTuple
+
+from cyclopts import Parameter
+
+from truename import dialects
+from truename.cli.failure import EXIT_UPSTREAM, UsageFault
+from truename.cli.options import Aliases, Client, JsonOutput, LedgerPath, ServerName, Source, StyleName
+from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
+from truename.cli.scene import Scene, checked_style, existing_ledger, set_up
+from truename.cli.sources import configuration
+from truename.identity import ToolId
+from truename.ledger import Ledger, Settings
+
+__all__ = ["rename"]
+
+
+class _Change(NamedTuple):
+    id: ToolId
+    old: str | None
+    new: str
+
+
+All = Annotated[bool, Parameter(name="--all", show_default=False, help="All tools: the style as a whole.")]
+DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show it only; record nothing.")]
+
+
+def rename(
+    source: Source | None = None,
+    /,
+    *,
+    every: All = False,
+    client: Client = "universal",
+    style: StyleName = None,
+    server_name: ServerName = None,
+    alias: Aliases = (),
+    ledger: LedgerPath = None,
+    dry_run: DryRun = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Change the style (or aliases, or server name) in which a ledger was begun. Old names go on resolving."""
+    if not every:
+        raise UsageFault(fact="only all tools together can be renamed", advice="Say `truename rename SOURCE --all`.")
+    path = _ledger_path(source, ledger)
+    scene = set_up([source] if source else [], server_name=server_name, aliases=alias, ledger=str(path))
+    recorded = scene.ledger.settings if scene.ledger is not None else None
+    if recorded is None:
+        raise UsageFault(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
+    wanted = _wanted(scene, recorded, style)
+    with _copied(path) as rehearsal:
+        changes = _restyled(scene, rehearsal, wanted, client)
+    if not dry_run:
+        changes = _restyled(scene, Ledger.open(path), wanted, client)
+    if as_json:
+        _print_json(changes, recorded, wanted, dry_run=dry_run, failed=scene.failed)
+    else:
+        _print(changes, wanted, dry_run=dry_run)
+    if scene.failed:
+        say(f"Tools of servers that failed get their new names when they are back: {', '.join(scene.failed)}.")
+    return EXIT_UPSTREAM if scene.failed else 0
+
+
+def _ledger_path(source: str | None, ledger: str | None) -> Path:
+    if ledger is not None:
+        return existing_ledger(Path(ledger).expanduser())
+    config = configuration(source)
+    path = config.ledger_path()
+    if path is None:
+        raise UsageFault(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
+    return existing_ledger(path)
+
+
+@contextmanager
+def _copied(path: Path) -> Iterator[Ledger]:
+    """Open a copy: a style that can't name all tools must be found out before anything is recorded."""
+    with TemporaryDirectory() as directory:
+        yield Ledger.open(shutil.copy(path, directory))
+
+
+def _wanted(scene: Scene, recorded: Settings, style: str | None) -> Settings:
+    chosen = style if style is not None else scene.settings.style
+    return Settings(
+        style=checked_style(chosen) if chosen is not None else recorded.style,
+        server_name=scene.settings.server_name,
+        aliases=dict(scene.catalog.aliases),
+    )
+
+
+def _restyled(scene: Scene, memory: Ledger, wanted: Settings, client: str) -> list[_Change]:
+    """Record the wanted settings, make the names anew, and return those that are other ones now."""
+    before = dict(memory.held(dialects.get(client).name))
+    if memory.settings is None or not memory.settings.same(wanted):
+        memory.restyle(wanted)
+    new = replace(scene, ledger=memory, settings=replace(scene.settings, style=wanted.style)).table(client)
+    return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
+
+
+def _print(changes: list[_Change], wanted: Settings, *, dry_run: bool) -> None:
+    if not changes:
+        show(f"Nothing is renamed: all names are of style {wanted.style} already.")
+        return
+    rows: list[list[Cell]] = [
+        [change.id.short, change.old or "(none)", styled(change.new, "bold cyan")] for change in changes
+    ]
+    print_table(["tool", "old name", "new name"], rows, whole=2)
+    show("")
+    done = "would be" if dry_run else "were"
+    show(f"{len(changes):,} names {done} changed to style {wanted.style}; the old ones go on working.")
+
+
+def _print_json(
+    changes: list[_Change], recorded: Settings, wanted: Settings, *, dry_run: bool, failed: tuple[str, ...]
+) -> None:
+    print_json(
+        {
+            "dry_run": dry_run,
+            "from": {"style": recorded.style, "server_name": recorded.server_name, "aliases": dict(recorded.aliases)},
+            "to": {"style": wanted.style, "server_name": wanted.server_name, "aliases": dict(wanted.aliases)},
+            "renamed": [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes],
+            "failed": list(failed),
+        }
+    )

@@ -1,0 +1,140 @@
+"""What people and programs see: tables and lines on stdout, one JSON document for programs, all else on stderr.
+
+Names, labels and error texts come from strangers: nothing of them is ever read as markup, and what can't be printed
+is shown as an escape.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "Cell",
+    "is_wide",
+    "output",
+    "print_json",
+    "print_table",
+    "printable",
+    "say",
+    "say_error",
+    "say_indented",
+    "show",
+    "styled",
+]
+
+Cell = Text | str
+_UNWRAPPED: Final = 1_000
+_WIDE: Final = 100
+_GAP: Final = 3
+_LEAST: Final = 24
+_MOST_DIVIDED: Final = 3
+
+
+def printable(text: str) -> str:
+    r"""Return the text with everything that can't be printed (escapes, new lines, bidirectional marks) spelled out.
+
+    >>> printable("a\x1b[31mb\u202ec")
+    'a\\x1b[31mb\\u202ec'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Return the text as it is, never as markup, in one style."""
+    return Text(printable(text), style=style, overflow="fold")
+
+
+def output(*, error: bool = False) -> Console:
+    """Return the terminal, or the file or pipe, where lines are then not broken.
+
+    ``COLUMNS`` sets the width of both; ``NO_COLOR`` is honoured, and only a terminal gets colours.
+    """
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else _UNWRAPPED
+    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+
+def is_wide() -> bool:
+    """Tell whether there is a terminal that has room for a third column."""
+    console = output()
+    return console.width >= _WIDE and (console.is_terminal or console.width < _UNWRAPPED)
+
+
+def show(*parts: Cell, error: bool = False) -> None:
+    """Print one line made of parts; plain strings are escaped too."""
+    line = Text.assemble(*(part if isinstance(part, Text) else styled(part) for part in parts))
+    line.rstrip()
+    output(error=error).print(line)
+
+
+def say(*parts: Cell) -> None:
+    """Print one line on stderr."""
+    show(*parts, error=True)
+
+
+def say_indented(text: str, indent: int) -> None:
+    """Print a text on stderr, all its lines indented."""
+    output(error=True).print(Padding(styled(text), (0, 0, 0, indent), expand=False))
+
+
+def say_error(fact: str, advice: str) -> None:
+    """Print an error on stderr: what is the case, and what to do about it."""
+    say(styled("error: ", "bold red"), styled(fact))
+    if advice:
+        say_indented(advice, 2)
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, whole: int | None = None, error: bool = False
+) -> None:
+    """Print rows under headings; a cell that is too long is folded, never cut.
+
+    ``whole`` is the column that people copy from: it is kept in one piece if the others can do with what is left.
+    """
+    console = output(error=error)
+    cells = [[cell if isinstance(cell, Text) else styled(cell) for cell in row] for row in rows]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for heading, width in zip(headings, _widths(headings, cells, whole, console.width), strict=True):
+        table.add_column(heading, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*row)
+    with console.capture() as captured:
+        console.print(table)
+    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    console.file.write(f"{text}\n")
+
+
+def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None, room: int) -> list[int | None]:
+    """Return the widths of the columns; None leaves one to rich, which folds the longest first."""
+    free: list[int | None] = [None] * len(headings)
+    if whole is None or len(headings) > _MOST_DIVIDED:
+        return free
+    longest = [max(len(head), *(row[i].cell_len for row in cells)) for i, head in enumerate(headings)]
+    left = room - _GAP * (len(headings) - 1) - longest[whole]
+    others = [i for i in range(len(headings)) if i != whole]
+    if sum(longest) - longest[whole] <= left or left < _LEAST * len(others):
+        return free
+    free[whole] = longest[whole]
+    for place, i in enumerate(others):
+        free[i] = min(longest[i], left // (len(others) - place))
+        left -= free[i] or 0
+    return free
+
+
+def print_json(document: Any) -> None:
+    """Print one document on stdout, in ASCII: whatever a name holds, no terminal acts on it."""
+    sys.stdout.write(f"{json.dumps(document, indent=2, ensure_ascii=True)}\n")

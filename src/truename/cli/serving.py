@@ -1,0 +1,113 @@
+"""What `truename serve` does with a gateway: starts it, says what it shows and how to connect, and waits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import anyio
+
+from truename.cli.comparison import fates
+from truename.cli.logs import log_to_stderr
+from truename.cli.names import listing, summary
+from truename.cli.progress import Progress
+from truename.cli.rendering import print_json, say, show, styled
+from truename.gateway import Gateway, serve_http, serve_stdio
+
+if TYPE_CHECKING:
+    from truename.config import Config
+
+__all__ = ["run"]
+
+_STDIO_PATIENCE = 5.0
+_CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
+
+
+def run(config: Config, address: tuple[str, int] | None, path: str, *, as_json: bool) -> int:
+    """Serve until the end: Ctrl-C, SIGTERM, or the end of standard input. Returns 0."""
+    log_to_stderr()
+    with contextlib.suppress(KeyboardInterrupt):
+        anyio.run(_serve, config, address, path, as_json)
+    return 0
+
+
+async def _serve(config: Config, address: tuple[str, int] | None, path: str, as_json: bool) -> None:
+    with Progress([server.key for server in config.enabled]) as progress:
+        # Over stdio a client waits for the first answer; servers that are slow to start join by list_changed.
+        wait = _STDIO_PATIENCE if address is None else None
+        async with Gateway(config, on_event=progress.on_event, wait=wait) as gateway:
+            if address is None:
+                _introduce(gateway, path, None, as_json=as_json)
+                await serve_stdio(gateway, path)
+            else:
+                tell = partial(_introduce, gateway, path, as_json=as_json)
+                await serve_http(gateway, *address, on_address=tell)
+
+
+def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -> None:
+    if as_json:
+        document = _document(gateway, path, url)
+        if url is None:
+            say(json.dumps(document))
+        else:
+            print_json(document)
+        return
+    error = url is None
+    table = gateway.table(path)
+    show("", error=error)
+    listing(table, fates(gateway.catalog), error=error)
+    show("", error=error)
+    show(styled(summary(table.catalog, table), "bold"), error=error)
+    ledger = gateway.status().ledger
+    where = "in memory only" if ledger is None else f"in {ledger}"
+    show(f"Names are remembered {where}.", error=error)
+    show("", error=error)
+    if url is None:
+        _connect_stdio(gateway)
+    else:
+        _connect_http(gateway, url)
+
+
+def _connect_http(gateway: Gateway, url: str) -> None:
+    settings = gateway.config.settings
+    servers = ", ".join(quote(server.key, safe="") for server in gateway.config.enabled)
+    width = len(url) + len("/mcp/only/SERVER") + 2
+    for path, what in (
+        ("/mcp", "for every client"),
+        ("/mcp/for/CLIENT", f"a client's own dialect: {_CLIENTS}"),
+        ("/mcp/only/SERVER", f"one server, its own names: {servers}"),
+    ):
+        show(styled(f"{url + path:{width}}", "bold cyan"), what)
+    show("")
+    header = ' --header "Authorization: Bearer $TRUENAME_TOKEN"' if settings.token else ""
+    entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}
+    if settings.token:
+        entry["headers"] = {"Authorization": "Bearer ${TRUENAME_TOKEN}"}
+    show("Claude Code:  ", f"claude mcp add --transport http {shlex.quote(settings.server_name)} {url}/mcp{header}")
+    show("Others:       ", json.dumps({"mcpServers": {settings.server_name: entry}}))
+    show("")
+    show("Ctrl-C ends it.")
+
+
+def _connect_stdio(gateway: Gateway) -> None:
+    entry = {"command": "truename", "args": ["serve", str(gateway.config.path)]}
+    say("To connect a client:  ", json.dumps({"mcpServers": {gateway.config.settings.server_name: entry}}))
+    say("Serving over standard input and output.")
+
+
+def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:
+    report = gateway.status()
+    return {
+        "url": None if url is None else f"{url}/mcp",
+        "style": report.style,
+        "ledger": None if report.ledger is None else str(report.ledger),
+        "servers": [
+            {"key": one.key, "state": one.state, "tools": one.tools, "seconds": one.seconds, "error": one.error}
+            for one in report.servers
+        ],
+        "tools": [{"id": str(id), "name": name} for id, name in gateway.table(path).items()],
+    }

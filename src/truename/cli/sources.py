@@ -1,0 +1,99 @@
+"""SOURCE: which files a command is about, dumps or configurations, told apart by what is in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from truename.cli.failure import UsageFault
+from truename.config import Config, load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["DEFAULTS", "Found", "configuration", "find", "read_aliases"]
+
+DEFAULTS: Final = ("truename.toml", ".mcp.json", "mcp.json")
+_SERVERS: Final = re.compile(r'"(mcpServers|servers)"\s*:')
+_GZIP: Final = b"\x1f\x8b"
+_HEAD: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One source: its path, and what it configures if it is a configuration."""
+
+    path: Path
+    config: Config | None
+
+
+def find(sources: Sequence[str], environ: Mapping[str, str] | None = None) -> tuple[Found, ...]:
+    """Return the sources asked for, or the first default one of this directory.
+
+    Raises `UsageFault` when there is none, and whatever is wrong with a configuration (`ConfigError`).
+    """
+    paths = [Path(source).expanduser() for source in sources] or [_default()]
+    return tuple(Found(path, load(path, environ) if _configures(path) else None) for path in paths)
+
+
+def configuration(source: str | None, environ: Mapping[str, str] | None = None) -> Config:
+    """Return the one configuration that a command runs with. Raises `UsageFault` for a dump."""
+    (found,) = find([source] if source else [], environ)
+    if found.config is None:
+        raise UsageFault(
+            fact=f"{found.path} is a dump of tools, not a configuration of servers",
+            advice='Give a file with {"mcpServers": {...}}, or see `truename names` for a dump.',
+        )
+    return found.config
+
+
+def read_aliases(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the aliases written as integration=short. Raises `UsageFault`."""
+    aliases: dict[str, str] = {}
+    for pair in pairs:
+        integration, equals, alias = pair.partition("=")
+        if not equals or not integration or not alias:
+            raise UsageFault(fact=f"{pair!r} is not an alias", advice="Write it as in --alias salesforce=sf.")
+        aliases[integration] = alias
+    return aliases
+
+
+def _default() -> Path:
+    for name in DEFAULTS:
+        if Path(name).is_file():
+            return Path(name)
+    raise UsageFault(
+        fact=f"no SOURCE was given, and there is no {', '.join(DEFAULTS[:-1])} or {DEFAULTS[-1]} here",
+        advice="Give a configuration (the mcpServers file of any client) or a dump of tools/list answers.",
+    )
+
+
+def _configures(path: Path) -> bool:
+    """Tell whether the file is a configuration; what can't be read is left to the reader of dumps to report."""
+    if path.suffix.lower() == ".toml":
+        return True
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return False
+    if head.startswith(_GZIP) or not _SERVERS.search(head.decode("utf-8", "replace")):
+        return False
+    return _names_servers(path)
+
+
+def _names_servers(path: Path) -> bool:
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+    except (ValueError, RecursionError):
+        # Comments are legal in configurations only, and its reader says best what is wrong with one.
+        return True
+    if not isinstance(content, dict):
+        return False
+    servers = content.get("mcpServers", content.get("servers"))
+    return not isinstance(servers, list) and not (isinstance(servers, dict) and isinstance(servers.get("tools"), list))

@@ -1,0 +1,197 @@
+"""Whatever is wrong is told in a line of fact and one of advice, with the right exit status; never a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import HOSTILE, Run
+from truename.cli.failure import split
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMANDS = [
+    ("names", "{}"),
+    ("resolve", "x", "{}"),
+    ("serve", "{}"),
+    ("history", "x", "{}"),
+    ("rename", "{}", "--all"),
+]
+BROKEN = {
+    "json": b'{"mcpServers": {"a": ',
+    "dump": b'[{"name": "a"},',
+    "empty": b"",
+    "nothing": b"{}",
+    "utf-16": '{"a": []}'.encode("utf-16"),
+    "torn gzip": gzip.compress(b"[]")[:-6],
+    "no servers": b'{"truename": {"style": "prefixed"}}',
+    "bad settings": b'{"mcpServers": {"a": {}}, "truename": {"stile": "x"}}',
+    "deep": b"[" * 100_000,
+    "number": b"7",
+    "names": json.dumps({"a": ["", "a\x1b[31m", "x" * 2_000]}).encode(),
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_broken_input_is_a_usage_error(run: Run, tmp_path: Path, words: tuple[str, ...], content: bytes) -> None:
+    path = tmp_path / "broken.json"
+    path.write_bytes(content)
+
+    done = run(*(word.format(path) for word in words))
+
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert "Traceback" not in done.err
+    assert "\x1b" not in done.err
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_a_file_that_is_not_there_is_named(run: Run, words: tuple[str, ...]) -> None:
+    done = run(*(word.format("nowhere.json") for word in words))
+
+    assert (done.status, done.out) == (2, "")
+    assert "nowhere.json" in done.err
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_a_directory_is_no_source(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run(*(word.format(tmp_path) for word in words))
+
+    assert (done.status, done.out) == (2, "")
+
+
+@pytest.mark.parametrize("words", [("names",), ("resolve", "x"), ("serve",), ("rename", "--all")], ids=lambda w: w[0])
+def test_without_a_source_the_defaults_are_named(run: Run, words: tuple[str, ...]) -> None:
+    done = run(*words)
+
+    assert done.status == 2
+    assert done.err.splitlines()[0] == (
+        "error: no SOURCE was given, and there is no truename.toml, .mcp.json or mcp.json here"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (("nmaes",), 'Unknown command "nmaes".'),
+        (("names", "--stile", "x"), "--stile"),
+        (("resolve",), "NAME"),
+        (("names", "{dump}", "--style", "camel"), "'camel' is no style"),
+        (("names", "{dump}", "--for", "cursr"), "No client or provider is known as 'cursr'"),
+        (("names", "{dump}", "--alias", "sf"), "'sf' is not an alias"),
+        (("names", "{dump}", "--ledger", "none"), "there is no ledger at none"),
+        (("serve", "{dump}"), "is a dump of tools, not a configuration of servers"),
+        (("serve", "{dump}", "--http", "nowhere"), "'nowhere' is not HOST:PORT"),
+        (("serve", "{dump}", "--http", "127.0.0.1:99999"), "is not HOST:PORT"),
+        (("serve", "{dump}", "--names", "some"), "--names"),
+        (("serve", "{dump}", "--for", "a", "--only", "b"), "exclude each other"),
+        (("serve", "{dump}", "--http", "1", "--only", "b"), "are for stdio"),
+        (("history", "x", "--ledger", "memory"), "a ledger in memory has no history"),
+        (("history", "x", "{dump}"), "is a dump of tools"),
+        (("rename", "{dump}"), "only all tools together can be renamed"),
+    ],
+)
+def test_wrong_words_are_a_usage_error(run: Run, dump: Path, words: tuple[str, ...], fact: str) -> None:
+    done = run(*(word.format(dump=dump) for word in words))
+
+    assert (done.status, done.out) == (2, "")
+    assert fact in " ".join(done.err.split())
+    assert done.err.startswith("error: ")
+
+
+def test_wrong_words_are_told_as_json_too(run: Run) -> None:
+    done = run("names", "--stile", "x", "--json")
+
+    assert done.status == 2
+    assert [error["code"] for error in done.document["errors"]] == ["usage"]
+
+
+def test_all_that_is_wrong_is_told_at_once(run: Run, dump: Path) -> None:
+    done = run("names", dump, "--style", "declared", "--for", "openai", "--json")
+
+    codes = [error["code"] for error in done.document["errors"]]
+    assert done.status == 1
+    assert sorted(set(codes)) == ["duplicate_name", "no_legal_name"]
+    assert done.err.count("error: ") == len(codes)
+
+
+def test_an_error_has_its_fields_as_json(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{")
+
+    (error,) = run("names", path, "--json").document["errors"]
+
+    assert error["code"] == "invalid_config"
+    assert error["file"] == str(path)
+    assert error["remedy"] == "Mend the file there."
+
+
+def test_a_fault_of_our_own_shows_a_traceback_only_when_asked(
+    run: Run, dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("truename.cli.names.set_up", fail)
+    told = run("names", dump)
+    monkeypatch.setenv("TRUENAME_DEBUG", "1")
+
+    assert told.status == 2
+    assert told.err.startswith("error: ZeroDivisionError\n  This is a fault of Truename")
+    with pytest.raises(ZeroDivisionError):
+        run("names", dump)
+
+
+def test_markup_in_names_is_text(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"[red]srv[/red]": ["[bold]run[/bold]", ":boom:", "[link=http://x]y[/link]"]}))
+
+    compared = run("names", path, "--compare", "--style", "declared", "--for", "native")
+    found = run("resolve", "[bold]run[/bold]", path, "--explain")
+
+    assert (compared.status, found.status) == (0, 0)
+    for name in ("[bold]run[/bold]", ":boom:", "[link=http://x]y[/link]"):
+        assert name in compared.out
+    assert "it is '[bold]run[/bold]' of server '[red]srv[/red]'" in found.out
+    assert "\x1b" not in compared.out + found.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("resolve", HOSTILE, "{dump}"),
+        ("resolve", HOSTILE, "{dump}", "--explain", "--json"),
+        ("names", HOSTILE),
+        ("names", "{dump}", "--for", HOSTILE),
+        ("names", "{dump}", "--style", HOSTILE),
+        ("clients", HOSTILE),
+        ("history", HOSTILE, "--ledger", HOSTILE),
+        ("serve", HOSTILE),
+        (HOSTILE,),
+        ("names", f"--{HOSTILE}"),
+    ],
+)
+def test_nothing_hostile_reaches_the_terminal(run: Run, dump: Path, words: tuple[str, ...]) -> None:
+    done = run(*(word.replace("{dump}", str(dump)) for word in words))
+
+    shown = (done.out + done.err).replace("\n", "")
+    assert done.status in (1, 2)
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("It is so. Do this.", ("It is so", "Do this.")),
+        ("only a fact", ("only a fact", "")),
+        ("It is 'A. B. C' so. `truename x` helps.", ("It is 'A. B. C' so", "`truename x` helps.")),
+        ("mcp.json: 1.5 is bad. Write 2.", ("mcp.json: 1.5 is bad", "Write 2.")),
+    ],
+)
+def test_a_text_is_parted_into_fact_and_advice(text: str, parts: tuple[str, str]) -> None:
+    assert split(text) == parts

@@ -1,0 +1,122 @@
+"""Commands about the memory of names: history and rename, and how the others read it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from truename import Catalog, Ledger, project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def ledger(dump: Path, tmp_path: Path) -> Path:
+    """A ledger in which the dump's tools have prefixed names."""
+    path = tmp_path / "names.ledger"
+    project(Catalog.from_file(dump), "universal", ledger=Ledger.open(path))
+    return path
+
+
+def test_history_tells_whose_a_name_is(run: Run, ledger: Path) -> None:
+    done = run("history", "GitHub-Search", "--ledger", ledger)
+
+    assert done.status == 0
+    assert "shown   github_search" in done.out
+    assert done.out.endswith("GitHub-Search is held, github@1/search@1.\n")
+
+
+def test_history_as_json_has_every_event(run: Run, ledger: Path) -> None:
+    memory = Ledger.open(ledger)
+    memory.redirect("old_search", "github_search")
+    memory.retire("github_search", "old_search")
+
+    redirected = run("history", "old_search", "--ledger", ledger, "--json").document
+    retired = run("history", "github_search", "--ledger", ledger, "--json").document
+
+    assert redirected["standing"] == {
+        "status": "redirected",
+        "id": "github@1/search@1",
+        "successor": "github@1/search@1",
+    }
+    assert [event["event"] for event in retired["events"]] == ["claim", "retire"]
+    assert retired["standing"]["successor"] == "old_search"
+
+
+def test_a_name_never_shown_is_a_finding(run: Run, ledger: Path) -> None:
+    done = run("history", "nope", "--ledger", ledger)
+
+    assert (done.status, done.out.split()[:4]) == (1, ["'nope'", "was", "never", "shown."])
+
+
+def test_a_rehearsal_records_nothing(run: Run, dump: Path, ledger: Path) -> None:
+    before = ledger.read_bytes()
+
+    done = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", ledger, "--dry-run", "--json")
+
+    assert done.status == 0
+    assert {"id": "github@1/create_issue@1", "old": "github_create_issue", "new": "create_issue"} in done.document[
+        "renamed"
+    ]
+    assert ledger.read_bytes() == before
+
+
+def test_after_a_rename_old_names_go_on_resolving(run: Run, dump: Path, ledger: Path) -> None:
+    done = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", ledger)
+
+    assert done.status == 0
+    assert "github/create_issue" in done.out
+    assert run("rename", dump, "--all", "--ledger", ledger).out.startswith("Nothing is renamed")
+    for name in ("github_create_issue", "create_issue"):
+        found = run("resolve", name, dump, "--ledger", ledger, "--json").document
+        assert (found["id"], found["name"]) == ("github@1/create_issue@1", "create_issue")
+
+
+def test_a_style_that_can_not_name_all_tools_changes_nothing(run: Run, dump: Path, ledger: Path) -> None:
+    before = ledger.read_bytes()
+
+    done = run("rename", dump, "--all", "--style", "server-prefix", "--ledger", ledger)
+
+    assert done.status == 1
+    assert ledger.read_bytes() == before
+
+
+def test_a_style_other_than_the_ledgers_names_the_command_to_run(run: Run, dump: Path, ledger: Path) -> None:
+    done = run("names", dump, "--style", "on-conflict", "--ledger", ledger)
+
+    assert done.status == 2
+    assert "`truename rename --all`" in done.err
+
+
+def test_a_ledger_without_names_has_nothing_to_rename(run: Run, dump: Path, tmp_path: Path) -> None:
+    path = tmp_path / "fresh.ledger"
+    path.write_bytes(b"")
+
+    done = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", path)
+
+    assert done.status == 2
+    assert "has no names yet" in done.err
+
+
+def test_a_damaged_ledger_is_refused_with_its_line(run: Run, dump: Path, ledger: Path) -> None:
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join([*lines[:3], b"0" + lines[3][1:], *lines[4:]]))
+
+    for words in (("names", dump), ("history", "x"), ("rename", dump, "--all"), ("resolve", "x", dump)):
+        done = run(*words, "--ledger", ledger, "--json")
+        assert done.status == 2
+        assert [(error["code"], error["line"]) for error in done.document["errors"]] == [("corrupt", 4)]
+
+
+def test_json_of_a_rename_says_from_what_to_what(run: Run, dump: Path, ledger: Path) -> None:
+    done = run("rename", dump, "--all", "--alias", "github=gh", "--ledger", ledger, "--json")
+
+    document = json.loads(done.out)
+    assert document["from"]["aliases"] == {"salesforce": "sf", "quickbooks": "qb", "data-grout": "dg"}
+    assert document["to"]["aliases"]["github"] == "gh"
+    assert {"id": "github@1/search@1", "old": "github_search", "new": "gh_search"} in document["renamed"]

@@ -1,0 +1,265 @@
+"""Commands that start servers, and the installed command in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.cli.conftest import Run, entry, fake
+from truename.config import state_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TRUENAME = str(Path(sys.executable).with_name("truename"))
+MISSING = {"command": "no-such-program-anywhere"}
+
+
+class Lines:
+    """The lines of a running command's stream; each is awaited for at most 30 seconds."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.seen: list[str] = []
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, args=(stream,), daemon=True).start()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._lines.put(line)
+
+    def until(self, word: str) -> str:
+        while True:
+            line = self._lines.get(timeout=30)
+            self.seen.append(line.rstrip("\n"))
+            if word in line:
+                return line
+
+
+@contextmanager
+def serving(*words: object) -> Iterator[tuple[subprocess.Popen[str], Lines, Lines]]:
+    command = [TRUENAME, "serve", *map(str, words)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            yield process, Lines(process.stdout), Lines(process.stderr)
+        finally:
+            process.kill()
+
+
+async def call(target: Any, name: str) -> tuple[list[str], str]:
+    """Return what is listed, and what a call answers."""
+    async with Client(target) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        answer = await client.call_tool(name, {})
+        return listed, str(answer.content)
+
+
+def test_names_of_a_configuration_come_from_its_running_servers(run: Run, configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"], "two": ["search", "add"]})
+
+    done = run("names", source, "--json")
+
+    assert done.status == 0
+    assert [tool["name"] for tool in done.document["tools"]] == ["one_search", "two_search", "two_add"]
+    assert "one  ready" in done.err
+
+
+def test_a_server_that_fails_is_told_and_does_not_stop_the_others(run: Run, configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"]}, servers={"gone": MISSING})
+
+    done = run("names", source, "--json")
+
+    assert done.status == 3
+    assert [tool["id"] for tool in done.document["tools"]] == ["one@1/search@1"]
+    assert done.document["failed"] == ["gone"]
+    assert "gone  failed" in done.err
+    assert done.err.count("no-such-program-anywhere") == 1
+
+
+def test_without_a_source_the_configuration_here_is_used(run: Run, configure: Callable[..., Path]) -> None:
+    configure({"one": ["search"]})
+
+    assert run("resolve", "search", "--json").document["id"] == "one@1/search@1"
+
+
+def test_a_configuration_is_told_by_its_content_not_its_name(run: Run, configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"]}).rename("settings.txt")
+
+    assert [tool["id"] for tool in run("names", source, "--json").document["tools"]] == ["one@1/search@1"]
+
+
+def test_dumps_and_configurations_can_be_mixed(run: Run, configure: Callable[..., Path], dump: Path) -> None:
+    tools = run("names", configure({"one": ["search"]}), dump, "--json").document["tools"]
+
+    assert {"one@1/search@1", "github@1/search@1"} <= {tool["id"] for tool in tools}
+
+
+def test_http_serves_until_interrupted_and_ends_with_0(configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search", "fs.list"], "two": ["search"]}, servers={"gone": MISSING})
+
+    with serving(source, "--http", "127.0.0.1:0") as (process, out, err):
+        err.until("gone  failed")
+        connect = out.until("claude mcp add")
+        url = connect.split()[-1]
+        out.until("Ctrl-C ends it.")
+        listed, answer = anyio.run(call, url, "two_search")
+        only, _ = anyio.run(call, url.replace("/mcp", "/mcp/only/two"), "search")
+        process.send_signal(signal.SIGINT)
+        status = process.wait(30)
+
+    assert listed == ["one_search", "one_fs_list", "two_search"]
+    assert only == ["search"]
+    assert "two" in answer
+    assert any(line.startswith("one/fs.list") and "one_fs_list" in line for line in out.seen)
+    assert status == 0
+
+
+def test_the_start_is_one_json_document_when_asked(configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"]}, servers={"gone": MISSING})
+
+    with serving(source, "--http", "127.0.0.1:0", "--json") as (process, out, _):
+        while (line := out.until("}")) != "}\n":
+            assert line
+        document = json.loads("\n".join(out.seen))
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(30)
+
+    assert document["url"].startswith("http://127.0.0.1:")
+    assert [(one["key"], one["state"]) for one in document["servers"]] == [("one", "ready"), ("gone", "failed")]
+    assert document["tools"] == [{"id": "one@1/search@1", "name": "one_search"}]
+    assert status == 0
+
+
+def test_stdio_serves_a_client_and_tells_the_rest_on_stderr(configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"], "two": ["search"]})
+    target = StdioServerParameters(command=TRUENAME, args=["serve", str(source)], env=dict(os.environ))
+
+    listed, answer = anyio.run(call, target, "two_search")
+
+    assert listed == ["one_search", "two_search"]
+    assert "two" in answer
+
+
+def test_stdio_ends_with_its_input(configure: Callable[..., Path]) -> None:
+    with serving(configure({"one": ["search"]}), "--only", "one") as (process, _, err):
+        err.until("Serving over standard input and output.")
+        assert process.stdin is not None
+        process.stdin.close()
+        status = process.wait(30)
+
+    assert status == 0
+
+
+def test_stdio_ends_when_interrupted(configure: Callable[..., Path]) -> None:
+    with serving(configure({"one": ["search"]})) as (process, _, err):
+        err.until("Serving over standard input and output.")
+        process.send_signal(signal.SIGINT)
+        status = process.wait(30)
+
+    assert status == 0
+
+
+def test_a_public_address_needs_a_token(run: Run, configure: Callable[..., Path]) -> None:
+    done = run("serve", configure({"one": ["search"]}), "--http", "0.0.0.0:0", "--ledger", "memory")
+
+    assert (done.status, done.out) == (2, "")
+    assert "no token is set" in done.err
+
+
+def test_serving_remembers_and_history_and_rename_find_it(run: Run, configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"], "two": ["search"]})
+    with serving(source, "--style", "prefixed") as (_, _, err):
+        err.until("Serving over")
+
+    held = run("history", "one_search", source)
+    renamed = run("rename", source, "--all", "--alias", "one=uno", "--json")
+
+    assert state_path(source).is_file()
+    assert "is held, one@1/search@1" in held.out
+    assert [change["new"] for change in renamed.document["renamed"]] == ["uno_search"]
+
+
+def test_what_a_server_says_is_told_without_escapes(run: Run, configure: Callable[..., Path]) -> None:
+    dying = fake("dying") | {"args": ["-m", "tests.gateway.servers.dying"]}
+
+    done = run("names", configure({}, servers={"[red]d[/red]": dying}))
+
+    assert done.status == 3
+    assert "[red]d[/red]  failed" in done.err
+    assert "\x1b" not in done.err
+
+
+def test_the_version_is_the_packages() -> None:
+    assert entry("--version").out.strip() == version("truename")
+
+
+@pytest.mark.parametrize("words", [(), ("--help",)])
+def test_help_names_every_command(words: tuple[str, ...]) -> None:
+    done = entry(*words, COLUMNS="80")
+
+    assert (done.status, done.err) == (0, "")
+    for command in ("names", "resolve", "clients", "serve", "history", "rename", "demo"):
+        assert f"│ {command} " in done.out
+
+
+@pytest.mark.parametrize("command", ["names", "resolve", "clients", "serve", "history", "rename", "demo"])
+def test_every_command_explains_itself(command: str) -> None:
+    done = entry(command, "--help", COLUMNS="100")
+
+    assert (done.status, done.err) == (0, "")
+    assert "--json" in done.out
+
+
+def test_help_does_not_import_what_only_commands_need() -> None:
+    code = "import sys; from truename.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    loaded = set(done.stderr.split())
+    assert not loaded & {
+        "mcp",
+        "uvicorn",
+        "httpx2",
+        "anyio",
+        "truename.gateway",
+        "truename.config",
+        "importlib.metadata",
+    }
+
+
+def test_a_pipe_gets_no_colours_and_no_broken_lines(dump: Path) -> None:
+    environ = {"COLUMNS": "", "FORCE_COLOR": ""}
+
+    done = entry("names", dump, **environ)
+
+    assert done.status == 0
+    assert "\x1b" not in done.out
+    assert any(line.split() == ["github/create_issue", "github_create_issue"] for line in done.out.splitlines())
+
+
+def test_an_ascii_terminal_is_no_reason_to_fail(dump: Path) -> None:
+    done = entry("names", dump, "--compare", PYTHONIOENCODING="ascii")
+
+    assert (done.status, done.err) == (0, "")
+    assert done.out.isascii()
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(dump: Path) -> None:
+    script = f"{TRUENAME} clients --json | head -n 1"
+    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.stdout, done.stderr) == ("[\n", "")

@@ -1,0 +1,45 @@
+"""What holds for all tests: how hypothesis works, and the report over the real catalogues at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, settings
+
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    import pytest
+
+settings.register_profile("truename", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("truename")
+
+REPORT = ROOT / ".cache" / "corpus-report.json"
+PARTS = "TRUENAME_CORPUS_PARTS"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make room for the report's parts; with several workers, the process that starts them does it."""
+    if not hasattr(config, "workerinput"):
+        os.environ[PARTS] = tempfile.mkdtemp(prefix="truename-corpus-")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what the real catalogues became in every dialect: how many names were shortened, and the longest."""
+    parts = Path(os.environ[PARTS])
+    rows = [row for part in sorted(parts.glob("*.json")) for row in json.loads(part.read_text("utf-8"))]
+    shutil.rmtree(parts)
+    if not rows:
+        return
+    REPORT.parent.mkdir(exist_ok=True)
+    REPORT.write_text(json.dumps(rows, indent=1), "utf-8")
+    terminalreporter.section("real catalogues: names shortened and longest name, by dialects and style")
+    for row in rows:
+        others = f" and {row['others']} more" if row["others"] else ""
+        line = f"{row['dialect'] + others:42} {row['style']:14} {row['shortened']:6.2%} {row['longest']:4}"
+        terminalreporter.write_line(f"{line}  {row['remark']}".rstrip())

@@ -1,0 +1,139 @@
+"""All real catalogues at once, in every dialect and style: total, legal, one-to-one, order-free, and back again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from collections import defaultdict
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import PARTS
+from tests.shared import shared
+from truename import Catalog, dialects, project, resolve
+from truename.errors import DuplicateTool, NoLegalName
+from truename.identity import fold
+
+if TYPE_CHECKING:
+    from truename import NameTable
+    from truename.dialects import Dialect
+
+pytestmark = pytest.mark.corpus
+
+# What tells a dialect's name from another's but has no part in how names are made, checked, shown or simulated.
+_ONLY_SAID = {"name", "kind", "title", "aliases", "max_tools", "case_sensitive", "client_info", "user_agents"}
+_ONLY_SAID |= {"source", "date", "version", "confidence", "notes"}
+
+
+def effect(dialect: Dialect) -> tuple[object, ...]:
+    """Return all fields that have an effect on names; dialects that agree in them share one run."""
+    return tuple(getattr(dialect, field.name) for field in fields(dialect) if field.name not in _ONLY_SAID)
+
+
+def _groups() -> list[tuple[Dialect, int]]:
+    groups: defaultdict[object, list[Dialect]] = defaultdict(list)
+    for dialect in dialects.table():
+        groups[effect(dialect)].append(dialect)
+    return [(members[0], len(members) - 1) for members in groups.values()]
+
+
+GROUPS = _groups()
+
+
+@cache
+def listings() -> list[tuple[str, list[dict[str, Any]]]]:
+    with gzip.open(shared("corpus", "open.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [(row["id"], row["tools"]) for row in rows]
+
+
+@cache
+def catalogue(*, shuffled: bool = False) -> Catalog:
+    servers = listings()
+    if shuffled:
+        servers = random.Random(7).sample(servers, len(servers))
+    return Catalog.from_mcp(servers)
+
+
+@cache
+def servers() -> list[Catalog]:
+    return [Catalog.from_mcp([listing]) for listing in listings()]
+
+
+def check(names: NameTable) -> None:
+    dialect, server = names.dialect, names.server_name
+    seen = dialect.simulate(server, names.values())
+    illegal = [(str(id), name) for id, name in names.items() if dialect.check(name, server)]
+    lost = [(str(id), name) for id, name in names.items() if resolve(name, names).id != id]
+    lost += [(str(id), seen.shown[name]) for id, name in names.items() if resolve(seen.shown[name], names).id != id]
+
+    assert illegal == []
+    assert lost == []
+    assert (seen.dropped, dict(seen.merged), seen.refused) == ((), {}, ())
+    assert len(set(seen.shown.values())) == len(names)
+    if names.style.name != "canonical":
+        assert len({fold(name) for name in names.values()}) == len(names)
+
+
+def attempted(catalog: Catalog, dialect: Dialect) -> tuple[NameTable | None, tuple[Exception, ...]]:
+    try:
+        return project(catalog, dialect, style="declared"), ()
+    except ExceptionGroup as group:
+        return None, group.exceptions
+
+
+def shortened(names: NameTable) -> float:
+    return sum("shorten" in names.explain(id).reason for id in names) / len(names)
+
+
+def report(dialect: Dialect, others: int, rows: list[dict[str, Any]]) -> None:
+    text = json.dumps([{"dialect": dialect.name, "others": others, **row} for row in rows])
+    part = f"{dialects.names().index(dialect.name):03}-{'declared' if rows[0]['style'] == 'declared' else 'all'}.json"
+    Path(os.environ[PARTS], part).write_text(text, "utf-8")
+
+
+def test_dialects_that_share_a_run_differ_in_nothing_that_has_an_effect() -> None:
+    assert {field.name for field in fields(dialects.get("openai"))} >= _ONLY_SAID
+    assert sum(others + 1 for _, others in GROUPS) == len(dialects.names())
+    assert len(GROUPS) > 30
+
+
+@pytest.mark.parametrize(("dialect", "others"), GROUPS, ids=[dialect.name for dialect, _ in GROUPS])
+def test_nine_thousand_real_tools_get_names_that_lead_back(dialect: Dialect, others: int) -> None:
+    catalog, mixed = catalogue(), catalogue(shuffled=True)
+    rows = []
+    for style in dialect.styles:
+        if style == "declared":
+            continue
+        names = project(catalog, dialect, style=style)
+
+        assert set(names) == set(catalog)
+        check(names)
+        assert dict(names) == dict(project(mixed, dialect, style=style))
+        longest = max(map(len, names.values()))
+        rows.append({"style": style, "shortened": shortened(names), "longest": longest, "remark": ""})
+    report(dialect, others, rows)
+
+
+@pytest.mark.parametrize(("dialect", "others"), GROUPS, ids=[dialect.name for dialect, _ in GROUPS])
+def test_each_real_server_s_declared_names_are_a_table_or_a_typed_refusal(dialect: Dialect, others: int) -> None:
+    refused = 0
+    longest = 0
+    for catalog in servers():
+        names, errors = attempted(catalog, dialect)
+        assert {type(error) for error in errors} <= {NoLegalName, DuplicateTool}
+        refused += names is None
+        if names:
+            check(names)
+            assert dict(names) == {id: tool.origin.name for id, tool in catalog.items()}
+            assert dict(names) == dict(project(Catalog(list(catalog.values())[::-1]), dialect, style="declared"))
+            longest = max(longest, *map(len, names.values()))
+    remark = f"{refused} of {len(servers())} servers refused"
+    report(dialect, others, [{"style": "declared", "shortened": 0.0, "longest": longest, "remark": remark}])
+    assert refused < len(servers())

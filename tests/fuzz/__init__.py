@@ -1,0 +1,1 @@
+"""Random and mutated input for everything that reads: `python -m tests.fuzz [--seconds N]`."""

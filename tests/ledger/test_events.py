@@ -1,0 +1,71 @@
+"""The plain form of events: what any store keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.ledger.stories import SETTINGS, claim
+from truename import ToolId
+from truename.errors import InvalidToolId
+from truename.ledger import Bind, Event, Redirect, Retire, Settings
+from truename.ledger.events import from_plain
+
+AB = ToolId.parse("a/b")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SETTINGS,
+        Settings(style="x", server_name="y", aliases={}, scope="one", at="2026-11-22T00:00:00+00:00"),
+        Bind(server="a", name="b", id=AB),
+        claim("天気\n", "a/b"),
+        Retire(name="x"),
+        Retire(name="x", successor="y"),
+        Redirect(name="x", id=AB, scope="one"),
+    ],
+    ids=lambda event: event.kind,
+)
+def test_an_event_comes_back_from_its_plain_form(event: Event) -> None:
+    assert from_plain(event.plain()) == event
+
+
+def test_the_plain_form_has_no_empty_fields() -> None:
+    assert Retire(name="x").plain() == {"event": "retire", "name": "x"}
+    assert claim("x", "a/b").plain() == {
+        "event": "claim",
+        "name": "x",
+        "id": "a@1/b@1",
+        "table": "openai",
+        "server": "a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("plain", "error"),
+    [
+        ({}, "unknown kind of event: None"),
+        ({"event": "other"}, "unknown kind of event: 'other'"),
+        ({"event": "retire"}, "name"),
+        ({"event": "retire", "name": "x", "extra": 1}, "extra"),
+        ({"event": "bind", "server": "a", "name": "b"}, "id"),
+    ],
+)
+def test_what_is_no_event_is_refused(plain: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        from_plain(plain)
+
+
+def test_a_bad_id_in_an_event_is_refused() -> None:
+    with pytest.raises(InvalidToolId):
+        from_plain({"event": "redirect", "name": "x", "id": "nothing"})
+
+
+def test_two_ways_of_making_names_are_compared_and_told_apart_in_words() -> None:
+    other = Settings(style="on-conflict", server_name="truename", aliases={})
+
+    assert SETTINGS.same(Settings(style="prefixed", server_name="truename", aliases=dict(SETTINGS.aliases), at="now"))
+    assert not SETTINGS.same(other)
+    assert other.difference(SETTINGS) == "style = 'on-conflict', aliases = {}"

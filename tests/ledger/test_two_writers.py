@@ -1,0 +1,146 @@
+"""Several writers of one journal, in one process and in several: no name is ever given to two tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.ledger.stories import claim, show
+from tests.shared import ROOT
+from truename import Ledger, ToolId, resolve
+from truename.errors import LedgerError, UnknownTool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TURNS = st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.sampled_from(["a/p", "a/q", "b/p"]))
+CLAIMER = """
+import sys
+from truename import Catalog, Ledger, project
+
+path, server, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+ledger = Ledger.open(path)
+sys.stdin.readline()
+for number in range(count):
+    # "lead_1" of every server wants the plain name "lead_1": only one may have it.
+    catalog = Catalog.from_mcp({server: [f"lead_{n}" for n in range(number + 1)]}, bound=ledger.bindings())
+    names = project(catalog, "openai", style="on-conflict", ledger=ledger)
+    for id, name in list(names.items())[-1:]:
+        print(f"{id} {name}", flush=True)
+"""
+
+
+def claimer(path: Path, server: str, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CLAIMER, str(path), server, str(count)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.sampled_from(["a/p", "a/q", "b/p"])), max_size=25)
+)
+def test_writers_that_take_turns_agree(tmp_path: Path, turns: list[tuple[int, str, str]]) -> None:
+    path = tmp_path / "ledger"
+    path.unlink(missing_ok=True)
+    writers = [Ledger.open(path) for _ in range(3)]
+    owners: dict[str, ToolId] = {}
+    for writer, name, id in turns:
+        wanted = ToolId.parse(id)
+        if owners.setdefault(name, wanted) == wanted:
+            writers[writer].record([claim(name, id)])
+        else:
+            with pytest.raises(LedgerError, match="is held by"):
+                writers[writer].record([claim(name, id)])
+
+    for ledger in (*writers, Ledger.open(path)):
+        ledger.refresh()
+        assert {name: ledger.holder(name) for name in owners} == owners
+
+
+def test_two_gateways_with_one_ledger_never_show_one_name_for_two_tools(tmp_path: Path) -> None:
+    one, other = (Ledger.open(tmp_path / "ledger") for _ in range(2))
+
+    mine = show(one, "a/get_data", style="on-conflict")
+    theirs = show(other, "b/get_data", style="on-conflict")
+
+    assert dict(mine) == {ToolId.parse("a/get_data"): "get_data"}
+    assert dict(theirs) == {ToolId.parse("b/get_data"): "b_get_data"}
+    with pytest.raises(UnknownTool) as caught:
+        resolve("get_data", theirs)
+    assert caught.value.reason == "absent"
+
+
+def test_processes_that_write_at_once_give_no_name_to_two_tools(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    processes = [claimer(path, server, 25) for server in ("a", "b", "c")]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    outputs = [process.communicate(timeout=60)[0] for process in processes]
+
+    shown = [line.split() for output in outputs for line in output.splitlines()]
+    ledger = Ledger.open(path, readonly=True)
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert len(shown) == 75
+    assert len({name for _, name in shown}) == 75
+    assert all(ledger.holder(name) == ToolId.parse(id) for id, name in shown)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize("after", [1, 7, 23])
+def test_a_writer_that_is_killed_loses_nothing_that_it_had_shown(tmp_path: Path, after: int) -> None:
+    path = tmp_path / "ledger"
+    process = claimer(path, "a", 100_000)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    shown = [process.stdout.readline().split() for _ in range(after)]
+    os.kill(process.pid, signal.SIGKILL)
+    rest = process.communicate()[0]
+    shown += [line.split() for line in rest.splitlines() if line.count(" ") == 1]
+
+    ledger = Ledger.open(path)
+
+    assert process.returncode == -signal.SIGKILL
+    assert all(ledger.holder(name) == ToolId.parse(id) for id, name in shown)
+    show(ledger, "b/lead_0", style="on-conflict")
+    assert Ledger.open(path, readonly=True).holder("lead_0") == ToolId.parse("a/lead_0")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_writer_that_is_killed_while_it_has_the_lock_leaves_it_free(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    hold = """
+import sys, json
+from truename import Ledger
+ledger = Ledger.open(sys.argv[1])
+with ledger.transaction():
+    print(json.dumps("locked"), flush=True)
+    sys.stdin.readline()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline()) == "locked"
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+    show(Ledger.open(path), "a/b")
+
+    assert Ledger.open(path).holder("a_b") == ToolId.parse("a/b")

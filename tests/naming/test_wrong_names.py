@@ -1,0 +1,187 @@
+"""What a model reads after a wrong name: a fact, that nothing was run, and what to do."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.naming.tables import table
+from truename import Catalog, Ledger, ToolId, project, resolve
+from truename.errors import AmbiguousName, ResolutionError, RetiredName, UnknownTool
+from truename.naming.suggest import Suggester
+
+NAMES = table(
+    (
+        "data-grout/prism.refract",
+        "salesforce/get_leads",
+        "salesforce/get_lead",
+        "salesforce/create_lead",
+        "weather/get_data",
+        "database/get_data",
+    )
+)
+
+
+def said(text: str) -> str:
+    with pytest.raises(ResolutionError) as caught:
+        resolve(text, NAMES)
+    assert caught.value.text == text
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "dg_prism_refrakt",
+            (
+                "Tool 'dg_prism_refrakt' does not exist; nothing was run. "
+                "Did you mean 'dg_prism_refract'? Call it exactly."
+            ),
+        ),
+        (
+            "sf_get_laeds",
+            (
+                "Tool 'sf_get_laeds' does not exist; nothing was run. "
+                "Did you mean 'sf_get_leads', 'sf_get_lead' or 'sf_create_lead'? Call one of these exactly."
+            ),
+        ),
+        (
+            "zzz_qqq",
+            "Tool 'zzz_qqq' does not exist; nothing was run. List the tools and call one of them exactly.",
+        ),
+        ("", "Tool '' does not exist; nothing was run. List the tools and call one of them exactly."),
+        (
+            "get_data",
+            "'get_data' is not unique: 'database_get_data' and 'weather_get_data'. Call one of these exactly.",
+        ),
+        (
+            "a%zz",
+            (
+                "'a%zz' can't be read as a tool name: '%' is not followed by two hexadecimal digits; nothing was run. "
+                "List the tools and call one of them exactly."
+            ),
+        ),
+        (
+            "a%2540b",
+            (
+                "'a%2540b' can't be read as a tool name: it is encoded twice; nothing was run. "
+                "List the tools and call one of them exactly."
+            ),
+        ),
+        (
+            "a/b/c",
+            (
+                "'a/b/c' can't be read as a tool name: there is more than one '/'; nothing was run. "
+                "List the tools and call one of them exactly."
+            ),
+        ),
+        (
+            "sf_get_leads\n",
+            (
+                r"'sf_get_leads\n' can't be read as a tool name: U+000A can't be printed; nothing was run. "
+                "List the tools and call one of them exactly."
+            ),
+        ),
+        (
+            "sf\u202eget_leads",
+            (
+                r"'sf\u202eget_leads' can't be read as a tool name: U+202E can't be printed; nothing was run. "
+                "List the tools and call one of them exactly."
+            ),
+        ),
+    ],
+)
+def test_a_wrong_name_is_answered_as_a_person_would(text: str, expected: str) -> None:
+    assert said(text) == expected
+
+
+def test_an_absent_tool_a_retired_and_a_redirected_name_have_texts_of_their_own() -> None:
+    ledger = Ledger.memory()
+    project(Catalog.of("a/b", "a/c", "a/d"), "openai", ledger=ledger)
+    ledger.retire("a_c")
+    ledger.retire("a_d", successor="a@1/b@1")
+    names = project(Catalog.of("a/c", "a/d"), "openai", ledger=ledger)
+    day = ledger.history("a_c")[-1].at[:10]
+
+    with pytest.raises(UnknownTool) as absent:
+        resolve("a_b", names)
+    with pytest.raises(RetiredName) as retired:
+        resolve("a_c", names)
+    with pytest.raises(RetiredName) as replaced:
+        resolve("a_d", names)
+
+    assert str(absent.value) == (
+        "'a_b' is a@1/b@1, which is not available now; nothing was run. "
+        "Its server has to come back first; no other tool has this name."
+    )
+    assert str(retired.value) == (
+        f"'a_c' was retired on {day}; nothing was run. List the tools and call one of them exactly."
+    )
+    assert str(replaced.value) == f"'a_d' was retired on {day}; nothing was run. Call 'a@1/b@1'."
+    assert (retired.value.id, replaced.value.successor) == (ToolId.parse("a/c"), "a@1/b@1")
+
+
+@pytest.mark.parametrize("piece", ["a", "_", "%41", "~", "/", "\x00", "\u202e", "天", "a/b@1"])
+def test_ten_megabytes_are_refused_at_once_with_a_short_text(piece: str) -> None:
+    began = time.perf_counter()
+
+    with pytest.raises(ResolutionError) as caught:
+        resolve(piece * (10_000_000 // len(piece)), NAMES)
+
+    assert time.perf_counter() - began < 1
+    assert len(str(caught.value)) < 1_000
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "🌦️", " ", "天気", "a\u0301", "@", "/", "a@/b", "a@0/b", "%F0%9F%8C%A6", "___"]
+)
+def test_odd_texts_are_unknown_and_nothing_worse(text: str) -> None:
+    with pytest.raises(UnknownTool):
+        resolve(text, NAMES)
+
+
+def test_candidates_have_unique_names_even_if_they_are_not_here() -> None:
+    ledger = Ledger.memory()
+    project(Catalog.of("a/get", "b/get"), "openai", ledger=ledger)
+
+    names = project(Catalog.of("b/get"), "openai", ledger=ledger)
+
+    with pytest.raises(AmbiguousName) as caught:
+        resolve("get", names)
+    assert caught.value.candidates == ("a@1/get@1", "b_get")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sf_get_leads", ("sf_get_leads", "sf_get_lead")),
+        ("sfGetLeads", ("sf_get_leads", "sf_get_lead")),
+        ("get-leads", ("sf_get_leads", "sf_get_lead")),
+        ("qqqq", ()),
+        ("", ()),
+        ("_", ()),
+    ],
+)
+def test_the_nearest_names_are_suggested_best_first(text: str, expected: tuple[str, ...]) -> None:
+    suggester = Suggester(["sf_get_lead", "sf_get_leads", "dg_prism_refract"])
+
+    assert suggester.nearest(text) == expected
+
+
+def test_at_most_as_many_as_asked_for_are_suggested() -> None:
+    suggester = Suggester([f"get_data_{number}" for number in range(100)])
+
+    assert len(suggester.nearest("get_data")) == 3
+    assert len(suggester.nearest("get_data", 5)) == 5
+
+
+def test_suggestions_in_a_large_table_are_quick() -> None:
+    suggester = Suggester([f"server{n % 100}_get_thing_{n}_of_team" for n in range(10_000)])
+    began = time.perf_counter()
+
+    assert suggester.nearest("server7_get_thing_107_of_taem")[0] == "server7_get_thing_107_of_team"
+
+    assert time.perf_counter() - began < 0.5

@@ -10,6 +10,7 @@
     +-- NoLegalName                      id, dialect, styles         no_legal_name
     +-- ConfigError                      file, key, remedy           invalid_config
     +-- LedgerError                      see the class               see the class
+    +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable
     +-- ResolutionError (LookupError)    text, trail
     |   +-- UnknownTool                  reason, suggestions         unknown_tool
     |   +-- AmbiguousName                candidates                  ambiguous_name

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from tests.shared import shared
 from truename import ToolId
-from truename.identity import component, digest_of, dotted_component, fold, with_digest
+from truename.identity import (
+    component,
+    default_agent_tool_name,
+    default_handoff_name,
+    digest_of,
+    dotted_component,
+    fold,
+    is_kebab,
+    with_digest,
+)
 from truename.identity.foreign import MAX_COMPONENT
 
 
@@ -127,6 +136,37 @@ def test_a_name_with_a_digest_keeps_within_its_length_and_has_no_double_hyphen()
 )
 def test_names_that_a_client_could_take_for_one_have_one_fold(name: str, expected: str) -> None:
     assert expected == fold(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("data-grout", True),
+        ("salesforce", True),
+        ("a1-2b", True),
+        ("data_grout", False),
+        ("Data-Grout", False),
+        ("-a", False),
+        ("a--b", False),
+        ("", False),
+        ("a\n", False),
+    ],
+)
+def test_integrations_are_written_in_kebab_case(text: str, expected: bool) -> None:
+    assert is_kebab(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool", "handoff"),
+    [
+        ("Billing Agent", "billing_agent", "transfer_to_billing_agent"),
+        ("FAQ/v2", "faq_v2", "transfer_to_faq_v2"),
+        ("天気", "__", "transfer_to___"),
+    ],
+)
+def test_agents_are_tools_under_names_made_in_one_place(agent: str, tool: str, handoff: str) -> None:
+    assert default_agent_tool_name(agent) == tool
+    assert default_handoff_name(agent) == handoff
 
 
 @given(st.text(max_size=50))

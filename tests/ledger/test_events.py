@@ -43,6 +43,16 @@ def test_the_plain_form_has_no_empty_fields() -> None:
     }
 
 
+def test_an_event_is_a_value_that_shows_what_it_says() -> None:
+    one, other = Retire(name="x"), Retire(name="x", successor="y")
+
+    assert one == Retire(name="x")
+    assert one != other
+    assert one != Redirect(name="x", id=AB)
+    assert len({one, other, Retire(name="x")}) == 2
+    assert repr(other) == "Retire(name='x', successor='y')"
+
+
 @pytest.mark.parametrize(
     ("plain", "error"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -136,6 +137,26 @@ def test_lines_of_another_journal_are_refused(tmp_path: Path) -> None:
     assert damage(path).line == len(lines) + 1
     path.write_bytes(b"".join(lines[:1] + other[1:]))
     assert damage(path).line == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"no json", "Expecting value"),
+        (b"5", ""),
+        (b'{"event": "other"}', "unknown kind of event: 'other'"),
+        (b'{"event": "redirect", "name": "x", "id": "nothing"}', "'nothing' is not a tool id"),
+    ],
+)
+def test_a_line_that_is_whole_and_says_no_event_is_refused(tmp_path: Path, body: bytes, reason: str) -> None:
+    path = tmp_path / "ledger"
+    header = b"truename-ledger 1 0123456789abcdef"
+    path.write_bytes(b"%s\n%08x %s\n" % (header, zlib.crc32(body, zlib.crc32(header)), body))
+
+    error = damage(path)
+
+    assert (error.code, error.line) == ("corrupt", 2)
+    assert reason in error.reason
 
 
 @pytest.mark.parametrize(

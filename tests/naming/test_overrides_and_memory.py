@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
+from truename import Catalog, Ledger, NameTable, ToolId, dialects, project, resolve
 from truename.errors import (
     DuplicateTool,
     InvalidName,
     LedgerError,
+    ResolutionError,
     RetiredName,
     TruenameError,
     UnknownDialect,
@@ -225,3 +228,43 @@ def test_a_full_ledger_is_told_before_anything_is_recorded() -> None:
         shown(ledger, "a/b", "a/c")
 
     assert ledger.settings is None
+
+
+@pytest.mark.parametrize("later", ["n8n", "gemini-cli", "openai", "universal", "claude-code"])
+@pytest.mark.parametrize("client", ["n8n", "gemini-cli", "opencode", "claude-code"])
+def test_a_name_as_a_client_showed_it_never_becomes_another_tool_s_name(client: str, later: str) -> None:
+    ledger = Ledger.memory()
+    first = project(Catalog.from_mcp({"a": ["get"]}), client, style="on-conflict", ledger=ledger)
+    seen = first.dialect.shown("truename", first["a@1/get@1"])
+    assert seen is not None
+
+    for servers in ({"truename": ["get"]}, {"a": ["get"], "truename": ["get"]}):
+        names = project(Catalog.from_mcp(servers), later, style="on-conflict", ledger=ledger)
+        if ToolId.parse("a/get") in names:
+            assert resolve(seen, names).id == ToolId.parse("a/get")
+        else:
+            with pytest.raises(ResolutionError):
+                resolve(seen, names)
+
+
+def test_numbers_are_counted_on_past_those_that_absent_versions_hold() -> None:
+    ledger = Ledger.memory()
+    shown(ledger, *(f"a/x@{version}" for version in range(1, 31)))
+
+    names = shown(ledger, "a/x@1", "a/x@31")
+
+    assert list(names.values()) == ["a_x", "a_x_31"]
+
+
+def test_a_held_name_that_became_illegal_renames_nobody() -> None:
+    ledger = Ledger.memory()
+    cursor = dialects.get("cursor")
+    before = dict(project(CATALOG, cursor, ledger=ledger))
+    tighter = replace(cursor, max_length=2, mangling=replace(cursor.mangling, over="drop"))
+
+    after = project(CATALOG, tighter, ledger=ledger)
+
+    assert dict(after) == before
+    assert tighter.shown("truename", after[AB]) is None
+    assert all(resolve(name, after).id == id for id, name in before.items())
+    assert all(tighter.check(name) for name in after.values())

@@ -15,6 +15,7 @@ from truename.naming import NameTable
 _BESIDE = 120
 _COMPARED = 1_000
 _WITHOUT = "without Truename"
+_DITTO = "as above"
 __all__ = ["listing", "names", "summary"]
 
 Compare = Annotated[
@@ -60,7 +61,7 @@ def listing(table: NameTable, compared: "Compared | None", *, error: bool = Fals
     beside = compared is not None and output(error=error).width >= _BESIDE
     if beside:
         headings.append(_WITHOUT)
-        rows = [[*row, told.get(id) or styled("-", "dim")] for row, id in zip(rows, table, strict=True)]
+        rows = [[*row, cell] for row, cell in zip(rows, _dittoed([told.get(id, "") for id in table]), strict=True)]
     if rows:
         print_table(headings, rows, whole=1, error=error)
     if compared and not beside:
@@ -74,10 +75,18 @@ def listing(table: NameTable, compared: "Compared | None", *, error: bool = Fals
         show(styled(note, "dim"), error=error)
 
 
+def _dittoed(texts: list[str]) -> list[Cell]:
+    """Return the cells of a column in which what stands above is not said again."""
+    return [
+        styled("-", "dim") if not text else styled(_DITTO, "dim") if text == above else text
+        for above, text in zip(["", *texts], texts, strict=False)
+    ]
+
+
 def summary(catalog: Catalog, table: NameTable) -> str:
     """Return the last line: how many tools, servers, shortened names and conflicts."""
     servers = len({tool.origin.server_id for tool in catalog.values()})
-    shortened = sum("shortened" in table.explain(id).reason for id in table)
+    shortened = sum(table.explain(id).shortened for id in table)
     conflicts = len(catalog.conflicts())
     return (
         f"{_count(len(catalog), 'tool')} of {_count(servers, 'server')}; style {table.style.name}; "

@@ -16,7 +16,7 @@ from truename.cli.logs import log_to_stderr
 from truename.cli.names import listing, summary
 from truename.cli.progress import Progress
 from truename.cli.rendering import print_json, say, show, styled
-from truename.gateway import Gateway, serve_http, serve_stdio
+from truename.gateway import Gateway, require_guard, serve_http, serve_stdio
 
 if TYPE_CHECKING:
     from truename.config import Config
@@ -36,6 +36,8 @@ def run(config: Config, address: tuple[str, int] | None, path: str, *, as_json: 
 
 
 async def _serve(config: Config, address: tuple[str, int] | None, path: str, as_json: bool) -> None:
+    if address is not None:
+        require_guard(config, address[0])
     with Progress([server.key for server in config.enabled]) as progress:
         # Over stdio a client waits for the first answer; servers that are slow to start join by list_changed.
         wait = _STDIO_PATIENCE if address is None else None

@@ -29,7 +29,7 @@ _KNOWN: Final = frozenset(field.name for field in fields_of(Settings))
 
 
 def load(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
-    """Read a configuration file: ``.toml`` as TOML, anything else as JSON.
+    """Read a configuration file, JSON or TOML.
 
     Raises `ConfigError` (file, key, problem, remedy), or an `ExceptionGroup` of them where there are several.
     """
@@ -38,9 +38,10 @@ def load(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
 
 
 def parse(text: str, path: Path, environ: Mapping[str, str] | None = None) -> Config:
-    """Read a configuration's text; ``path`` says what it is, where it belongs and what faults are to name."""
+    """Read a configuration's text, JSON if it begins as such; ``path`` is where it belongs and what faults name."""
     environ = os.environ if environ is None else environ
-    toml = path.suffix.lower() == ".toml"
+    suffix = path.suffix.lower()
+    toml = suffix == ".toml" or (suffix != ".json" and not text.lstrip().startswith(("{", "/")))
     content = decode(text, str(path), toml=toml)
     faults = Faults(str(path))
     base = path.absolute().parent

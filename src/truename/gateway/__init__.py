@@ -3,7 +3,7 @@
 from truename.gateway.events import Event, OnEvent
 from truename.gateway.faults import UpstreamError
 from truename.gateway.gateway import Gateway, fetch_catalog
-from truename.gateway.http import listening, serve_http
+from truename.gateway.http import listening, require_guard, serve_http
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.stdio_server import serve_stdio
 from truename.gateway.views import UnknownView
@@ -18,6 +18,7 @@ __all__ = [
     "UpstreamError",
     "fetch_catalog",
     "listening",
+    "require_guard",
     "serve_http",
     "serve_stdio",
 ]

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
     from starlette.types import Receive, Scope, Send
 
+    from truename.config import Config
     from truename.gateway.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
 
-__all__ = ["HttpApp", "OnAddress", "listening", "serve_http"]
+__all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "serve_http"]
 
 OnAddress = Callable[[str], None]
 
@@ -76,10 +77,10 @@ class HttpApp:
         except UnknownView as error:
             await JSONResponse({"error": str(error)}, 404)(scope, receive, send)
             return
-        manager = await self._manager(endpoint, self._tasks)
+        manager = await self._sessions_of(endpoint, self._tasks)
         await manager.handle_request(scope, receive, send)
 
-    async def _manager(self, endpoint: Endpoint, tasks: TaskGroup) -> StreamableHTTPSessionManager:
+    async def _sessions_of(self, endpoint: Endpoint, tasks: TaskGroup) -> StreamableHTTPSessionManager:
         async with self._lock:
             if endpoint not in self._managers:
                 settings = self._gateway.config.settings
@@ -143,6 +144,17 @@ class _Server(uvicorn.Server):
             await self._ended.wait()
 
 
+def require_guard(config: Config, host: str) -> None:
+    """Raise `ConfigError` for an address that other machines reach while no token is set."""
+    if not is_loopback(host) and config.settings.token is None:
+        raise ConfigError(
+            file=str(config.path or "settings"),
+            key="token",
+            problem=f"{host} can be reached from other machines and no token is set",
+            remedy="Set token (for example to ${TRUENAME_TOKEN}), or listen on 127.0.0.1.",
+        )
+
+
 @asynccontextmanager
 async def listening(gateway: Gateway, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
     """Serve a running gateway over HTTP while the block lasts; gives the address, as ``http://127.0.0.1:8000``.
@@ -150,13 +162,7 @@ async def listening(gateway: Gateway, host: str = "127.0.0.1", port: int = 0) ->
     Raises `ConfigError` if the address can't be had, or is not a loopback one and no token is set.
     """
     settings = gateway.config.settings
-    if not is_loopback(host) and settings.token is None:
-        raise ConfigError(
-            file=str(gateway.config.path or "settings"),
-            key="token",
-            problem=f"{host} can be reached from other machines and no token is set",
-            remedy="Set token (for example to ${TRUENAME_TOKEN}), or listen on 127.0.0.1.",
-        )
+    require_guard(gateway.config, host)
     app = HttpApp(gateway, Doorkeeper.of(settings, host))
     server, bound = _Server(app), _bind(host, port)
     async with background() as serving:

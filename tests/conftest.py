@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +23,18 @@ PARTS = "TRUENAME_CORPUS_PARTS"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make room for the report's parts; with several workers, the process that starts them does it."""
+    """Say where the report's parts go; with several workers, the process that starts them does it."""
     if not hasattr(config, "workerinput"):
-        os.environ[PARTS] = tempfile.mkdtemp(prefix="truename-corpus-")
+        os.environ[PARTS] = str(REPORT.with_name(f"corpus-report-{os.getpid()}"))
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print what the real catalogues became in every dialect: how many names were shortened, and the longest."""
+    if hasattr(config, "workerinput"):
+        return
     parts = Path(os.environ[PARTS])
     rows = [row for part in sorted(parts.glob("*.json")) for row in json.loads(part.read_text("utf-8"))]
-    shutil.rmtree(parts)
+    shutil.rmtree(parts, ignore_errors=True)
     if not rows:
         return
     REPORT.parent.mkdir(exist_ok=True)

@@ -89,13 +89,15 @@ def attempted(catalog: Catalog, dialect: Dialect) -> tuple[NameTable | None, tup
 
 
 def shortened(names: NameTable) -> float:
-    return sum("shorten" in names.explain(id).reason for id in names) / len(names)
+    return sum(names.explain(id).shortened for id in names) / len(names)
 
 
 def report(dialect: Dialect, others: int, rows: list[dict[str, Any]]) -> None:
     text = json.dumps([{"dialect": dialect.name, "others": others, **row} for row in rows])
     part = f"{dialects.names().index(dialect.name):03}-{'declared' if rows[0]['style'] == 'declared' else 'all'}.json"
-    Path(os.environ[PARTS], part).write_text(text, "utf-8")
+    folder = Path(os.environ[PARTS])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / part).write_text(text, "utf-8")
 
 
 def test_dialects_that_share_a_run_differ_in_nothing_that_has_an_effect() -> None:

@@ -10,31 +10,13 @@ import pytest
 from tests.ledger.stories import SETTINGS, claim, log_of, settings, show
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.errors import LedgerError, RetiredName, UnknownTool
-from truename.ledger import MAX_CLAIMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from truename.ledger import Event
 
 AB, AC = ToolId.parse("a/b"), ToolId.parse("a/c")
-
-
-@pytest.fixture(params=["memory", "journal"])
-def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Ledger]:
-    if request.param == "memory":
-        return Ledger.memory
-
-    def begin(max_claims: int = MAX_CLAIMS) -> Ledger:
-        return Ledger.open(tmp_path / "ledger", max_claims=max_claims)
-
-    return begin
-
-
-@pytest.fixture
-def ledger(fresh: Callable[..., Ledger]) -> Ledger:
-    return fresh()
 
 
 def refused(ledger: Ledger, *events: Event) -> LedgerError:
@@ -246,70 +228,6 @@ def test_the_history_of_a_name_is_told_in_order(ledger: Ledger) -> None:
     assert log_of(ledger, "GET_DATA") == ["claim", "claim", "retire", "redirect"]
     assert all(event.at.endswith("+00:00") for event in ledger.history("get_data"))
     assert ledger.history("never") == ()
-
-
-def test_scopes_are_spaces_of_their_own(ledger: Ledger) -> None:
-    one, other = ledger.scoped("one"), ledger.scoped("other")
-    one.record([claim("x", "a/b"), settings("on-conflict")])
-    other.record([claim("x", "a/c")])
-    one.retire("x")
-
-    assert (ledger.holder("x"), other.holder("x")) == (None, AC)
-    assert one.is_withdrawn("x")
-    assert not other.is_withdrawn("x")
-    assert one.settings is not None
-    assert (ledger.settings, other.settings) == (None, None)
-    assert one.scoped("other").holder("x") == AC
-    assert [event.scope for event in one.history("x")] == ["one", "one"]
-
-
-def test_identities_and_the_pinned_order_are_shared_by_all_scopes(ledger: Ledger) -> None:
-    show(ledger.scoped("one"), "b/x", "a/y")
-    show(ledger, "a/z", "b/w", "c/v", "a/y", "b/x")
-
-    assert [str(id) for id in ledger.pinned(map(ToolId.parse, ["c/v", "a/z", "a/y", "new/n", "b/w", "b/x"]))] == [
-        "b@1/x@1",
-        "b@1/w@1",
-        "a@1/y@1",
-        "a@1/z@1",
-        "c@1/v@1",
-        "new@1/n@1",
-    ]
-    assert ledger.is_bound(ToolId.parse("c/v"))
-    assert not ledger.is_bound(ToolId.parse("new/n"))
-
-
-def test_a_list_keeps_its_order_whatever_joins(ledger: Ledger) -> None:
-    first = list(show(ledger, "m/b", "m/a", "z/x"))
-
-    second = list(show(ledger, "a/new", "z/x", "m/c", "m/a", "m/b"))
-
-    assert [id for id in second if id in first] == first
-    assert [str(id) for id in second] == ["m@1/b@1", "m@1/a@1", "m@1/c@1", "z@1/x@1", "a@1/new@1"]
-
-
-def test_bindings_bring_an_identity_back(ledger: Ledger) -> None:
-    first = Catalog.from_mcp({"a": ["GET"]}, bound=ledger.bindings())
-    project(first, "openai", ledger=ledger)
-
-    second = Catalog.from_mcp({"a": ["get", "GET"]}, bound=ledger.bindings())
-
-    assert second["a@1/get@1"].origin.name == "GET"
-    with pytest.raises(TypeError):
-        ledger.bindings()["a", "x"] = AB  # type: ignore[index]
-
-
-def test_a_vanished_tool_gets_its_name_back(ledger: Ledger) -> None:
-    ids = ("salesforce@1/lead@1", "salesforce@2/lead@1")
-    before = dict(show(ledger, *ids))
-
-    without = show(ledger, ids[1])
-    after = dict(show(ledger, *ids))
-
-    assert dict(without) == {ToolId.parse(ids[1]): "sf_lead_2"}
-    assert before == after
-    with pytest.raises(UnknownTool, match="not available now"):
-        resolve("sf_lead", without)
 
 
 def test_transactions_nest(ledger: Ledger) -> None:

@@ -12,6 +12,8 @@ from truename.errors import InvalidToolId
 
 __all__ = ["decode", "percent_encode", "tilde_encode"]
 
+# Far above any id, encoded or not: what is longer is not looked at.
+_LONGEST: Final = 8 * 1024
 _ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -29,6 +31,8 @@ def decode(text: str) -> str:
         ...
     truename.errors.InvalidToolId: ... it is encoded twice (at 10). ...
     """
+    if len(text) > _LONGEST:
+        raise _invalid(text, _LONGEST, f"it is longer than {_LONGEST:,} characters")
     if "%" in text:
         bad = _BAD_ESCAPE.search(text)
         if bad:

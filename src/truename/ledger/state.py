@@ -63,8 +63,6 @@ class Space:
                 self._withdraw(event, name, Standing("retired", self.holders.get(fold(name)), event.at, successor))
             case Redirect(name=name, id=id):
                 self._withdraw(event, name, Standing("redirected", id, event.at, str(id)))
-            case _:
-                pass
 
     def _withdraw(self, event: Event, name: str, standing: Standing) -> None:
         key = fold(name)

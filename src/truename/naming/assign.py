@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from truename.dialects import Reason
@@ -186,19 +187,21 @@ class Assignment:
 
     def _number(self, tool: Tool, sibling: ToolId) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""
-        speller, id, base = self._speller, tool.id, self._names[sibling]
-        for number in range(2, len(speller.catalog) + len(self._taken) + 3):
-            suffix = f"_{number}"
-            name = base.name + suffix
-            if base.rung == "digest" or len(name) > speller.room:
-                name = speller.fitted(tool, suffix)
-            if self._free(name, id):
-                if speller.dialect.check(name, speller.server_name):
-                    return False
-                kept = base.prefix if name.startswith(base.prefix) else ""
-                self._give(id, Assigned(name, "numbered", kept, f"variant {number} of {sibling}", sibling))
-                return True
-        return False
+        base = self._names[sibling]
+        named = ((number, self._numbered(tool, base, number)) for number in count(2))
+        number, name = next(pair for pair in named if self._free(pair[1], tool.id))
+        if self._speller.dialect.check(name, self._speller.server_name):
+            return False
+        kept = base.prefix if name.startswith(base.prefix) else ""
+        self._give(tool.id, Assigned(name, "numbered", kept, f"variant {number} of {sibling}", sibling))
+        return True
+
+    def _numbered(self, tool: Tool, base: Assigned, number: int) -> str:
+        suffix = f"_{number}"
+        name = base.name + suffix
+        if base.rung == "digest" or len(name) > self._speller.room:
+            return self._speller.fitted(tool, suffix)
+        return name
 
     def _holder(self, key: str, id: ToolId) -> ToolId | None:
         """Return the other tool that has this name, here or in the ledger."""

@@ -33,21 +33,21 @@ def _frames(server_name: str) -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=64)
 def _edges(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the beginnings and the endings that a name must not have."""
-    beginnings = {edge for before, _ in _frames(server_name) if before for edge in (before, f"{fold(before)}_")}
-    endings = {edge for _, after in _frames(server_name) if after for edge in (after, f"_{fold(after)}")}
+    """Return the beginnings and the endings, folded, that a name must not have."""
+    beginnings = {f"{fold(before)}_" for before, _ in _frames(server_name) if before}
+    endings = {f"_{fold(after)}" for _, after in _frames(server_name) if after}
     return tuple(beginnings), tuple(endings)
 
 
 def looks_framed(text: str, server_name: str) -> bool:
     """Tell whether a name begins or ends like one that a client has framed.
 
-    >>> looks_framed("truename_search", "truename"), looks_framed("search", "truename")
+    >>> looks_framed("truename:search", "truename"), looks_framed("search", "truename")
     (True, False)
     """
     beginnings, endings = _edges(server_name)
-    lowered = text.lower()
-    return lowered.startswith(beginnings) or lowered.endswith(endings)
+    folded = fold(text)
+    return folded.startswith(beginnings) or folded.endswith(endings)
 
 
 @lru_cache(maxsize=64)

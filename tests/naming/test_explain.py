@@ -1,0 +1,64 @@
+"""Why a tool is called so, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.naming.tables import table
+from truename import ToolId
+
+
+@pytest.mark.parametrize(
+    ("tools", "client", "style", "id", "text"),
+    [
+        (
+            ("salesforce/x", "salesforce@2/x"),
+            "openai",
+            "prefixed",
+            "salesforce@1/x@1",
+            "sf_x is salesforce@1/x@1 (natural: alias sf for salesforce)",
+        ),
+        (
+            ("salesforce/x", "salesforce@2/x"),
+            "openai",
+            "prefixed",
+            "salesforce@2/x@1",
+            (
+                "sf_x_2 is salesforce@2/x@1 (numbered: variant 2 of salesforce@1/x@1; "
+                "salesforce@1/x@1 has the name that it would have had)"
+            ),
+        ),
+        (
+            {"a": ["b_c"], "a_b": ["c"]},
+            "openai",
+            "prefixed",
+            "a_b@1/c@1",
+            (
+                "a_b_c_fcfa is a_b@1/c@1 (digest: told apart by a digest of its id; "
+                "a@1/b_c@1 has the name that it would have had)"
+            ),
+        ),
+        (
+            {"github": ["github_x"]},
+            "openai",
+            "prefixed",
+            "github@1/github_x@1",
+            "github_x is github@1/github_x@1 (natural: the tool's name already begins with github)",
+        ),
+        ({"a": ["x"]}, "openai", "declared", "a@1/x@1", "x is a@1/x@1 (declared: as declared)"),
+        ({"a": ["x"]}, "openai", "on-conflict", "a@1/x@1", "x is a@1/x@1 (natural: the tool's own name)"),
+        (
+            {"a": ["fs.x"]},
+            "openai",
+            "on-conflict",
+            "a@1/fs.x@1",
+            "fs_x is a@1/fs.x@1 (natural: the tool's own name, adapted to the client)",
+        ),
+        ({"a": ["x"]}, "native", "canonical", "a@1/x@1", "a@1/x@1 is a@1/x@1 (canonical: the canonical id)"),
+    ],
+)
+def test_the_explanation_says_why(tools: dict[str, list[str]], client: str, style: str, id: str, text: str) -> None:
+    names = table(tools, client, style)
+
+    assert str(names.explain(id)) == text
+    assert names.explain(id) == names.explain(ToolId.parse(id))

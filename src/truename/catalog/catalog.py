@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -120,6 +120,14 @@ class Catalog(Mapping[ToolId, Tool]):
 
     def __getitem__(self, id: ToolId | str) -> Tool:
         return self._by_text[id] if isinstance(id, str) else self._tools[id]
+
+    def items(self) -> ItemsView[ToolId, Tool]:
+        """Return the pairs, without the look-ups that a `Mapping` would make of them."""
+        return self._tools.items()
+
+    def values(self) -> ValuesView[Tool]:
+        """Return the tools."""
+        return self._tools.values()
 
     def __iter__(self) -> Iterator[ToolId]:
         return iter(self._tools)

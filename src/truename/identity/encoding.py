@@ -37,14 +37,17 @@ def decode(text: str) -> str:
         bad = _BAD_ESCAPE.search(text)
         if bad:
             raise _invalid(text, bad.start(), "'%' is not followed by two hexadecimal digits")
+        # No escape is part of another one, so the few that ids need can be replaced without reading the rest.
+        plain = text.replace("%40", "@").replace("%2F", "/").replace("%2f", "/")
+    else:
+        plain = text
+    if "%" in plain:
         try:
             plain = _ESCAPE.sub(_byte, text.encode("utf-8")).decode("utf-8")
         except UnicodeError as error:
             raise _invalid(text, text.index("%"), "its escapes are not UTF-8") from error
         if "%" in plain:
             raise _invalid(text, plain.index("%"), "it is encoded twice")
-    else:
-        plain = text
     if not plain.isprintable():
         position = next(i for i, character in enumerate(plain) if not character.isprintable())
         raise _invalid(text, position, f"U+{ord(plain[position]):04X} can't be printed")

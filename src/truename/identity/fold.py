@@ -27,4 +27,7 @@ def fold(name: str) -> str:
     if _ALREADY_FOLDED.fullmatch(name):
         return name
     text = name.lower() if name.isascii() else unicodedata.normalize("NFKC", name).casefold()
+    plain = text.replace("-", "_")
+    if _ALREADY_FOLDED.fullmatch(plain):
+        return plain
     return _SEPARATORS.sub("_", text).strip("_") or name

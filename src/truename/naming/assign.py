@@ -70,7 +70,7 @@ class Assignment:
         for id in sorted(held):
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])
-        wishes = {id: self._speller.wishes(catalog[id]) for id in catalog if id not in self._names}
+        wishes = {id: self._speller.wishes(tool) for id, tool in catalog.items() if id not in self._names}
         if self._speller.style.spelling == "canonical":
             self._identify(wishes)
         elif self._speller.style.on_clash == "error":

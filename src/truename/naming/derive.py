@@ -34,8 +34,8 @@ class DerivedIndex:
 
     def __init__(self, table: NameTable) -> None:
         self._table = table
-        self._assigned: dict[str, ToolId] = {}
-        self._as_shown: dict[str, ToolId] = {}
+        self._assigned: dict[str, tuple[ToolId, str]] = {}
+        self._as_shown: dict[str, tuple[ToolId, str]] = {}
         self._others: defaultdict[str, set[ToolId]] = defaultdict(set)
         self._slashed: defaultdict[str, set[ToolId]] = defaultdict(set)
         self.families: defaultdict[tuple[str, str | None, str], list[ToolId]] = defaultdict(list)
@@ -48,10 +48,10 @@ class DerivedIndex:
         table, id, origin = self._table, tool.id, tool.origin
         assigned = table.assigned(id)
         self.families[id.family].append(id)
-        self._assigned[fold(assigned.name)] = id
+        self._assigned[fold(assigned.name)] = id, assigned.name
         shown = table.dialect.shown(table.server_name, assigned.name)
         if shown is not None:
-            self._as_shown[shown] = id
+            self._as_shown[shown] = id, assigned.name
         if assigned.prefix:
             rest = assigned.name[len(assigned.prefix) :]
             self._put(id, (f"{id.integration}_{rest}", f"{origin.server}_{rest}"))
@@ -66,10 +66,10 @@ class DerivedIndex:
         for spelling in spellings:
             self._others[fold(spelling)].add(id)
 
-    def shown_like(self, text: str) -> ToolId | None:
-        """Return the tool that this client shows so, or whose name is this text but for case and separators."""
-        id = self._as_shown.get(text)
-        return self._assigned.get(fold(text)) if id is None and "/" not in text else id
+    def shown_like(self, text: str) -> tuple[ToolId, str] | None:
+        """Return the tool, and its name, that this client shows so or that is this text but for case and separators."""
+        found = self._as_shown.get(text)
+        return self._assigned.get(fold(text)) if found is None and "/" not in text else found
 
     def spelled(self, text: str) -> frozenset[ToolId]:
         """Return the tools that could be meant by this text in another style, or by their own name."""

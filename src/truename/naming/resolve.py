@@ -197,10 +197,10 @@ class _Search:
         return self.names.get(id, str(id))
 
     def _shown_like(self, text: str) -> Resolution | None:
-        id = self.names.derived.shown_like(text)
-        if id is None or self._is_withdrawn(self.names[id]):
+        found = self.names.derived.shown_like(text)
+        if found is None or self._is_withdrawn(found[1]):
             return None
-        return self._found("derived", id, f"another spelling of {self.names[id]!r}")
+        return self._found("derived", found[0], f"another spelling of {found[1]}")
 
     def _standing_like(self, text: str) -> Resolution | None:
         ledger = self.names.ledger

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import usable_aliases
-from truename.identity import digest_of
+from truename.identity import digest_of, fold
 from truename.naming.frames import looks_framed
 from truename.naming.shorten import drop_words, prefix_words, server_variants, telling_words
 from truename.naming.words import snake, split, words
@@ -55,6 +55,7 @@ class Speller:
         self.dialect = dialect
         self.style = style
         self.server_name = server_name
+        self._own_word = fold(server_name).partition("_")[0]
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
@@ -151,7 +152,10 @@ class Speller:
     def _led(self, text: str) -> str:
         """Put a word in front of what can't stand there: a wrong first character, or a client's own frame."""
         first = self.dialect.first
-        wrong = (first is not None and text[:1] not in first) or looks_framed(text, self.server_name)
+        wrong = (first is not None and text[:1] not in first) or (
+            # Nearly no name has the gateway's own in it; the look at the frames is for those that do.
+            self._own_word in text.lower() and looks_framed(text, self.server_name)
+        )
         return f"{_FALLBACK}_{text}" if wrong else text
 
     def _prefixed(self, tool: Tool) -> tuple[Spelling, ...]:

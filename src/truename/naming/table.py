@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from truename.identity import ToolId
 from truename.naming.derive import DerivedIndex
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "NameTable", "Resolution"]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(NamedTuple):
     """The answer to a name: the tool (None only for ``passthrough``), the step that found it, the steps tried."""
 
     id: ToolId | None

@@ -11,6 +11,7 @@ from truename import ToolId
 from truename.errors import InvalidToolId
 from truename.ledger import Bind, Event, Redirect, Retire, Settings
 from truename.ledger.events import from_plain
+from truename.ledger.state import Space
 
 AB = ToolId.parse("a/b")
 
@@ -51,6 +52,14 @@ def test_an_event_is_a_value_that_shows_what_it_says() -> None:
     assert one != Redirect(name="x", id=AB)
     assert len({one, other, Retire(name="x")}) == 2
     assert repr(other) == "Retire(name='x', successor='y')"
+
+
+def test_an_identity_is_no_matter_of_one_scope() -> None:
+    space = Space()
+
+    space.apply(Bind(server="a", name="b", id=AB))
+
+    assert (space.names, space.holders, dict(space.events)) == ({}, {}, {})
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,8 @@ WEATHER = {"Weather": ["get_data", "get_forecast"], "Database": ["get_data", "qu
         ("openai", ("a/x", "a/x@2", "a/x@3"), ["x", "x_2", "x_3"]),
         ("native", {"a": ["b:c"], "a:b": ["c"], "d": ["b:c", "c"]}, None),
         ("universal", {"a": ["class"]}, ["a_class"]),
+        ("native", {"a": ["x@/y"]}, ["x@/y"]),
+        ("native", {"a": ["b@1/c@1"], "b": ["c"]}, ["a:b@1/c@1", "c"]),
         ("google-gemini", {"a": ["3d"]}, ["tool_3d"]),
     ],
 )
@@ -158,6 +160,7 @@ def test_other_styles(client: str, style: str, tools: Tools, expected: list[str]
         ({"x": ["naïve café"]}, "x_naive_cafe"),
         ({"x": ["___"]}, "x_tool_3aa9"),
         ({"21st": ["21st_magic"]}, "tool_21st_magic"),
+        ({"21st/git": ["status"]}, "git_status"),
         ({"Weather Test Server": ["getData"]}, "weather_test_server_get_data"),
         ({"@acme/mcp-server-git": ["status"]}, "acme_mcp_server_git_status"),
     ],

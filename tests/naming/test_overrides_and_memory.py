@@ -11,6 +11,7 @@ from truename.errors import (
     DuplicateTool,
     InvalidName,
     LedgerError,
+    NoLegalName,
     ResolutionError,
     RetiredName,
     TruenameError,
@@ -268,3 +269,14 @@ def test_a_held_name_that_became_illegal_renames_nobody() -> None:
     assert tighter.shown("truename", after[AB]) is None
     assert all(resolve(name, after).id == id for id, name in before.items())
     assert all(tighter.check(name) for name in after.values())
+    assert resolve("A-B", after).id == AB
+
+
+def test_a_newcomer_that_can_not_be_legal_beside_held_names_is_told() -> None:
+    ledger = Ledger.memory()
+    project(CATALOG, "cursor", ledger=ledger)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        project(Catalog.of("a/b", "a/b@2"), replace(dialects.get("cursor"), max_length=2), ledger=ledger)
+
+    assert [type(error) for error in caught.value.exceptions] == [NoLegalName]

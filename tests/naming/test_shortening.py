@@ -87,6 +87,16 @@ def test_an_alias_is_the_first_way_to_be_short() -> None:
     assert list(table({key: [name]}, "universal").values()) == [name]
 
 
+def test_bare_names_are_shortened_alike_and_say_so() -> None:
+    names = table(
+        {"s": [f"{verb}_confluence_page_{LONG}" for verb in ("create", "delete")]}, "universal", "on-conflict"
+    )
+
+    assert [name.partition("_")[0] for name in names.values()] == ["create", "delete"]
+    assert max(map(len, names.values())) <= ROOM
+    assert all(names.explain(id).shortened for id in names)
+
+
 VERBS = ["create", "delete", "update", "get", "list"]
 
 

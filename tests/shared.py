@@ -1,4 +1,4 @@
-"""The shared collection of facts and real catalogues: it lies outside this repository, and tests find it here."""
+"""What tests of all rooms share: where the collection of facts and real catalogues lies, and how patient to be."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Final
 
 import pytest
 
-__all__ = ["ROOT", "shared"]
+__all__ = ["ROOT", "UNHURRIED", "shared"]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+# Seconds of processor time for what takes hours when it is not linear: no statement about speed, on any machine.
+UNHURRIED: Final = 60.0
 _WHERE: Final = Path(os.environ.get("TRUENAME_SHARED") or ROOT.parent / "shared")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.shared import UNHURRIED
 from truename import Catalog
 from truename.errors import InvalidName
 from truename.identity import MAX_FOREIGN
@@ -37,7 +38,7 @@ def raised(servers: Any) -> list[InvalidName]:
 
 @pytest.mark.parametrize(("name", "code"), HOSTILE)
 def test_a_hostile_tool_name_is_refused_with_its_server(name: str, code: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
 
     (error,) = raised({"weather": ["fine", {"name": name}]})
 
@@ -45,7 +46,7 @@ def test_a_hostile_tool_name_is_refused_with_its_server(name: str, code: str) ->
     assert {reason.code for reason in error.reasons} == {code}
     assert str(error).isprintable()
     assert len(str(error)) < 1_000
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < UNHURRIED
 
 
 @pytest.mark.parametrize(("key", "code"), HOSTILE)
@@ -114,9 +115,9 @@ def test_an_answer_of_a_wrong_shape_is_not_taken_for_an_empty_one(listing: Any) 
 
 def test_ten_thousand_tools_are_admitted_in_a_second() -> None:
     names = [f"tool_{number}" for number in range(10_000)] + [f"Tool_{number}" for number in range(1_000)]
-    began = time.perf_counter()
+    began = time.process_time()
 
     catalog = Catalog.from_mcp({"a": names})
 
     assert len(catalog) == 11_000
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < UNHURRIED

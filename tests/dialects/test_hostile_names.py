@@ -6,6 +6,7 @@ import time
 from collections import Counter
 
 import pytest
+from tests.shared import UNHURRIED
 
 from truename import dialects
 from truename.dialects.legality import problems
@@ -66,7 +67,7 @@ def test_ten_megabytes_are_answered_at_once_and_briefly(unit: str) -> None:
     for client in ("universal", "native", "openai", "gemini-cli", "crewai", "cursor", "ollama", "windsurf"):
         began = time.process_time()
         reasons = dialects.get(client).check(name)
-        assert time.process_time() - began < 2
+        assert time.process_time() - began < UNHURRIED
         assert sum(len(reason.text) for reason in reasons) < 2000
         assert max(Counter(reason.code for reason in reasons).values(), default=0) <= 5
 
@@ -76,7 +77,7 @@ def test_a_megabyte_is_shown_in_linear_time() -> None:
     for client in ("claude-code", "gemini-cli", "qwen", "cline", "vscode", "n8n"):
         shown = dialects.get(client).shown("lab", "a." * (HUGE // 20))
         assert shown is None or len(shown) <= 128 or client == "n8n"
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < UNHURRIED
 
 
 def test_a_long_list_is_simulated_in_linear_time() -> None:
@@ -85,4 +86,4 @@ def test_a_long_list_is_simulated_in_linear_time() -> None:
     began = time.process_time()
     for client in ("gemini-cli", "codex", "crewai", "openai"):
         dialects.get(client).simulate("lab", names)
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < UNHURRIED

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.shared import UNHURRIED
 from truename.errors import InvalidToolId
 from truename.identity import decode, percent_encode, tilde_encode
 
@@ -64,9 +65,9 @@ def test_the_two_encodings_are_those_of_the_transport_table() -> None:
 
 @pytest.mark.parametrize("piece", ["%41", "%2", "~", "\x00", "%25", "%C3"])
 def test_ten_megabytes_are_decoded_or_refused_in_linear_time(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
 
     with contextlib.suppress(InvalidToolId):
         decode(piece * (10_000_000 // len(piece)))
 
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < UNHURRIED

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.shared import UNHURRIED
 from truename import ToolId, ToolRef
 from truename.errors import InvalidToolId
 from truename.identity import LATEST, MAX_ID_LENGTH, lower_ascii
@@ -142,24 +143,24 @@ def test_versions_that_are_filled_in_count_for_the_length() -> None:
 @pytest.mark.parametrize("piece", ["a", "_", "-_", "%41", "%", "~", "@1", ".", "\u212a", "\x00", "a/"])
 def test_ten_megabytes_are_refused_at_once_with_a_short_message(piece: str) -> None:
     text = piece * (10_000_000 // len(piece))
-    began = time.perf_counter()
+    began = time.process_time()
 
     with pytest.raises(InvalidToolId) as caught:
         ToolId.parse(text)
 
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < UNHURRIED
     assert len(str(caught.value)) < 1_000
 
 
 @pytest.mark.parametrize("piece", ["_", "-", "_-", "_.", "a.", "a_"])
 def test_the_patterns_never_backtrack(piece: str) -> None:
     text = piece * 200_000 + "!"
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert not is_name(text)
     assert not is_suite(text)
 
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < UNHURRIED
 
 
 @pytest.mark.parametrize(

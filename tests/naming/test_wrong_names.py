@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.naming.tables import table
+from tests.shared import UNHURRIED
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.errors import AmbiguousName, ResolutionError, RetiredName, UnknownTool
 from truename.naming.suggest import Suggester
@@ -125,12 +126,12 @@ def test_an_absent_tool_a_retired_and_a_redirected_name_have_texts_of_their_own(
 
 @pytest.mark.parametrize("piece", ["a", "_", "%41", "~", "/", "\x00", "\u202e", "天", "a/b@1"])
 def test_ten_megabytes_are_refused_at_once_with_a_short_text(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
 
     with pytest.raises(ResolutionError) as caught:
         resolve(piece * (10_000_000 // len(piece)), NAMES)
 
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < UNHURRIED
     assert len(str(caught.value)) < 1_000
     assert str(caught.value).isprintable()
 
@@ -180,8 +181,8 @@ def test_at_most_as_many_as_asked_for_are_suggested() -> None:
 
 def test_suggestions_in_a_large_table_are_quick() -> None:
     suggester = Suggester([f"server{n % 100}_get_thing_{n}_of_team" for n in range(10_000)])
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert suggester.nearest("server7_get_thing_107_of_taem")[0] == "server7_get_thing_107_of_team"
 
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < UNHURRIED

@@ -59,6 +59,7 @@ EXAMPLES: list[TruenameError] = [
     LedgerError(code="busy", path=Path("l")),
     LedgerError(code="unusable", path=Path("l"), reason="No space left on device"),
     LedgerError(code="withdrawn", name="x", claimant=AC),
+    LedgerError(code="bound", name="x", claimant=AC, origin="a"),
     UnknownTool(text="x"),
     UnknownTool(text="x", suggestions=("y",)),
     UnknownTool(text="x", suggestions=("y", "z", "w")),

@@ -83,6 +83,7 @@ CODES: Mapping[str, CodeInfo] = {
     "busy": CodeInfo(-32603, 2),
     "unusable": CodeInfo(-32603, 2),
     "withdrawn": CodeInfo(-32602, 1),
+    "bound": CodeInfo(-32603, 2),
     "upstream_unavailable": CodeInfo(-32603, 3),
     "unknown_tool": CodeInfo(-32602, 1),
     "ambiguous_name": CodeInfo(-32602, 1),
@@ -234,7 +235,8 @@ class ConfigError(TruenameError):
 _LEDGER_TEXT: Mapping[str, str] = {
     "conflict": "{name!r} is held by {holder}, so {claimant} can't have it. Names are never passed on; choose another.",
     "corrupt": "{path}, line {line} is damaged ({reason}). Restore the file from a copy; nothing was changed.",
-    "full": "Server {origin!r} holds {count} names, the most that one server may. Retire some, or raise max_claims.",
+    "full": "Server {origin!r} wants more than {count} names, the most that one server may have. "
+    "Leave out tools that it does not need, or raise max_claims.",
     "style_mismatch": "This ledger was begun with {recorded}, not with {wanted}. "
     "Run `truename rename --all` to change it, or use another ledger (--ledger PATH).",
     "newer": "{path} was written by a newer Truename (format {version}). Upgrade Truename; nothing was changed.",
@@ -242,6 +244,8 @@ _LEDGER_TEXT: Mapping[str, str] = {
     "readonly": "The ledger is open for reading only, so {name!r} was not recorded. Open it for writing.",
     "busy": "{path} is locked by another process. Wait for it, or end it, and try again.",
     "unusable": "{path} can't be used as a ledger: {reason}. Check the path and the disk; nothing was recorded.",
+    "bound": "{claimant} is tool {name!r} of server {origin!r} on record, and this catalogue gives the id to another. "
+    "Build the catalogue with bound=ledger.bindings().",
     "withdrawn": "{name!r} was retired or redirected, so {claimant} can't have it. Choose another name.",
 }
 
@@ -252,7 +256,8 @@ class LedgerError(TruenameError):
 
     ``conflict`` (name, holder, claimant), ``corrupt`` (path, line, reason), ``full`` (origin, count),
     ``style_mismatch`` (recorded, wanted), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
-    ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant).
+    ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant), ``bound`` (claimant,
+    origin, name).
     """
 
     code: str

@@ -104,13 +104,22 @@ def test_broken_json_is_told_with_line_and_column(tmp_path: Path, content: str, 
         '[{"a": 1}]',
         '[["a"]]',
         '{"a": 1}',
-        '{"mcpServers": {"a": {"command": "x"}}}',
-        '{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}',
         '{"dependencies": {"a": "1"}, "scripts": {"b": "2"}}',
     ],
 )
 def test_json_without_tools_is_told_as_that(tmp_path: Path, content: str) -> None:
     assert fault(tmp_path / "dump.json", content).problem == "it holds no list of tools"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}}}', "it is a configuration, not a list of tools"),
+        ('{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601}}', "it is an error that a server answered"),
+    ],
+)
+def test_what_people_take_for_a_dump_is_called_what_it_is(tmp_path: Path, content: str, problem: str) -> None:
+    assert fault(tmp_path / "dump.json", content).problem == problem
 
 
 def test_a_missing_file_and_a_folder_can_not_be_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.laws.catalogues import CATALOGUES, listed
 from truename import Catalog, Resolution, dialects, project, resolve
-from truename.errors import DuplicateTool, NoLegalName, ResolutionError
+from truename.errors import DuplicateTool, InvalidName, NoLegalName, ResolutionError
 from truename.identity import fold
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_a_table_is_total_legal_one_to_one_and_free_of_order(
 def test_declared_names_are_taken_as_they_are_or_everything_wrong_is_told(catalog: Catalog, client: str) -> None:
     names, errors = attempted(catalog, client)
 
-    assert {type(error) for error in errors} <= {NoLegalName, DuplicateTool}
+    assert {type(error) for error in errors} <= {NoLegalName, DuplicateTool, InvalidName}
     assert all("a style" in str(error) for error in errors)
     if names is not None:
         check(names, catalog)

@@ -79,7 +79,10 @@ def test_one_server_can_not_reserve_the_whole_space(fresh: Callable[..., Ledger]
     error = refused(ledger, claim("w", "a/w"))
 
     assert (error.code, error.origin, error.count) == ("full", "a", 2)
-    assert str(error) == ("Server 'a' holds 2 names, the most that one server may. Retire some, or raise max_claims.")
+    assert str(error) == (
+        "Server 'a' wants more than 2 names, the most that one server may have. "
+        "Leave out tools that it does not need, or raise max_claims."
+    )
     assert ledger.holder("w") is None
 
 
@@ -87,7 +90,7 @@ def test_a_hostile_server_fills_its_own_share_and_others_go_on(fresh: Callable[.
     ledger = fresh(max_claims=10)
     flood = Catalog.from_mcp({"evil": [f"t{number}" for number in range(11)]})
 
-    with pytest.raises(LedgerError, match="Server 'evil' holds 10 names"):
+    with pytest.raises(LedgerError, match="Server 'evil' wants more than 10 names"):
         project(flood, "openai", ledger=ledger)
 
     assert show(ledger, "good/x")["good/x"[:4] + "@1/x@1"] == "good_x"

@@ -104,8 +104,8 @@ WEATHER = {"Weather": ["get_data", "get_forecast"], "Database": ["get_data", "qu
         ("openai", ("a/x", "a/x@2", "a/x@3"), ["x", "x_2", "x_3"]),
         ("native", {"a": ["b:c"], "a:b": ["c"], "d": ["b:c", "c"]}, None),
         ("universal", {"a": ["class"]}, ["a_class"]),
-        ("native", {"a": ["x@/y"]}, ["x@/y"]),
-        ("native", {"a": ["b@1/c@1"], "b": ["c"]}, ["a:b@1/c@1", "c"]),
+        ("native", {"a": ["x@/y"]}, ["x@_y"]),
+        ("native", {"a": ["b@1/c@1"], "b": ["c"]}, ["b@1_c@1", "c"]),
         ("google-gemini", {"a": ["3d"]}, ["tool_3d"]),
     ],
 )

@@ -117,9 +117,7 @@ def test_an_absent_tool_a_retired_and_a_redirected_name_have_texts_of_their_own(
         "'a_b' is a@1/b@1, which is not available now; nothing was run. "
         "Its server has to come back first; no other tool has this name."
     )
-    assert str(retired.value) == (
-        f"'a_c' was retired on {day}; nothing was run. List the tools and call one of them exactly."
-    )
+    assert str(retired.value) == f"'a_c' was retired on {day}; nothing was run. Call {names['a@1/c@1']!r}."
     assert str(replaced.value) == f"'a_d' was retired on {day}; nothing was run. Call 'a@1/b@1'."
     assert (retired.value.id, replaced.value.successor) == (ToolId.parse("a/c"), "a@1/b@1")
 

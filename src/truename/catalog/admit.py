@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog.tool import Notice, Origin, Tool
 from truename.dialects import Reason
-from truename.errors import InvalidName, TruenameError
+from truename.errors import InvalidName, TruenameError, excerpt
 from truename.identity import MAX_FOREIGN, ToolId, component, dotted_component, with_digest
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _listing(
         return None
     entries = entries_of(listing)
     if entries is None:
-        refuse(label, f"{_WHERE} (server {label!r})", (Reason("type", "its listing is no list of tools"),))
+        refuse(label, _of(label), (Reason("type", "its listing is no list of tools"),))
         return None
     tools: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
@@ -90,14 +90,18 @@ def _listing(
         name = definition.get("name")
         if not isinstance(name, str):
             reason = Reason("type", f"a tool's name is of type {type(name).__name__}, not text")
-            refuse("", f"{_WHERE} (server {label!r})", (reason,))
+            refuse("", _of(label), (reason,))
         elif reasons := _unfit(name):
-            refuse(name, f"{_WHERE} (server {label!r})", reasons)
+            refuse(name, _of(label), reasons)
         elif name in tools:
             notices.append(Notice("duplicate", label, name, f"{label!r} lists {name!r} twice; the first is used"))
         else:
             tools[name] = definition
     return _Server(label, label if number == 1 else f"{label}{_REPEATED}{number}", tools)
+
+
+def _of(label: str) -> str:
+    return f"{_WHERE} (server {excerpt(label)})"
 
 
 def _definition(entry: Any) -> Mapping[str, Any]:

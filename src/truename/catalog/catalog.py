@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from truename.catalog.admit import Bindings, admit
-from truename.catalog.aliases import BUILT_IN_ALIASES
+from truename.catalog.aliases import BUILT_IN_ALIASES, checked_aliases
 from truename.catalog.read import read_listings
 from truename.catalog.tool import Notice, Origin, Tool
 from truename.errors import DuplicateTool
@@ -28,7 +28,8 @@ Listings = Mapping[str, Any] | Iterable[tuple[str, Any]]
 class Catalog(Mapping[ToolId, Tool]):
     """An immutable ``ToolId -> Tool`` mapping; no two tools share an id; look-up also by the id's text.
 
-    ``aliases`` are short names of integrations for wire names (None: the built-in table, ``{}``: none).
+    ``aliases`` are short names of integrations for wire names (None: the built-in table, ``{}``: none); keys are
+    server keys in any case. Raises `InvalidName` for one that is no short name (letters, digits, ``_`` and ``-``).
     ``notices`` tell what was left out or listed twice.
 
     >>> catalog = Catalog.of("salesforce@1/get_leads@1", "data-grout/prism.refract")
@@ -58,7 +59,7 @@ class Catalog(Mapping[ToolId, Tool]):
                 )
             self._tools[tool.id] = tool
         self._by_text = {str(id): tool for id, tool in self._tools.items()}
-        self.aliases = MappingProxyType(dict(BUILT_IN_ALIASES if aliases is None else aliases))
+        self.aliases = MappingProxyType(checked_aliases(BUILT_IN_ALIASES if aliases is None else aliases))
         self.notices = notices
 
     @classmethod

@@ -23,6 +23,7 @@ __all__ = ["read_listings"]
 MAX_BYTES: Final = 512 * 1024 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_ONLY: Final = 31
+_CONFIGURED: Final = frozenset({"mcpServers", "servers"})
 _LABELS: Final = ("server", "name", "id")
 
 
@@ -35,7 +36,7 @@ def read_listings(path: Path) -> list[tuple[str, Any]]:
         content = _lines(path, text.split("\n"), error)
     pairs = _pairs(content, path.name.split(".")[0])
     if pairs is None:
-        raise _fault(path, "", "it holds no list of tools", "Give a tools/list result, or one for each server.")
+        raise _fault(path, "", *_what_else(content))
     return pairs
 
 
@@ -100,6 +101,15 @@ def _of_mapping(content: Mapping[str, Any], label: str) -> list[tuple[str, Any]]
     if content and all(entries_of(value) is not None for value in content.values()):
         return list(content.items())
     return [(label, [content])] if "name" in content else None
+
+
+def _what_else(content: Any) -> tuple[str, str]:
+    """Say what a file without tools is, and what to do with it."""
+    if isinstance(content, Mapping) and isinstance(content.get("error"), Mapping):
+        return "it is an error that a server answered", "Ask the server again, and keep what it lists."
+    if isinstance(content, Mapping) and content.keys() & _CONFIGURED:
+        return "it is a configuration, not a list of tools", "`truename names FILE` starts its servers and lists them."
+    return "it holds no list of tools", "Give a tools/list result, or one for each server."
 
 
 def _label(item: Mapping[str, Any], default: str, keys: tuple[str, ...] = _LABELS) -> str:

@@ -12,7 +12,7 @@ from truename.identity.foreign import (
     dotted_component,
     with_digest,
 )
-from truename.identity.grammar import MAX_ID_LENGTH, is_kebab, lower_ascii
+from truename.identity.grammar import MAX_ID_LENGTH, is_kebab, is_name, lower_ascii
 from truename.identity.tool_id import LATEST, ToolId, ToolRef
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "dotted_component",
     "fold",
     "is_kebab",
+    "is_name",
     "lower_ascii",
     "percent_encode",
     "tilde_encode",

@@ -1,8 +1,9 @@
 """What was promised: `Ledger`, its events, the journal file."""
 
 from truename.ledger.events import Bind, Claim, Event, Redirect, Retire, Settings
-from truename.ledger.ledger import MAX_CLAIMS, Ledger, Store
+from truename.ledger.ledger import MAX_CLAIMS, Ledger
 from truename.ledger.state import Standing, State
+from truename.ledger.store import Store
 
 __all__ = [
     "MAX_CLAIMS",

@@ -17,7 +17,7 @@ import zlib
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from truename.errors import LedgerError, TruenameError
 from truename.ledger.events import Claim, Event, Settings, from_plain
@@ -46,6 +46,20 @@ class _Position(NamedTuple):
     crc: int = 0
 
 
+class _Seen(NamedTuple):
+    """What a look at the file without reading it says: enough to know whether reading is worth it."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, file: BinaryIO | FileIO) -> _Seen:
+        found = os.fstat(file.fileno())
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
 class Journal:
     """The file store of a ledger; safe against two writers and a kill at any byte."""
 
@@ -53,6 +67,7 @@ class Journal:
         self.path = Path(path)
         self.readonly = readonly
         self._at = _Position()
+        self._seen: _Seen | None = None
         if not readonly:
             with self._usable():
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,22 +87,41 @@ class Journal:
         except OSError as error:
             raise LedgerError(code="unusable", path=self.path, reason=error.strerror or str(error)) from error
 
+    def changed(self) -> bool:
+        """Tell whether the file is another one, or another size, than when it was last read or written."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return self._seen is not None
+        return self._seen != _Seen(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
     def refresh(self, state: State) -> State:
-        """Read what was appended since; all of it again if the file was put in place anew."""
+        """Read what was appended since; all of it again if another file was put in place.
+
+        Raises `LedgerError` (``corrupt``) if what was read before is no longer there: a promise would be forgotten.
+        """
         try:
             with self._usable(), self.path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                same = file.read(len(self._at.header)) == self._at.header and size >= self._at.offset
-                if not same or not self._at.header:
-                    self._at = _Position()
-                    state = State()
-                file.seek(self._at.offset)
-                self._read(file.read(), state)
+                self._seen = _Seen.of(file)
+                size = self._seen.size
+                if self._at.header and file.read(len(self._at.header)) == self._at.header:
+                    if size < self._at.offset:
+                        raise self._corrupt(self._at.line, "lines that were there are missing")
+                    file.seek(self._at.offset)
+                    self._read(file.read(), state)
+                    return state
+                file.seek(0)
+                known, self._at = self._at, _Position()
+                fresh = State()
+                self._read(file.read(), fresh)
         except LedgerError as error:
-            missing = isinstance(error.__cause__, FileNotFoundError)
-            if not missing or self._at.offset:
-                raise
-        return state
+            if isinstance(error.__cause__, FileNotFoundError) and not self._at.offset:
+                return state
+            raise
+        if known.header and not fresh.keeps(state):
+            self._at = known
+            raise self._corrupt(1, "it is another ledger, without names that were shown")
+        return fresh
 
     def _read(self, raw: bytes, state: State) -> None:
         lines = raw.split(b"\n")
@@ -146,6 +180,7 @@ class Journal:
                 with suppress(OSError):
                     file.truncate(self._at.offset)
                 raise
+            self._seen = _Seen.of(file)
         self._at = after
 
     def tidy(self, state: State) -> None:
@@ -161,13 +196,14 @@ class Journal:
         try:
             with _open_private(draft) as file:
                 _overwrite(file, 0, header + body)
+                seen = _Seen.of(file)
             draft.replace(self.path)
         except OSError as error:
             _log.warning("%s: could not be made smaller (%s); it goes on as it is", self.path, error)
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
             return
-        self._at = after
+        self._at, self._seen = after, seen
         state.events[:] = kept
 
 

@@ -7,72 +7,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from truename.errors import InvalidToolId, LedgerError
-from truename.identity import ToolId, fold
+from truename.dialects import Reason
+from truename.errors import InvalidName, InvalidToolId, LedgerError
+from truename.identity import MAX_FOREIGN, ToolId, fold
 from truename.ledger.events import Bind, Claim, Event, Redirect, Retire, Settings
 from truename.ledger.journal import Journal
 from truename.ledger.state import Space, Standing, State
+from truename.ledger.store import Core, Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Self
 
-__all__ = ["MAX_CLAIMS", "Ledger", "Store"]
+__all__ = ["MAX_CLAIMS", "Ledger"]
 
 # The largest real server lists 1,083 tools; a server gets room for that many in many spellings and upgrades.
 MAX_CLAIMS: Final = 20_000
-
-
-class Store(Protocol):
-    """Where events are kept. All is called under `locked`; a SQL store needs these four and nothing else."""
-
-    def locked(self) -> AbstractContextManager[None]:
-        """Keep every other writer out."""
-        ...
-
-    def refresh(self, state: State) -> State:
-        """Return the state with all that others wrote since."""
-        ...
-
-    def append(self, events: Sequence[Event]) -> None:
-        """Keep the events; when this raises, none counts as kept."""
-        ...
-
-    def tidy(self, state: State) -> None:
-        """Make the store smaller, if that is worth it; ``state`` has all that it holds."""
-        ...
-
-
-class _Memory:
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        yield
-
-    def refresh(self, state: State) -> State:
-        return state
-
-    def append(self, events: Sequence[Event]) -> None:
-        """Keep nothing: the state is the memory."""
-
-    def tidy(self, state: State) -> None:
-        """Leave it as it is."""
-
-
-class _Core:
-    """What all views of one ledger share."""
-
-    __slots__ = ("depth", "max_claims", "readonly", "state", "store")
-
-    def __init__(self, store: Store, state: State, max_claims: int, *, readonly: bool) -> None:
-        self.store = store
-        self.state = state
-        self.max_claims = max_claims
-        self.readonly = readonly
-        self.depth = 0
 
 
 class Ledger:
@@ -90,14 +43,14 @@ class Ledger:
 
     __slots__ = ("_core", "scope")
 
-    def __init__(self, core: _Core, scope: str = "") -> None:
+    def __init__(self, core: Core, scope: str = "") -> None:
         self._core = core
         self.scope = scope
 
     @classmethod
     def memory(cls, *, max_claims: int = MAX_CLAIMS) -> Self:
         """Begin a ledger that is forgotten with the process."""
-        return cls(_Core(_Memory(), State(), max_claims, readonly=False))
+        return cls(Core(Memory(), State(), max_claims, readonly=False))
 
     @classmethod
     def open(cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS) -> Self:
@@ -107,7 +60,7 @@ class Ledger:
         """
         journal = Journal(path, readonly=readonly)
         with journal.locked():
-            return cls(_Core(journal, journal.refresh(State()), max_claims, readonly=readonly))
+            return cls(Core(journal, journal.refresh(State()), max_claims, readonly=readonly))
 
     def scoped(self, scope: str) -> Ledger:
         """Return a view in which names are a space of their own, as for a client that sees one server only."""
@@ -168,25 +121,29 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep other writers out and see what they wrote; may be entered again within itself."""
+        """Keep other threads and processes out, and see what they wrote; may be entered again within itself."""
         core = self._core
-        if core.readonly or core.depth:
-            yield
-            return
-        with core.store.locked():
-            core.state = core.store.refresh(core.state)
-            core.depth += 1
-            try:
+        with core.lock:
+            if core.readonly or core.depth:
                 yield
-            finally:
-                core.depth -= 1
-
-    def refresh(self) -> None:
-        """See what others wrote since; for readers too."""
-        core = self._core
-        if not core.depth:
+                return
             with core.store.locked():
                 core.state = core.store.refresh(core.state)
+                core.depth += 1
+                try:
+                    yield
+                finally:
+                    core.depth -= 1
+
+    def refresh(self) -> bool:
+        """See what others wrote since, for readers too; tell whether there was anything to look at."""
+        core = self._core
+        with core.lock:
+            if core.depth or not core.store.changed():
+                return False
+            with core.store.locked():
+                core.state = core.store.refresh(core.state)
+            return True
 
     def record(self, events: Sequence[Event]) -> None:
         """Check the events against all promises, then keep them; all or none.
@@ -208,22 +165,27 @@ class Ledger:
             core.store.tidy(core.state)
 
     def _check(self, events: Sequence[Event]) -> None:
-        space = self._space
+        space, state = self._space, self._core.state
         newcomers: dict[str, Claim] = {}
         for event in events:
-            if not isinstance(event, Claim):
-                continue
-            key = fold(event.name)
-            holder = newcomers[key].id if key in newcomers else space.holders.get(key)
-            if key in space.withdrawn:
-                raise LedgerError(code="withdrawn", name=event.name, claimant=event.id)
-            if holder not in (None, event.id):
-                raise LedgerError(code="conflict", name=event.name, holder=holder, claimant=event.id)
-            if holder is None:
-                newcomers[key] = event
-        for server, count in Counter(claim.server for claim in newcomers.values()).items():
-            if self._core.state.claims[server] + count > self._core.max_claims:
-                raise LedgerError(code="full", origin=server, count=self._core.max_claims)
+            match event:
+                case Claim(name=name, id=id):
+                    key = fold(name)
+                    holder = newcomers[key].id if key in newcomers else space.holders.get(key)
+                    if key in space.withdrawn:
+                        raise LedgerError(code="withdrawn", name=name, claimant=id)
+                    if holder not in (None, id):
+                        raise LedgerError(code="conflict", name=name, holder=holder, claimant=id)
+                    if holder is None:
+                        newcomers[key] = event
+                case _:
+                    pass
+        added = Counter(claim.server for claim in newcomers.values())
+        bound = Counter(event.server for event in events if isinstance(event, Bind))
+        for counts, held in ((added, state.claims), (bound, state.bound)):
+            for server, count in counts.items():
+                if held[server] + count > self._core.max_claims:
+                    raise LedgerError(code="full", origin=server, count=self._core.max_claims)
 
     def check(self, wanted: Settings) -> None:
         """Raise `LedgerError` (``style_mismatch``) if names are made otherwise here."""
@@ -239,37 +201,55 @@ class Ledger:
         self, settings: Settings | None, claims: Iterable[Claim], origins: Iterable[tuple[str, str, ToolId]]
     ) -> None:
         """Record a projection in one piece: how names are made, the new names, the identities not on record yet."""
-        events: list[Event] = [] if settings is None or self.settings is not None else [settings]
-        events += claims
-        ranks = self._core.state.ranks
-        events += (Bind(server=server, name=name, id=id) for server, name, id in origins if id not in ranks)
-        self.record(events)
+        with self.transaction():
+            events: list[Event] = [] if settings is None or self.settings is not None else [settings]
+            events += claims
+            recorded = self._core.state.origins
+            for server, name, id in origins:
+                origin = recorded.get(id)
+                if origin is None:
+                    events.append(Bind(server=server, name=name, id=id))
+                elif origin != (server, name):
+                    raise LedgerError(code="bound", claimant=id, origin=origin[0], name=origin[1])
+            self.record(events)
 
     def is_bound(self, id: ToolId) -> bool:
         """Tell whether this identity was ever seen."""
-        return id in self._core.state.ranks
+        return id in self._core.state.origins
 
     def restyle(self, wanted: Settings) -> None:
         """Change how names are made: tools get new names at the next projection, and the old ones go on working."""
         self.record([wanted])
 
+    @property
+    def server_names(self) -> tuple[str, ...]:
+        """The keys under which clients know, or once knew, what shows these names; the present one first."""
+        return tuple(reversed(self._space.server_names))
+
     def retire(self, name: str, successor: str | None = None) -> None:
         """Withdraw a name for ever: calls of it are answered with `RetiredName` and its successor.
 
-        Raises `LedgerError` (``not_held``) if the name was never shown.
+        Raises `LedgerError` (``not_held``) if the name was never shown, `InvalidName` for a text that can't be told.
         """
+        wanted = as_recorded(name)
+        if successor is not None:
+            as_recorded(successor)
         with self.transaction():
-            if self.standing_folded(fold(name)) is None:
+            if self.standing_folded(fold(wanted)) is None and not self._is_known(wanted):
                 raise LedgerError(code="not_held", name=name)
-            self.record([Retire(name=name, successor=successor)])
+            self.record([Retire(name=wanted, successor=successor)])
 
     def redirect(self, old: str, new: str | ToolId) -> None:
         """Make an old name mean the tool that ``new`` (a name on record, an id or its text) means.
 
-        Raises `LedgerError` (``not_held``) if ``new`` is neither.
+        Raises `LedgerError` (``not_held``) if ``new`` is neither, `InvalidName` for a text that can't be told.
         """
+        wanted = as_recorded(old)
         with self.transaction():
-            self.record([Redirect(name=old, id=self._target(new))])
+            self.record([Redirect(name=wanted, id=self._target(new))])
+
+    def _is_known(self, name: str) -> bool:
+        return "/" in name and ToolId.parse(name) in self._core.state.origins
 
     def _target(self, new: str | ToolId) -> ToolId:
         if isinstance(new, ToolId):
@@ -281,3 +261,17 @@ class Ledger:
             return ToolId.parse(new)
         except InvalidToolId as error:
             raise LedgerError(code="not_held", name=new) from error
+
+
+def as_recorded(name: str) -> str:
+    """Return the one form in which a name is kept: an id in any spelling as the id, any other text as it is.
+
+    Raises `InvalidName` for what is empty, too long or can't be printed.
+    """
+    if not name.strip() or len(name) > MAX_FOREIGN or not name.isprintable():
+        reason = Reason("text", f"it is empty, longer than {MAX_FOREIGN:,} characters, or can't be printed")
+        raise InvalidName(name=name, dialect="a ledger", reasons=(reason,))
+    try:
+        return str(ToolId.parse(name))
+    except InvalidToolId:
+        return name

@@ -31,6 +31,7 @@ class Space:
         "events",
         "holders",
         "names",
+        "server_names",
         "settings",
         "tables",
         "withdrawn",
@@ -39,6 +40,7 @@ class Space:
 
     def __init__(self) -> None:
         self.settings: Settings | None = None
+        self.server_names: list[str] = []
         self.holders: dict[str, ToolId] = {}
         self.names: dict[str, ToolId] = {}
         self.tables: defaultdict[str, dict[ToolId, str]] = defaultdict(dict)
@@ -53,6 +55,7 @@ class Space:
             case Settings():
                 self.settings = event
                 self.tables.clear()
+                self.server_names = [*(n for n in self.server_names if n != event.server_name), event.server_name]
             case Claim(name=name, id=id, table=table):
                 self.holders.setdefault(fold(name), id)
                 self.names.setdefault(name, id)
@@ -69,6 +72,14 @@ class Space:
         self.withdrawn[key] = standing
         self.withdrawn_names |= {name, *self._current_folds[key]}
         self.events[key].append(event)
+
+    def keeps(self, other: Space) -> bool:
+        """Tell whether all that the other promised is promised here."""
+        return (
+            self.names.items() >= other.names.items()
+            and self.holders.items() >= other.holders.items()
+            and self.withdrawn.keys() >= other.withdrawn.keys()
+        )
 
     def standing(self, name: str) -> Standing | None:
         """Return what exactly this spelling stands for, or None if it was never shown."""
@@ -88,7 +99,7 @@ class Space:
 class State:
     """All scopes, the identities of origins, the pinned order, and how many names each server holds."""
 
-    __slots__ = ("bindings", "claims", "events", "ranks", "server_ranks", "spaces")
+    __slots__ = ("bindings", "bound", "claims", "events", "origins", "ranks", "server_ranks", "spaces")
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
@@ -96,7 +107,9 @@ class State:
         self.bindings: dict[tuple[str, str], ToolId] = {}
         self.ranks: dict[ToolId, tuple[int, int]] = {}
         self.server_ranks: dict[str, int] = {}
+        self.origins: dict[ToolId, tuple[str, str]] = {}
         self.claims: Counter[str] = Counter()
+        self.bound: Counter[str] = Counter()
         for event in events:
             self.apply(event)
 
@@ -106,9 +119,18 @@ class State:
         if isinstance(event, Bind):
             self.bindings.setdefault((event.server, event.name), event.id)
             rank = self.server_ranks.setdefault(event.server, len(self.server_ranks))
-            self.ranks.setdefault(event.id, (rank, len(self.ranks)))
+            if event.id not in self.origins:
+                self.ranks[event.id] = (rank, len(self.ranks))
+                self.origins[event.id] = (event.server, event.name)
+                self.bound[event.server] += 1
             return
         space = self.spaces[event.scope]
         if isinstance(event, Claim) and fold(event.name) not in space.holders:
             self.claims[event.server] += 1
         space.apply(event)
+
+    def keeps(self, other: State) -> bool:
+        """Tell whether all that the other state promised is promised here too."""
+        return self.origins.items() >= other.origins.items() and all(
+            self.spaces[scope].keeps(space) for scope, space in list(other.spaces.items())
+        )

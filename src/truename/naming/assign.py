@@ -8,13 +8,14 @@ so the result is a function of the set of tools and the ledger, never of the ord
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from truename.dialects import Reason
 from truename.errors import DuplicateTool, InvalidName, InvalidToolId, NoLegalName, TruenameError
-from truename.identity import ToolId, digest_of, fold
+from truename.identity import ToolId, ToolRef, decode, digest_of, fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,7 @@ __all__ = ["Assigned", "Assignment", "Memory"]
 
 Family = tuple[str, str | None, str]
 _DIGEST_LENGTHS: Final = (4, 6, 8, 16, 64)
+_ID_SYNTAX: Final = re.compile(r"[/~%]")
 _log = logging.getLogger("truename.naming")
 
 
@@ -61,6 +63,7 @@ class Assignment:
         self._taken: dict[str, ToolId] = {}
         self._names: dict[ToolId, Assigned] = {}
         self._errors: list[TruenameError] = []
+        self._numbers: defaultdict[Family, int] = defaultdict(lambda: 2)
 
     def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, Assigned]:
         """Assign all. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool` and `NoLegalName`."""
@@ -85,7 +88,7 @@ class Assignment:
     def _fix(self, catalog: Catalog, id: ToolId, name: str) -> None:
         if id not in catalog:
             return
-        reasons = self._speller.dialect.check(name, self._speller.server_name) or self._withdrawal(name)
+        reasons = self._speller.dialect.check(name, self._speller.server_name) or self._unfit(name, id)
         if reasons:
             self._errors.append(InvalidName(name=name, dialect=self._speller.dialect.name, reasons=reasons))
         elif (holder := self._holder(fold(name), id)) is not None:
@@ -94,9 +97,16 @@ class Assignment:
             self._give(id, Assigned(name, "override", how="fixed by the operator"))
 
     def _keep(self, id: ToolId, name: str) -> None:
+        """Keep a name that was shown; one that a client no longer takes is kept too, and told: nobody is renamed."""
         key = fold(name)
-        if key not in self._taken and not (self._memory and self._memory.is_withdrawn(key)):
-            self._give(id, Assigned(name, "held", how="held since it was first shown"))
+        if key in self._taken or self._withdrawn(key):
+            return
+        speller = self._speller
+        how = "held since it was first shown"
+        if reasons := speller.dialect.check(name, speller.server_name):
+            how += f", but no longer legal for {speller.dialect.name}: {reasons[0].text}"
+            _log.warning("%s, the name of %s, is %s", name, id, how)
+        self._give(id, Assigned(name, "held", how=how))
 
     def _identify(self, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
         # An id is its own claim: it can't mean another tool, so nobody has to be asked.
@@ -112,7 +122,7 @@ class Assignment:
             holder = self._holder(fold(wish.text), id)
             if speller.dialect.check(wish.text, speller.server_name):
                 self._errors.append(self._no_legal_name(id, wish.text))
-            elif reasons := self._withdrawal(wish.text):
+            elif reasons := self._unfit(wish.text, id):
                 self._errors.append(InvalidName(name=wish.text, dialect=speller.dialect.name, reasons=reasons))
             elif holder is not None:
                 self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=wish.text))
@@ -162,7 +172,7 @@ class Assignment:
             if holder is not None and holder.family == id.family:
                 # A further version of the same tool is told apart by a number, not by its server.
                 return holder
-            if holder is not None or self._withdrawn(fold(option.text)) or _names_another(option.text, id):
+            if holder is not None or self._withdrawn(fold(option.text)):
                 clash = clash or holder
             elif not speller.dialect.check(option.text, speller.server_name):
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
@@ -188,8 +198,9 @@ class Assignment:
     def _number(self, tool: Tool, sibling: ToolId) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""
         base = self._names[sibling]
-        named = ((number, self._numbered(tool, base, number)) for number in count(2))
+        named = ((number, self._numbered(tool, base, number)) for number in count(self._numbers[tool.id.family]))
         number, name = next(pair for pair in named if self._free(pair[1], tool.id))
+        self._numbers[tool.id.family] = number + 1
         if self._speller.dialect.check(name, self._speller.server_name):
             return False
         kept = base.prefix if name.startswith(base.prefix) else ""
@@ -211,8 +222,11 @@ class Assignment:
     def _withdrawn(self, key: str) -> bool:
         return self._memory is not None and self._memory.is_withdrawn(key)
 
-    def _withdrawal(self, name: str) -> tuple[Reason, ...]:
-        return (Reason("withdrawn", "it was retired or redirected"),) if self._withdrawn(fold(name)) else ()
+    def _unfit(self, name: str, id: ToolId) -> tuple[Reason, ...]:
+        """Return why a name that was not made here, but given, can't be shown."""
+        if self._withdrawn(fold(name)):
+            return (Reason("withdrawn", "it was retired or redirected"),)
+        return (Reason("identity", "it reads as the id of another tool"),) if _reads_as_another(name, id) else ()
 
     def _free(self, name: str, id: ToolId) -> bool:
         key = fold(name)
@@ -233,11 +247,12 @@ class Assignment:
         )
 
 
-def _names_another(text: str, id: ToolId) -> bool:
-    """Tell whether the text is another tool's whole id: such a name would lie to whoever reads it."""
-    if "/" not in text or "@" not in text:
+def _reads_as_another(text: str, id: ToolId) -> bool:
+    """Tell whether the text reads as another tool's id, or as no clean text at all: such a name would lie."""
+    if not _ID_SYNTAX.search(text):
         return False
     try:
-        return ToolId.parse(text) != id
+        plain = decode(text)
+        return "/" in plain and ToolRef.parse(plain).complete() != id
     except InvalidToolId:
-        return False
+        return True

@@ -30,7 +30,7 @@ class DerivedIndex:
     silently mean a sibling today.
     """
 
-    __slots__ = ("_as_shown", "_assigned", "_others", "_slashed", "_table", "families")
+    __slots__ = ("_as_shown", "_assigned", "_others", "_slashed", "_table", "absent", "families")
 
     def __init__(self, table: NameTable) -> None:
         self._table = table
@@ -41,7 +41,9 @@ class DerivedIndex:
         self.families: defaultdict[tuple[str, str | None, str], list[ToolId]] = defaultdict(list)
         for id in table:
             self._add(table.catalog[id])
+        self.absent: set[ToolId] = set()
         for server, name, id in _absent(table):
+            self.absent.add(id)
             self._put(id, _plain_spellings(id, server, name, None))
 
     def _add(self, tool: Tool) -> None:

@@ -52,7 +52,8 @@ def project(
     """
     chosen = dialects.get(dialect) if isinstance(dialect, str) else dialect
     wanted = style_of(style)
-    speller = Speller(catalog, chosen, wanted, server_name)
+    former = () if ledger is None else ledger.server_names
+    speller = Speller(catalog, chosen, wanted, server_name, former)
     fixed = _fixed(overrides or {}, chosen)
     if ledger is None:
         assigned = Assignment(speller, None).run(fixed, {})

@@ -43,7 +43,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     hit = names.exact.get(text)
     if hit is not None and (names.ledger is None or text not in names.ledger.withdrawn):
         return hit
-    if "/" in text and (hit := names.canonical.get(text)) is not None and not _on_record(text, names):
+    if "/" in text and (hit := names.canonical.get(text)) is not None and not _on_record(text, hit, names):
         return hit
     try:
         return _Search(text, names).run()
@@ -53,8 +53,9 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
         raise
 
 
-def _on_record(text: str, names: NameTable) -> bool:
-    return names.ledger is not None and names.ledger.standing(text) is not None
+def _on_record(text: str, hit: Resolution, names: NameTable) -> bool:
+    ledger = names.ledger
+    return ledger is not None and (ledger.standing(text) is not None or str(hit.id) in ledger.withdrawn)
 
 
 class _Search:
@@ -114,11 +115,10 @@ class _Search:
         return self._found("ledger", standing.id, standing.status)
 
     def _successor(self, standing: Standing) -> str | None:
-        """Say the successor as this client knows it."""
-        if standing.successor is None:
-            return None
+        """Say the successor, or what its tool is called now, as this client knows it."""
+        successor = standing.successor or (None if standing.id is None else str(standing.id))
         try:
-            return self.names[standing.successor]
+            return None if successor is None else self.names[successor]
         except KeyError:
             return standing.successor
 
@@ -143,18 +143,16 @@ class _Search:
             self.trail.append("canonical: no '/' in it")
             return None
         hit = self.names.canonical.get(plain)
-        if hit is not None and hit.id is not None:
-            return self._found("canonical", hit.id, f"read as {hit.id}")
         try:
-            ref = ToolRef.parse(plain)
+            id = self._version_of(ToolRef.parse(plain)) if hit is None or hit.id is None else hit.id
         except InvalidToolId as error:
             self.trail.append(f"canonical: {error.reason}")
             return None
-        id = self._version_of(ref)
+        if self._is_withdrawn(str(id)):
+            return self._ledger(str(id))
         if id in self.names:
             return self._found("canonical", id, f"read as {id}")
-        ledger = self.names.ledger
-        if ledger is not None and ledger.is_bound(id):
+        if id in self.names.derived.absent:
             self._require_present(id)
         self.trail.append(f"canonical: there is no {id}")
         if "@" in plain:
@@ -180,7 +178,7 @@ class _Search:
     def _derived(self, plain: str) -> Resolution | None:
         if (shown := self._shown_like(plain)) is not None:
             return shown
-        inside = unframed(plain, self.names.server_name)
+        inside = [text for name in self.names.server_names for text in unframed(plain, name)]
         for texts, read in ((inside, self._shown_like), ((plain, *inside), self._standing_like)):
             found = {found.id: found for text in texts if (found := read(text)) is not None}
             if found:

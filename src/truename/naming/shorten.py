@@ -8,7 +8,7 @@ fewer.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ __all__ = ["drop_words", "prefix_words", "server_variants", "telling_words"]
 
 _NOISE: Final = frozenset({"mcp", "server"})
 _FILLERS: Final = frozenset({"a", "an", "the", "of", "for", "by", "in", "on", "to", "with", "and", "or", "is", "if"})
+
+# No client has room for more words; of a longer name the ends are kept and the rest may go.
+_MOST_WORDS: Final = 32
 
 Words = tuple[str, ...]
 
@@ -74,12 +77,18 @@ def telling_words(siblings: Iterable[Words]) -> dict[Words, frozenset[str]]:
     >>> telling_words([("get", "all", "users"), ("get", "new", "users")])[("get", "all", "users")]
     frozenset({'all'})
     """
-    lists = list(dict.fromkeys(siblings))
-    without: defaultdict[Words, list[Words]] = defaultdict(list)
+    lists = [each for each in dict.fromkeys(siblings) if len(each) <= _MOST_WORDS]
+    # Hashes, not the word lists themselves: a hostile server's would fill the memory.
+    without: Counter[int] = Counter()
     for each in lists:
-        for key in {each, *(each[:i] + each[i + 1 :] for i in range(len(each)))}:
-            without[key].append(each)
+        without.update({hash(each), *_leaving_one_out(each)})
     return {
-        each: frozenset(word.lower() for i, word in enumerate(each) if len(without[each[:i] + each[i + 1 :]]) > 1)
+        each: frozenset(
+            word.lower() for word, key in zip(each, _leaving_one_out(each), strict=True) if without[key] > 1
+        )
         for each in lists
     }
+
+
+def _leaving_one_out(words: Words) -> Iterator[int]:
+    return (hash(words[:i] + words[i + 1 :]) for i in range(len(words)))

@@ -25,6 +25,7 @@ _LEAST_SERVER_ROOM: Final = 32
 _ANY: Final = 10_000
 _FALLBACK: Final = "tool"
 _SEPARATORS: Final = "_-."
+_ID_SYNTAX: Final = re.compile(r"[/~%]+")
 
 
 class Spelling(NamedTuple):
@@ -50,12 +51,15 @@ class _ServerPart(NamedTuple):
 class Speller:
     """Spells tools of one catalogue for one dialect in one style; pure, and bound to nothing that changes."""
 
-    def __init__(self, catalog: Catalog, dialect: Dialect, style: Style, server_name: str) -> None:
+    def __init__(
+        self, catalog: Catalog, dialect: Dialect, style: Style, server_name: str, former: tuple[str, ...] = ()
+    ) -> None:
+        """Bind the speller; ``former`` are server names under which clients framed these names before."""
         self.catalog = catalog
         self.dialect = dialect
         self.style = style
         self.server_name = server_name
-        self._own_word = fold(server_name).partition("_")[0]
+        self._own_words = {name: fold(name).partition("_")[0] for name in (server_name, *former)}
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
@@ -99,6 +103,8 @@ class Speller:
         if self._snake:
             text = snake(name)
         else:
+            # These three are the syntax of ids and their encodings: with them a name could read as another tool's id.
+            name = _ID_SYNTAX.sub("_", name)
             text = name.replace(".", self._dot) if self._dot != "." else name
             if self._illegal is not None and self._illegal.search(text):
                 joined = self._illegal.sub("_", text) if text.isascii() else "_".join(split(text))
@@ -138,6 +144,7 @@ class Speller:
     def _legal(self, shown: str) -> str:
         if self._snake:
             return snake(shown)
+        shown = _ID_SYNTAX.sub("_", shown)
         if self._illegal is None:
             return shown
         return self._illegal.sub("_", shown).strip("_") if shown.isascii() else ""
@@ -152,10 +159,11 @@ class Speller:
     def _led(self, text: str) -> str:
         """Put a word in front of what can't stand there: a wrong first character, or a client's own frame."""
         first = self.dialect.first
-        wrong = (first is not None and text[:1] not in first) or (
+        wrong = first is not None and text[:1] not in first
+        lowered = text.lower()
+        for name, word in self._own_words.items():
             # Nearly no name has the gateway's own in it; the look at the frames is for those that do.
-            self._own_word in text.lower() and looks_framed(text, self.server_name)
-        )
+            wrong = wrong or (word in lowered and looks_framed(text, name))
         return f"{_FALLBACK}_{text}" if wrong else text
 
     def _prefixed(self, tool: Tool) -> tuple[Spelling, ...]:

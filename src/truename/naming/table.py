@@ -77,6 +77,8 @@ class NameTable(Mapping[ToolId, str]):
         self.dialect = dialect
         self.style = style
         self.server_name = server_name
+        former = () if ledger is None else ledger.server_names
+        self.server_names = tuple(dict.fromkeys((server_name, *former)))
         self.ledger = ledger
         self._assigned = assigned
         self._by_text = {str(id): id for id in assigned}

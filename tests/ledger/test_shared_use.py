@@ -83,6 +83,10 @@ def test_what_another_process_withdraws_counts_after_a_refresh(tmp_path: Path) -
     assert str(resolve("old_z", names).id) == "x@1/z@1"
 
 
+def test_a_ledger_in_memory_is_always_fresh() -> None:
+    assert Ledger.memory().refresh() is False
+
+
 def test_a_journal_that_lost_lines_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "names.ledger"
     ledger = Ledger.open(path)

@@ -33,15 +33,12 @@ def decode(text: str) -> str:
     """
     if len(text) > _LONGEST:
         raise _invalid(text, _LONGEST, f"it is longer than {_LONGEST:,} characters")
-    if "%" in text:
+    # No escape is part of another one, so the few that ids need can be replaced without reading the rest.
+    plain = text.replace("%40", "@").replace("%2F", "/").replace("%2f", "/") if "%" in text else text
+    if "%" in plain:
         bad = _BAD_ESCAPE.search(text)
         if bad:
             raise _invalid(text, bad.start(), "'%' is not followed by two hexadecimal digits")
-        # No escape is part of another one, so the few that ids need can be replaced without reading the rest.
-        plain = text.replace("%40", "@").replace("%2F", "/").replace("%2f", "/")
-    else:
-        plain = text
-    if "%" in plain:
         try:
             plain = _ESCAPE.sub(_byte, text.encode("utf-8")).decode("utf-8")
         except UnicodeError as error:

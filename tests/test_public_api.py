@@ -26,6 +26,7 @@ PUBLIC = [
     "Tool",
     "ToolId",
     "ToolRef",
+    "WireName",
     "dialects",
     "project",
     "resolve",

@@ -4,7 +4,7 @@ from truename import dialects
 from truename.catalog import Catalog, Origin, Tool
 from truename.identity import ToolId, ToolRef
 from truename.ledger import Ledger
-from truename.naming import Explanation, NameTable, Resolution, Style, project, resolve
+from truename.naming import Explanation, NameTable, Resolution, Style, WireName, project, resolve
 
 __all__ = [
     "Catalog",
@@ -17,6 +17,7 @@ __all__ = [
     "Tool",
     "ToolId",
     "ToolRef",
+    "WireName",
     "dialects",
     "project",
     "resolve",

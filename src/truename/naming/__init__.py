@@ -3,7 +3,7 @@
 from truename.naming.project import DEFAULT_SERVER_NAME, project
 from truename.naming.resolve import resolve
 from truename.naming.style import STYLES, Style
-from truename.naming.table import Explanation, NameTable, Resolution
+from truename.naming.table import Explanation, NameTable, Resolution, WireName
 
 __all__ = [
     "DEFAULT_SERVER_NAME",
@@ -12,6 +12,7 @@ __all__ = [
     "NameTable",
     "Resolution",
     "Style",
+    "WireName",
     "project",
     "resolve",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from truename.identity import ToolId
 from truename.naming.derive import DerivedIndex
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.naming.assign import Assigned
     from truename.naming.style import Style
 
-__all__ = ["Explanation", "NameTable", "Resolution"]
+__all__ = ["Explanation", "NameTable", "Resolution", "WireName"]
 
 
 class Resolution(NamedTuple):
@@ -45,23 +45,15 @@ class Explanation:
         return f"{self.name} is {self.id} ({self.rung}: {self.reason}{why})"
 
 
-class NameTable(Mapping[ToolId, str]):
+# A name that a compiled table shows: a string becomes one here and nowhere else.
+WireName = NewType("WireName", str)
+
+
+class NameTable(Mapping[ToolId, WireName]):
     """A total, one-to-one map ``ToolId -> wire name``, compiled once; look-up also by the id's text.
 
     Iteration is the pinned order of lists. Made by `project`; not meant to be built by hand.
     """
-
-    __slots__ = (
-        "__dict__",
-        "_assigned",
-        "_by_text",
-        "catalog",
-        "dialect",
-        "exact",
-        "ledger",
-        "server_name",
-        "style",
-    )
 
     def __init__(
         self,
@@ -81,17 +73,18 @@ class NameTable(Mapping[ToolId, str]):
         self.server_names = tuple(dict.fromkeys((server_name, *former)))
         self.ledger = ledger
         self._assigned = assigned
+        self._wires = {id: WireName(a.name) for id, a in assigned.items()}
         self._by_text = {str(id): id for id in assigned}
         self.exact = {a.name: Resolution(id, "table", ("table: found",)) for id, a in assigned.items()}
 
-    def __getitem__(self, id: ToolId | str) -> str:
-        return self._assigned[self._by_text[id] if isinstance(id, str) else id].name
+    def __getitem__(self, id: ToolId | str) -> WireName:
+        return self._wires[self._by_text[id] if isinstance(id, str) else id]
 
     def __iter__(self) -> Iterator[ToolId]:
-        return iter(self._assigned)
+        return iter(self._wires)
 
     def __len__(self) -> int:
-        return len(self._assigned)
+        return len(self._wires)
 
     def __repr__(self) -> str:
         return f"<NameTable of {len(self)} tools for {self.dialect.name}, style {self.style.name}>"

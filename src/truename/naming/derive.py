@@ -54,7 +54,7 @@ class DerivedIndex:
         shown = table.dialect.shown(table.server_name, assigned.name)
         if shown is not None:
             self._as_shown[shown] = id, assigned.name
-        if assigned.prefix:
+        if assigned.prefix and assigned.name.startswith(assigned.prefix):
             rest = assigned.name[len(assigned.prefix) :]
             self._put(id, (f"{id.integration}_{rest}", f"{origin.server}_{rest}"))
         # A numbered variant is called by its number; its family's plain names are the first variant's.

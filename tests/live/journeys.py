@@ -59,7 +59,7 @@ def id_of(gateway: Gateway, server: RealServer) -> ToolId:
 def spellings(id: ToolId, *tables: NameTable) -> list[str]:
     """Return every way in which a call may name this tool: shown, canonical, encoded, without versions."""
     canonical = str(id)
-    forms = [table[id] for table in tables]
+    forms: list[str] = [table[id] for table in tables]
     forms += [canonical, id.short, canonical.upper(), percent_encode(canonical), tilde_encode(canonical)]
     return list(dict.fromkeys([*forms, f"{id.integration}@latest/{id.tool}@v1"]))
 

@@ -253,6 +253,9 @@ def _reads_as_another(text: str, id: ToolId) -> bool:
         return False
     try:
         plain = decode(text)
-        return "/" in plain and ToolRef.parse(plain).complete() != id
     except InvalidToolId:
         return True
+    try:
+        return "/" in plain and ToolRef.parse(plain).complete() != id
+    except InvalidToolId:
+        return False

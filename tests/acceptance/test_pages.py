@@ -13,6 +13,7 @@ import pytest
 
 import truename
 from tests.acceptance.ops_servers import DOCS
+from tests.conftest import REPORT
 from truename import Catalog, errors, project
 from truename.cli.app import app
 from truename.config import Settings
@@ -20,6 +21,7 @@ from truename.gateway.views import read_path
 from truename.naming import STYLES
 
 REFERENCE = (DOCS / "tools-reference.md").read_text("utf-8")
+NAMES = (DOCS / "names.md").read_text("utf-8")
 CONNECTING = (DOCS / "authentication.md").read_text("utf-8")
 COMMANDS = [command for command in app if not command.startswith("-") and command != "install-completion"]
 
@@ -51,8 +53,9 @@ def test_the_reference_has_every_option_of_a_command(command: str) -> None:
     assert options - set(re.findall(r"`(--[a-z-]+)`", line)) <= {"--json"}
 
 
-def test_the_reference_is_executed() -> None:
-    test = doctest.DocTestParser().get_doctest(REFERENCE, {}, "tools-reference.md", None, 0)
+@pytest.mark.parametrize("page", [REFERENCE, NAMES], ids=["tools-reference", "names"])
+def test_the_page_is_executed(page: str) -> None:
+    test = doctest.DocTestParser().get_doctest(page, {}, "page", None, 0)
 
     assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0
@@ -95,3 +98,34 @@ def test_every_toml_snippet_is_toml(block: str) -> None:
 @pytest.mark.parametrize("address", sorted(set(re.findall(r"http://[^\s`\"|]+", CONNECTING))))
 def test_every_address_leads_to_an_endpoint(address: str) -> None:
     assert read_path(urlsplit(address).path, {"github"})
+
+
+@pytest.mark.parametrize(
+    ("tools", "style", "dialect", "names"),
+    re.findall(r"^\| `([^`]+)` \| `([a-z-]+)` \| `([a-z-]+)` \| `([^`]+)` \|", NAMES, re.MULTILINE),
+)
+def test_the_names_shown_are_those_that_are_made(tools: str, style: str, dialect: str, names: str) -> None:
+    if "@" in tools:
+        catalog = Catalog.of(*tools.split(", "))
+    else:
+        servers = dict(server.split(": ") for server in tools.split("; "))
+        catalog = Catalog.from_mcp({server: listed.split(", ") for server, listed in servers.items()})
+
+    assert [*project(catalog, dialect, style=style).values()] == names.split(", ")
+
+
+def test_the_names_page_shows_every_style() -> None:
+    assert {*re.findall(r"\| `([a-z-]+)` \| `[a-z-]+` \| `", NAMES)} >= STYLES.keys()
+
+
+def test_the_measured_shares_are_those_of_the_last_report() -> None:
+    if not REPORT.is_file():
+        pytest.skip("no report of the real catalogues yet: run tests/corpus")
+    rows = {row["dialect"]: row for row in json.loads(REPORT.read_text("utf-8")) if row["style"] == "prefixed"}
+    told = re.findall(r"^\| `([a-z-]+)` \| ([\d.]+) % \| (\d+) \|", NAMES, re.MULTILINE)
+
+    assert len(told) == 5
+    for dialect, share, longest in told:
+        if dialect in rows:
+            assert f"{rows[dialect]['shortened']:.2%}" == f"{share}%"
+            assert rows[dialect]["longest"] == int(longest)

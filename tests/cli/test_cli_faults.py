@@ -84,10 +84,13 @@ def test_without_a_source_the_defaults_are_named(run: Run, words: tuple[str, ...
         (("names", "{dump}", "--style", "camel"), "'camel' is no style"),
         (("names", "{dump}", "--for", "cursr"), "No client or provider is known as 'cursr'"),
         (("names", "{dump}", "--alias", "sf"), "'sf' is not an alias"),
+        (("names", "{dump}", "--server-name", "x" * 65), "--server-name: 'xxxx"),
+        (("names", "{dump}", "--alias", "sf=\x1b[31m"), "can't be an alias"),
         (("names", "{dump}", "--ledger", "none"), "there is no ledger at none"),
         (("serve", "{dump}"), "is a dump of tools, not a configuration of servers"),
         (("serve", "{dump}", "--http", "nowhere"), "'nowhere' is not HOST:PORT"),
         (("serve", "{dump}", "--http", "127.0.0.1:99999"), "is not HOST:PORT"),
+        (("serve", "{dump}", "--http", "http://127.0.0.1:8750/mcp"), "is a URL Write HOST:PORT: --http 127.0.0.1:8750"),
         (("serve", "{dump}", "--names", "some"), "--names"),
         (("serve", "{dump}", "--for", "a", "--only", "b"), "exclude each other"),
         (("serve", "{dump}", "--http", "1", "--only", "b"), "are for stdio"),
@@ -116,8 +119,49 @@ def test_all_that_is_wrong_is_told_at_once(run: Run, dump: Path) -> None:
 
     codes = [error["code"] for error in done.document["errors"]]
     assert done.status == 1
-    assert sorted(set(codes)) == ["duplicate_name", "no_legal_name"]
-    assert done.err.count("error: ") == len(codes)
+    assert sorted(codes) == ["duplicate_name", "no_legal_name", "no_legal_name"]
+    assert done.err.count("error: ") == 2
+
+
+def test_a_style_that_a_client_can_not_have_is_told_once_not_once_a_tool(run: Run, dump: Path) -> None:
+    done = run("names", dump, "--style", "canonical", "--for", "openai")
+
+    told = " ".join(done.err.split())
+    assert (done.status, done.err.count("error: ")) == (1, 1)
+    assert "and 5 other tools have no legal name for openai in style canonical" in told
+    assert "Styles that are legal there: prefixed, on-conflict" in told
+    assert "`--for native`, or `truename serve --names canonical`" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "fact"),
+    [
+        ({"mcp": {"a": {"type": "local", "command": ["x"]}}}, "looks like a configuration of another shape"),
+        ({"context_servers": {"a": {"url": "http://x"}}}, '{"mcpServers": {...}}, {"servers": {...}}, or [mcpServers'),
+        ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, "an error that a server answered"),
+    ],
+)
+def test_a_source_of_another_shape_is_told_what_it_is(run: Run, tmp_path: Path, content: object, fact: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps(content))
+
+    done = run("names", path)
+
+    assert (done.status, done.out) == (2, "")
+    assert fact in " ".join(done.err.split())
+
+
+def test_a_path_that_the_system_refuses_is_no_fault_of_ours(
+    run: Run, dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/somewhere")
+
+    monkeypatch.setattr("truename.cli.names.set_up", fail)
+    done = run("names", dump)
+
+    assert done.status == 2
+    assert done.err.startswith("error: /somewhere: Permission denied\n  Check the path")
 
 
 def test_an_error_has_its_fields_as_json(run: Run, tmp_path: Path) -> None:

@@ -86,11 +86,54 @@ def test_a_style_that_can_not_name_all_tools_changes_nothing(run: Run, dump: Pat
     assert ledger.read_bytes() == before
 
 
-def test_a_style_other_than_the_ledgers_names_the_command_to_run(run: Run, dump: Path, ledger: Path) -> None:
-    done = run("names", dump, "--style", "on-conflict", "--ledger", ledger)
+def test_a_style_other_than_the_ledgers_names_the_whole_command_to_run(run: Run, dump: Path, ledger: Path) -> None:
+    done = run("names", dump, "--style", "on-conflict", "--alias", "github=gh", "--ledger", ledger)
+
+    command = f"`truename rename {dump} --all --style on-conflict --alias github=gh --ledger {ledger}`"
+    assert done.status == 2
+    assert command in done.err
+    assert run(*command.strip("`").split()[1:]).status == 0
+    assert run("names", dump, "--style", "on-conflict", "--alias", "github=gh", "--ledger", ledger).status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--server-name", "lab"), "server_name is now lab (before: truename)."),
+        (("--alias", "crm=c"), "aliases are now"),
+    ],
+)
+def test_a_rename_that_changes_no_name_is_recorded_and_told(
+    run: Run, dump: Path, ledger: Path, words: tuple[str, ...], told: str
+) -> None:
+    done = run("rename", dump, "--all", *words, "--ledger", ledger)
+
+    assert done.status == 0
+    assert told in done.out
+    assert "Running gateways take it over at the next call" in done.out
+    assert run("names", dump, *words, "--ledger", ledger).status == 0
+
+
+def test_a_server_name_that_no_client_could_have_is_not_recorded(run: Run, dump: Path, ledger: Path) -> None:
+    before = ledger.read_bytes()
+
+    done = run("rename", dump, "--all", "--server-name", " ", "--ledger", ledger)
 
     assert done.status == 2
-    assert "`truename rename --all`" in done.err
+    assert "--server-name: ' ' can't be a server's name" in done.err
+    assert ledger.read_bytes() == before
+
+
+def test_looking_takes_over_what_the_ledger_remembers(run: Run, dump: Path, ledger: Path) -> None:
+    run("rename", dump, "--all", "--server-name", "lab", "--alias", "github=gh", "--ledger", ledger)
+
+    document = run("names", dump, "--ledger", ledger, "--json").document
+    found = run("resolve", "gh_search", dump, "--ledger", ledger, "--json").document
+    again = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", ledger, "--json").document
+
+    assert (document["server_name"], document["tools"][0]["name"]) == ("lab", "gh_search")
+    assert found["id"] == "github@1/search@1"
+    assert (again["to"]["server_name"], again["to"]["aliases"]["github"]) == ("lab", "gh")
 
 
 def test_a_ledger_without_names_has_nothing_to_rename(run: Run, dump: Path, tmp_path: Path) -> None:

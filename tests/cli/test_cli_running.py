@@ -33,19 +33,26 @@ class Lines:
 
     def __init__(self, stream: IO[str]) -> None:
         self.seen: list[str] = []
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, args=(stream,), daemon=True).start()
 
     def _read(self, stream: IO[str]) -> None:
         for line in stream:
             self._lines.put(line)
+        self._lines.put(None)
 
     def until(self, word: str) -> str:
         while True:
             line = self._lines.get(timeout=30)
+            assert line is not None, self.seen
             self.seen.append(line.rstrip("\n"))
             if word in line:
                 return line
+
+    def rest(self) -> None:
+        """Take all lines up to the end."""
+        while (line := self._lines.get(timeout=30)) is not None:
+            self.seen.append(line.rstrip("\n"))
 
 
 @contextmanager
@@ -163,6 +170,7 @@ def test_stdio_ends_with_its_input(configure: Callable[..., Path]) -> None:
         status = process.wait(30)
 
     assert status == 0
+    assert any(line.split() == ["tool", "name", "at", "/mcp/only/one"] for line in err.seen)
 
 
 def test_stdio_ends_when_interrupted(configure: Callable[..., Path]) -> None:

@@ -131,7 +131,7 @@ def test_settings_stand_under_one_key() -> None:
 def test_variables_are_filled_in_once_everywhere(text: str, expected: str) -> None:
     found = server(command="x" + text, args=[text], env={"A": text})
     assert (found.command, found.args, found.env) == ("x" + expected, (expected,), {"A": expected})
-    assert settings(aliases={"a": text}).aliases == {"a": expected}
+    assert settings(aliases={"a": "x" + text}).aliases == {"a": "x" + expected}
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,11 @@ BAD = [
     ({"mcpServers": {"s": 5}}, "mcpServers.s", "it is not an object", "command"),
     (one(), "mcpServers.s", "neither a command nor a url", "Add"),
     (one(command="x", url="http://h/"), "mcpServers.s", "both a command and a url", "Keep one"),
+    (one(command="x", serverUrl="http://h/"), "mcpServers.s", "both a command and a url", "Keep one"),
+    (one(command=["npx", "-y"]), "mcpServers.s.command", "it is a list, not a text", '"args"'),
+    (one(command="${workspaceFolder}/x"), "mcpServers.s.command", "known to an editor only", "Write the path"),
+    (one(command="${workspaceFolder:api}/x"), "mcpServers.s.command", "is not an environment", "Write the path"),
+    (one(command="x", enabled="no"), "mcpServers.s.enabled", "it is a text, not true or false", "true"),
     (one(command=" "), "mcpServers.s.command", "it is empty", "program"),
     (one(command=5), "mcpServers.s.command", "it is 5, not a text", "text"),
     (one(command="x", args="y"), "mcpServers.s.args", "it is a text, not a list of texts", "list"),
@@ -176,7 +181,12 @@ BAD = [
     (one(command="x\0"), "mcpServers.s.command", "NUL", "Remove"),
     (one(command="${UNSET}"), "mcpServers.s.command", "variable UNSET is not set", "${UNSET:-default}"),
     (one(command="x", args=["a", "${UNSET}"]), "mcpServers.s.args[1]", "UNSET is not set", "Set it"),
-    (one(command="x", env={"K": "${input:key}"}), "mcpServers.s.env.K", "${input:key} is not an", "${NAME}"),
+    (
+        one(command="x", env={"K": "${input:key}"}),
+        "mcpServers.s.env.K",
+        "${input:key} is not an",
+        "No editor is here to ask",
+    ),
     (one(url="ftp://h/"), "mcpServers.s.url", "'ftp://h/' is not an http(s) address", "https://"),
     (one(url="http://"), "mcpServers.s.url", "is not an http(s) address", "https://"),
     (one(url="http://h:99999/"), "mcpServers.s.url", "is not an http(s) address", "https://"),
@@ -199,6 +209,9 @@ BAD = [
     ({"mcpServers": {}, "truename": {"style": "prefix"}}, "style", "'prefix' is not a style", "'prefixed'"),
     ({"mcpServers": {}, "truename": {"server_name": "\x07"}}, "server_name", "can't be a server's name", "word"),
     ({"mcpServers": {}, "truename": {"token": "a b"}}, "token", "can't be sent as a bearer token", "ASCII"),
+    ({"mcpServers": {}, "truename": {"server_name": "n" * 65}}, "server_name", "can't be a server's name", "word"),
+    ({"mcpServers": {}, "truename": {"aliases": {"a": " "}}}, "aliases.a", "' ' can't be an alias", "word"),
+    ({"mcpServers": {}, "truename": {"token": "tök"}}, "token", "can't be sent as a bearer token", "ASCII"),
     ({"mcpServers": {}, "truename": {"token": ""}}, "token", "can't be sent as a bearer token", "ASCII"),
     ({"mcpServers": {}, "truename": {"max_tools": 0}}, "max_tools", "not a whole number above 0", "whole"),
     ({"mcpServers": {}, "truename": {"max_body": 1.5}}, "max_body", "it is 1.5, not a whole number", "whole"),
@@ -298,8 +311,7 @@ def test_each_configuration_has_a_ledger_of_its_own(
 
 
 def test_where_the_ledger_is() -> None:
-    config = read(one(command="x"))
-    assert config.ledger_path(ENVIRON) == state_path("/etc/mcp.json", ENVIRON)
-    assert config.with_settings(ledger="memory").ledger_path(ENVIRON) is None
-    assert config.with_settings(ledger="/x/y").ledger_path(ENVIRON) == Path("/x/y")
+    assert read(one(command="x")).ledger_path(ENVIRON) == state_path("/etc/mcp.json", ENVIRON)
+    assert Config(path=Path("/etc/mcp.json"), settings=settings(ledger="memory")).ledger_path(ENVIRON) is None
+    assert Config(settings=settings(ledger="/x/y")).ledger_path(ENVIRON) == Path("/x/y")
     assert Config().ledger_path(ENVIRON) is None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx2
 import pytest
+from mcp import MCPError
 
 from truename.errors import ConfigError
 from truename.gateway import listening
@@ -35,6 +38,15 @@ pytestmark = pytest.mark.anyio
         ({"origin": "https://evil.example.com"}, 403),
         ({"origin": "http://localhost.evil.example.com"}, 403),
         ({"origin": "null"}, 403),
+        ({"host": "localhost:99x"}, 421),
+        ({"host": "localhost/x"}, 421),
+        ({"host": "localhost?x"}, 421),
+        ({"host": "localhost#x"}, 421),
+        ({"origin": "http://localhost/"}, 403),
+        ({"origin": "http://localhost?x"}, 403),
+        ({"origin": "http://localhost#x"}, 403),
+        ({"origin": "http://me@localhost"}, 403),
+        ({"origin": "HTTP://localhost"}, 403),
         ({"origin": "file://"}, 403),
     ],
 )
@@ -115,6 +127,68 @@ async def test_sessions_are_bounded(lab: Lab) -> None:
     async with lab.serving(lab.normal("w", "get"), max_sessions=2) as address, httpx2.AsyncClient() as http:
         statuses = [(await http.post(f"{address}/mcp", json=hello, headers=headers)).status_code for _ in range(3)]
     assert statuses == [200, 200, 503]
+
+
+async def test_sessions_are_counted_over_all_paths(lab: Lab) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    }
+    headers = {"accept": "application/json, text/event-stream"}
+    paths = ("/mcp", "/mcp/for/openai", "/mcp/only/w")
+    async with lab.serving(lab.normal("w", "get"), max_sessions=2) as address, httpx2.AsyncClient() as http:
+        statuses = [(await http.post(address + path, json=hello, headers=headers)).status_code for path in paths]
+
+    assert statuses == [200, 200, 503]
+
+
+async def test_subscriptions_are_counted_over_all_paths(lab: Lab, connect: Callable[..., Any]) -> None:
+    async with (
+        lab.serving(lab.normal("w", "get"), max_sessions=1) as address,
+        connect(address + "/mcp", "2026-07-28") as one,
+        connect(address + "/mcp/only/w", "2026-07-28") as other,
+        one.listen(tools_list_changed=True),
+    ):
+        with pytest.raises(MCPError, match="Too many subscriptions"):
+            async with other.listen(tools_list_changed=True):
+                pytest.fail("it is listened to")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"POST /mcp HT",
+        b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: ",
+        b"POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: */*\r\ncontent-length: 100\r\n\r\n{",
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /heal",
+    ],
+)
+async def test_requests_that_are_never_finished_are_not_waited_for(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr("truename.gateway.web_server._HALF_SENT_SECONDS", 0.2)
+    async with lab.serving(lab.normal("w", "get")) as address:
+        port = int(address.rpartition(":")[2])
+        with anyio.fail_after(4):
+            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+                await stream.send(sent)
+                with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                    while await stream.receive():
+                        pass
+
+
+async def test_a_slow_answer_is_no_unfinished_request(
+    lab: Lab, connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.gateway.web_server._HALF_SENT_SECONDS", 0.05)
+    server = lab.normal("w", "sleep", timeout=0.5)
+    async with lab.serving(server) as address, connect(address + "/mcp", "2026-07-28") as client:
+        result = await client.call_tool("sleep", {})
+
+    assert "did not answer within 0.5 seconds" in str(result.content)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.rendering import print_json, say, say_error
-from truename.errors import CODES, TruenameError
+from truename.errors import CODES, NoLegalName, TruenameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ EXIT_FINDINGS: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_UPSTREAM: Final = 3
 _MOST: Final = 50
+_CANONICAL: Final = "canonical"
 # Only gateways know these codes; the command line must not import one to print an error.
 _UPSTREAM: Final = "upstream"
 _ADVICE: Final = re.compile(r"(?<=[.?!;]) (?=[A-Z`])")
@@ -41,11 +43,12 @@ class UsageFault(TruenameError):
 def report(error: Exception, *, as_json: bool) -> int:
     """Tell what went wrong on stderr, with ``as_json`` on stdout too, and return the exit status."""
     found = list(_leaves(error))
-    for number, one in enumerate(found):
+    told = list(dict.fromkeys(_told(found)))
+    for number, (fact, advice) in enumerate(told):
         if number == _MOST:
-            say(f"... and {len(found) - _MOST:,} more; --json lists all.")
+            say(f"... and {len(told) - _MOST:,} more; --json lists all.")
             break
-        say_error(*split(_text(one)))
+        say_error(fact, advice)
     if as_json:
         print_json({"errors": [_plain(one) for one in found]})
     return max(map(_status, found))
@@ -83,9 +86,37 @@ def _leaves(error: Exception) -> Iterator[Exception]:
         yield error
 
 
+def _told(found: list[Exception]) -> Iterator[tuple[str, str]]:
+    """Say each error, but the tools that a style has no name for as one."""
+    nameless: defaultdict[tuple[str, str], list[NoLegalName]] = defaultdict(list)
+    for error in found:
+        if isinstance(error, NoLegalName):
+            nameless[error.dialect, error.style].append(error)
+    for error in found:
+        if isinstance(error, NoLegalName):
+            yield _without_name(nameless[error.dialect, error.style])
+        else:
+            yield split(_text(error))
+
+
+def _without_name(errors: list[NoLegalName]) -> tuple[str, str]:
+    first = errors[0]
+    if len(errors) == 1 and first.style != _CANONICAL:
+        return split(str(first))
+    why = "; ".join(reason.text for reason in first.reasons)
+    others = f" and {len(errors) - 1:,} other tools have" if len(errors) > 1 else " has"
+    fact = f"{first.id}{others} no legal name for {first.dialect} in style {first.style}{why and f' ({why})'}"
+    advice = f"Styles that are legal there: {', '.join(first.styles)}."
+    if first.style == _CANONICAL:
+        advice += " Ids are for clients that take any name: `--for native`, or `truename serve --names canonical`."
+    return fact, advice
+
+
 def _text(error: Exception) -> str:
     if isinstance(error, TruenameError | ValueError):
         return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}. Check the path, and who may read and write it."
     said = f": {error}" if str(error) else ""
     return f"{type(error).__name__}{said}. This is a fault of Truename; TRUENAME_DEBUG=1 shows where it happened."
 

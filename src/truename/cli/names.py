@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from truename.catalog import Catalog
 from truename.cli.comparison import Compared, Fate, collapses, fates, in_words
 from truename.cli.failure import EXIT_UPSTREAM
-from truename.cli.options import Aliases, Client, JsonOutput, LedgerPath, ServerName, Source, StyleName
+from truename.cli.options import Client, JsonOutput, Making, Source
 from truename.cli.rendering import Cell, is_wide, output, print_json, print_table, show, styled
 from truename.cli.scene import Scene, set_up
 from truename.naming import NameTable
@@ -16,6 +16,7 @@ _BESIDE = 120
 _COMPARED = 1_000
 _WITHOUT = "without Truename"
 _DITTO = "as above"
+_AS_IT_IS = Making()
 __all__ = ["listing", "names", "summary"]
 
 Compare = Annotated[
@@ -32,15 +33,12 @@ Compare = Annotated[
 def names(
     *sources: Source,
     client: Client = "universal",
-    style: StyleName = None,
-    server_name: ServerName = None,
-    alias: Aliases = (),
-    ledger: LedgerPath = None,
+    making: Making = _AS_IT_IS,
     compare: Compare = None,
     as_json: JsonOutput = False,
 ) -> int:
     """Show the name that a client gets for every tool. Nothing is recorded."""
-    scene = set_up(sources, style=style, server_name=server_name, aliases=alias, ledger=ledger)
+    scene = set_up(sources, making)
     table = scene.table(client)
     wanted = compare if compare is not None else not as_json and is_wide() and len(scene.catalog) <= _COMPARED
     compared = fates(scene.catalog) if wanted else None
@@ -55,7 +53,7 @@ def names(
 
 def listing(table: NameTable, compared: "Compared | None", *, error: bool = False) -> None:
     """Print a table of names, with ``compared`` also what the tools would be without Truename."""
-    headings = ["tool", "name" if table.dialect.name == "universal" else f"name for {table.dialect.title}"]
+    headings = ["tool", _heading(table)]
     rows: list[list[Cell]] = [[id.short, styled(name, "bold cyan")] for id, name in table.items()]
     told = {id: in_words(several) for id, several in (compared or {}).items()}
     beside = compared is not None and output(error=error).width >= _BESIDE
@@ -73,6 +71,13 @@ def listing(table: NameTable, compared: "Compared | None", *, error: bool = Fals
             show(styled(f"Without Truename, {sentence}.", "yellow"), error=error)
         note = "* known from its code or documents; the others were run. `truename names --compare --json` tells all."
         show(styled(note, "dim"), error=error)
+
+
+def _heading(table: NameTable) -> str:
+    scope = "" if table.ledger is None else table.ledger.scope
+    if scope:
+        return f"name at /mcp/{scope}"
+    return "name" if table.dialect.name == "universal" else f"name for {table.dialect.title}"
 
 
 def _dittoed(texts: list[str]) -> list[Cell]:

@@ -1,10 +1,11 @@
 """Options that several commands have, each described once."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from cyclopts import Parameter
 
-__all__ = ["Aliases", "Client", "Configuration", "JsonOutput", "LedgerPath", "ServerName", "Source", "StyleName"]
+__all__ = ["Client", "Configuration", "JsonOutput", "LedgerPath", "Making", "Source"]
 
 Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
 Configuration = Annotated[str, Parameter(name="SOURCE", help="A configuration: mcpServers JSON, or truename.toml.")]
@@ -35,3 +36,19 @@ Aliases = Annotated[
         help="A short name for an integration: salesforce=sf. May be repeated.",
     ),
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How names are made: what the options say otherwise than the configuration and the ledger."""
+
+    style: StyleName = None
+    server_name: ServerName = None
+    alias: Aliases = ()
+    ledger: LedgerPath = None
+
+    @property
+    def is_otherwise(self) -> bool:
+        """Whether any option asks for names of another make."""
+        return bool(self.style or self.server_name or self.alias)

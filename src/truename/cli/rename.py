@@ -12,9 +12,10 @@ from cyclopts import Parameter
 
 from truename import dialects
 from truename.cli.failure import EXIT_UPSTREAM, UsageFault
-from truename.cli.options import Aliases, Client, JsonOutput, LedgerPath, ServerName, Source, StyleName
+from truename.cli.options import Client, JsonOutput, Making, Source
+from truename.cli.remembered import differences, wanted
 from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
-from truename.cli.scene import Scene, checked_style, existing_ledger, set_up
+from truename.cli.scene import Scene, existing_ledger, set_up
 from truename.cli.sources import configuration
 from truename.identity import ToolId
 from truename.ledger import Ledger, Settings
@@ -30,6 +31,7 @@ class _Change(NamedTuple):
 
 All = Annotated[bool, Parameter(name="--all", show_default=False, help="All tools: the style as a whole.")]
 DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show it only; record nothing.")]
+_AS_IT_IS = Making()
 
 
 def rename(
@@ -38,30 +40,27 @@ def rename(
     *,
     every: All = False,
     client: Client = "universal",
-    style: StyleName = None,
-    server_name: ServerName = None,
-    alias: Aliases = (),
-    ledger: LedgerPath = None,
+    making: Making = _AS_IT_IS,
     dry_run: DryRun = False,
     as_json: JsonOutput = False,
 ) -> int:
     """Change the style (or aliases, or server name) in which a ledger was begun. Old names go on resolving."""
     if not every:
         raise UsageFault(fact="only all tools together can be renamed", advice="Say `truename rename SOURCE --all`.")
-    path = _ledger_path(source, ledger)
-    scene = set_up([source] if source else [], server_name=server_name, aliases=alias, ledger=str(path))
+    path = _ledger_path(source, making.ledger)
+    scene = set_up([source] if source else [], replace(making, ledger=str(path)))
     recorded = scene.ledger.settings if scene.ledger is not None else None
     if recorded is None:
         raise UsageFault(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
-    wanted = _wanted(scene, recorded, style)
+    other = wanted(scene.settings, recorded.style)
     with _copied(path) as rehearsal:
-        changes = _restyled(scene, rehearsal, wanted, client)
+        changes = _restyled(scene, rehearsal, other, client)
     if not dry_run:
-        changes = _restyled(scene, Ledger.open(path), wanted, client)
+        changes = _restyled(scene, Ledger.open(path), other, client)
     if as_json:
-        _print_json(changes, recorded, wanted, dry_run=dry_run, failed=scene.failed)
+        _print_json(changes, recorded, other, dry_run=dry_run, failed=scene.failed)
     else:
-        _print(changes, wanted, dry_run=dry_run)
+        _print(changes, recorded, other, dry_run=dry_run)
     if scene.failed:
         say(f"Tools of servers that failed get their new names when they are back: {', '.join(scene.failed)}.")
     return EXIT_UPSTREAM if scene.failed else 0
@@ -84,45 +83,46 @@ def _copied(path: Path) -> Iterator[Ledger]:
         yield Ledger.open(shutil.copy(path, directory))
 
 
-def _wanted(scene: Scene, recorded: Settings, style: str | None) -> Settings:
-    chosen = style if style is not None else scene.settings.style
-    return Settings(
-        style=checked_style(chosen) if chosen is not None else recorded.style,
-        server_name=scene.settings.server_name,
-        aliases=dict(scene.catalog.aliases),
-    )
-
-
-def _restyled(scene: Scene, memory: Ledger, wanted: Settings, client: str) -> list[_Change]:
-    """Record the wanted settings, make the names anew, and return those that are other ones now."""
-    before = dict(memory.held(dialects.get(client).name))
-    if memory.settings is None or not memory.settings.same(wanted):
-        memory.restyle(wanted)
-    new = replace(scene, ledger=memory, settings=replace(scene.settings, style=wanted.style)).table(client)
+def _restyled(scene: Scene, memory: Ledger, other: Settings, client: str) -> list[_Change]:
+    """Record how names are to be made, make them anew, and return those that are other ones now."""
+    with memory.transaction():
+        before = dict(memory.held(dialects.get(client).name))
+        if memory.settings is None or not memory.settings.same(other):
+            memory.restyle(other)
+        new = replace(scene, ledger=memory, settings=replace(scene.settings, style=other.style)).table(client)
     return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
 
 
-def _print(changes: list[_Change], wanted: Settings, *, dry_run: bool) -> None:
-    if not changes:
-        show(f"Nothing is renamed: all names are of style {wanted.style} already.")
+def _print(changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool) -> None:
+    made_otherwise = differences(recorded, other)
+    if not changes and not made_otherwise:
+        show(f"Nothing is renamed: all names are of style {other.style} already.")
         return
-    rows: list[list[Cell]] = [
-        [change.id.short, change.old or "(none)", styled(change.new, "bold cyan")] for change in changes
-    ]
-    print_table(["tool", "old name", "new name"], rows, whole=2)
-    show("")
-    done = "would be" if dry_run else "were"
-    show(f"{len(changes):,} names {done} changed to style {wanted.style}; the old ones go on working.")
+    if changes:
+        rows: list[list[Cell]] = [
+            [change.id.short, change.old or "(none)", styled(change.new, "bold cyan")] for change in changes
+        ]
+        print_table(["tool", "old name", "new name"], rows, whole=2)
+        show("")
+    for word, was, now in made_otherwise:
+        verb = "would be" if dry_run else "are now" if word == "aliases" else "is now"
+        show(f"{word} {verb} {now} (before: {was}).")
+    count = f"{len(changes):,} name{'' if len(changes) == 1 else 's'}"
+    done = "would be changed" if dry_run else "changed"
+    show(f"{count} {done}; the old ones go on working." if changes else "No name changes by it.")
+    if not dry_run:
+        show("Running gateways take it over at the next call; one whose configuration sets the old value must be")
+        show("restarted once that is changed too.")
 
 
 def _print_json(
-    changes: list[_Change], recorded: Settings, wanted: Settings, *, dry_run: bool, failed: tuple[str, ...]
+    changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool, failed: tuple[str, ...]
 ) -> None:
     print_json(
         {
             "dry_run": dry_run,
             "from": {"style": recorded.style, "server_name": recorded.server_name, "aliases": dict(recorded.aliases)},
-            "to": {"style": wanted.style, "server_name": wanted.server_name, "aliases": dict(wanted.aliases)},
+            "to": {"style": other.style, "server_name": other.server_name, "aliases": dict(other.aliases)},
             "renamed": [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes],
             "failed": list(failed),
         }

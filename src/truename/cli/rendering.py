@@ -94,7 +94,10 @@ def say_indented(text: str, indent: int) -> None:
 def say_error(fact: str, advice: str) -> None:
     """Print an error on stderr: what is the case, and what to do about it."""
     say(styled("error: ", "bold red"), styled(fact))
-    if advice:
+    if "`" in advice:
+        # What is to be typed is left in one piece, for the terminal to break: a new line would end it when pasted.
+        output(error=True).print(styled(f"  {advice}"), soft_wrap=True)
+    elif advice:
         say_indented(advice, 2)
 
 

@@ -6,15 +6,18 @@ from cyclopts import Parameter
 
 from truename import naming
 from truename.cli.failure import EXIT_UPSTREAM
-from truename.cli.options import Aliases, Client, JsonOutput, LedgerPath, ServerName, Source, StyleName
+from truename.cli.options import Client, JsonOutput, Making, Source
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.scene import set_up
 from truename.errors import ResolutionError
+from truename.identity import ToolId
+from truename.naming import NameTable, Resolution
 
 __all__ = ["resolve"]
 
 Name = Annotated[str, Parameter(help="A name in any form: a client's, canonical, encoded, without versions, old.")]
 Explain = Annotated[bool, Parameter(name="--explain", show_default=False, help="Show the steps that were tried.")]
+_AS_IT_IS = Making()
 
 
 def resolve(
@@ -22,15 +25,12 @@ def resolve(
     /,
     *sources: Source,
     client: Client = "universal",
-    style: StyleName = None,
-    server_name: ServerName = None,
-    alias: Aliases = (),
-    ledger: LedgerPath = None,
+    making: Making = _AS_IT_IS,
     explain: Explain = False,
     as_json: JsonOutput = False,
 ) -> int:
     """Find the one tool that a name means; ends with 1 if there is none or more than one."""
-    scene = set_up(sources, style=style, server_name=server_name, aliases=alias, ledger=ledger)
+    scene = set_up(sources, making)
     table = scene.table(client)
     try:
         found = naming.resolve(name, table)
@@ -40,31 +40,38 @@ def resolve(
         raise
     if found.id is None:
         raise AssertionError
-    origin, why = scene.catalog[found.id].origin, table.explain(found.id)
     if as_json:
-        told: dict[str, Any] = {
-            "text": name,
-            "id": str(found.id),
-            "name": why.name,
-            "client": table.dialect.name,
-            "server": origin.server,
-            "tool": origin.name,
-            "step": found.step,
-            "trail": list(found.trail),
-            "explanation": {"rung": why.rung, "reason": why.reason, "clash": why.clash and str(why.clash)},
-        }
-        print_json(told)
+        print_json({"text": name, **_plain(found, found.id, table)})
     else:
-        show(styled(str(found.id), "bold"))
-        who = "every client" if table.dialect.name == "universal" else table.dialect.title
-        show(f"  {who} calls it ", styled(why.name, "bold cyan"))
-        show(f"  it is {origin.name!r} of server {origin.server!r}")
-        if explain:
-            _show_trail(found.trail)
-            show(f"  why it is called so: {why}")
+        _show(found, found.id, table, explain=explain)
     if scene.failed:
         say(f"Without the servers that failed: {', '.join(scene.failed)}.")
     return EXIT_UPSTREAM if scene.failed else 0
+
+
+def _show(found: Resolution, id: ToolId, table: NameTable, *, explain: bool) -> None:
+    origin, why = table.catalog[id].origin, table.explain(id)
+    show(styled(str(id), "bold"))
+    who = "every client" if table.dialect.name == "universal" else table.dialect.title
+    show(f"  {who} calls it ", styled(why.name, "bold cyan"))
+    show(f"  it is {origin.name!r} of server {origin.server!r}")
+    if explain:
+        _show_trail(found.trail)
+        show(f"  why it is called so: {why}")
+
+
+def _plain(found: Resolution, id: ToolId, table: NameTable) -> dict[str, Any]:
+    origin, why = table.catalog[id].origin, table.explain(id)
+    return {
+        "id": str(id),
+        "name": why.name,
+        "client": table.dialect.name,
+        "server": origin.server,
+        "tool": origin.name,
+        "step": found.step,
+        "trail": list(found.trail),
+        "explanation": {"rung": why.rung, "reason": why.reason, "clash": why.clash and str(why.clash)},
+    }
 
 
 def _show_trail(trail: tuple[str, ...], *, error: bool = False) -> None:

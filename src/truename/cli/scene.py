@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 from truename import dialects
 from truename.catalog import BUILT_IN_ALIASES, Catalog
 from truename.cli.failure import UsageFault
+from truename.cli.options import Making
+from truename.cli.remembered import adopted, mismatch, wanted
 from truename.cli.rendering import say, styled
-from truename.cli.sources import Found, find, read_aliases
+from truename.cli.sources import Found, find, other_shape, read_aliases
 from truename.config import Settings
+from truename.config.checks import wrong
+from truename.errors import ConfigError, LedgerError
 from truename.identity import ToolId
 from truename.ledger import Ledger
 from truename.naming import STYLES, NameTable, project
@@ -22,9 +26,10 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["Scene", "checked_style", "configured", "existing_ledger", "set_up"]
+__all__ = ["Scene", "check_option", "checked_style", "configured", "existing_ledger", "set_up"]
 
 _MEMORY = "memory"
+_AS_IT_IS = Making()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,8 @@ class Scene:
     ledger: Ledger | None
     settings: Settings
     failed: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    ledger_option: str | None = None
 
     @property
     def servers(self) -> int:
@@ -52,52 +59,73 @@ class Scene:
         return "on-conflict" if self.servers == 1 else "prefixed"
 
     def table(self, client: str) -> NameTable:
-        """Return the names that this client gets."""
+        """Return the names that this client gets. Raises groups of naming errors, `UsageFault`, `LedgerError`."""
         dialect = dialects.get(client)
         style = "canonical" if dialect.name == "native" and self.settings.style is None else self.style
-        return project(
-            self.catalog,
-            dialect,
-            style=style,
-            ledger=self.ledger,
-            overrides={name: _by_id(fixed) for name, fixed in self.settings.overrides.items()},
-            server_name=self.settings.server_name,
-        )
+        try:
+            return project(
+                self.catalog,
+                dialect,
+                style=style,
+                ledger=self.ledger,
+                overrides={name: _by_id(fixed) for name, fixed in self.settings.overrides.items()},
+                server_name=self.settings.server_name,
+            )
+        except LedgerError as error:
+            recorded = self.ledger.settings if self.ledger is not None else None
+            if error.code != "style_mismatch" or recorded is None:
+                raise
+            other = wanted(self.settings, recorded.style)
+            raise mismatch(recorded, other, self.sources, self.ledger_option) from error
 
 
-def set_up(
-    sources: Sequence[str],
-    *,
-    style: str | None = None,
-    server_name: str | None = None,
-    aliases: Sequence[str] = (),
-    ledger: str | None = None,
-) -> Scene:
+def set_up(sources: Sequence[str], making: Making = _AS_IT_IS) -> Scene:
     """Read all sources, starting the servers of configurations, and open the ledger for reading only.
 
     Raises `UsageFault`, `ConfigError`, `LedgerError`, groups of naming errors.
     """
     found = find(sources)
-    settings = configured(_settings(found), style=style, server_name=server_name, aliases=aliases)
-    memory = _memory(found, ledger)
+    memory = _memory(found, making.ledger)
     recorded = memory.settings if memory is not None else None
-    if memory is not None and ledger is None and style is not None and recorded is not None and recorded.style != style:
-        say(styled(f"The ledger has names in style {recorded.style}; these are what {style} would give without it."))
-        memory = None
+    settings = configured(adopted(_settings(found), recorded), making)
+    if making.ledger is None and making.is_otherwise and recorded is not None:
+        other = wanted(settings, recorded.style)
+        if not recorded.same(other):
+            was, would = recorded.difference(other), other.difference(recorded)
+            say(f"The ledger has names with {was}; these are what {would} would give without it.")
+            memory = None
     catalog, failed = _gathered(found, settings, memory)
-    return Scene(catalog=catalog, ledger=memory, settings=settings, failed=failed)
+    return Scene(
+        catalog=catalog,
+        ledger=memory,
+        settings=settings,
+        failed=failed,
+        sources=tuple(sources),
+        ledger_option=making.ledger,
+    )
 
 
-def configured(settings: Settings, *, style: str | None, server_name: str | None, aliases: Sequence[str]) -> Settings:
+def configured(settings: Settings, making: Making) -> Settings:
     """Return the settings with what the options say otherwise. Raises `UsageFault`."""
-    if style is not None:
-        settings = replace(settings, style=checked_style(style))
-    if server_name is not None:
-        settings = replace(settings, server_name=server_name)
-    if aliases:
+    if making.style is not None:
+        settings = replace(settings, style=checked_style(making.style))
+    if making.server_name is not None:
+        check_option("--server-name", "server_name", making.server_name)
+        settings = replace(settings, server_name=making.server_name)
+    if making.alias:
         known = BUILT_IN_ALIASES if settings.aliases is None else settings.aliases
-        settings = replace(settings, aliases={**known, **read_aliases(aliases)})
+        given = read_aliases(making.alias)
+        for alias in given.values():
+            check_option("--alias", "aliases", alias)
+        settings = replace(settings, aliases={**known, **given})
     return settings
+
+
+def check_option(option: str, setting: str, text: str) -> None:
+    """Raise `UsageFault` for a text that no file may have for this setting either."""
+    if found := wrong(setting, text):
+        problem, remedy = found
+        raise UsageFault(fact=f"{option}: {problem}", advice=remedy)
 
 
 def checked_style(style: str) -> str:
@@ -136,7 +164,7 @@ def _gathered(found: Sequence[Found], settings: Settings, memory: Ledger | None)
     failed: list[str] = []
     for one in found:
         if one.config is None:
-            read.append(Catalog.from_file(one.path, settings.aliases))
+            read.append(_dumped(one.path, settings))
         else:
             catalog, down = _asked(one.config)
             read.append(catalog)
@@ -148,6 +176,16 @@ def _gathered(found: Sequence[Found], settings: Settings, memory: Ledger | None)
     pairs = [pair for catalog in read for pair in _listings(catalog)]
     bound = memory.bindings() if memory is not None else None
     return Catalog.from_mcp(pairs, settings.aliases, bound), tuple(failed)
+
+
+def _dumped(path: Path, settings: Settings) -> Catalog:
+    try:
+        return Catalog.from_file(path, settings.aliases)
+    except ConfigError as error:
+        fault = other_shape(path)
+        if fault is None:
+            raise
+        raise fault from error
 
 
 def _asked(config: Config) -> tuple[Catalog, Sequence[str]]:

@@ -1,15 +1,22 @@
 """`truename serve`: the gateway, over standard input and output or over HTTP."""
 
+import os
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
+from truename import dialects
 from truename.cli.failure import UsageFault
-from truename.cli.options import Aliases, Configuration, JsonOutput, ServerName, StyleName
-from truename.cli.scene import configured, without_gateway
+from truename.cli.options import Configuration, JsonOutput, Making
+from truename.cli.remembered import adopted, mismatch, wanted
+from truename.cli.scene import check_option, configured, without_gateway
 from truename.cli.sources import configuration
 from truename.config import Config
+from truename.errors import LedgerError, excerpt
+from truename.ledger import Ledger
 
 __all__ = ["serve"]
 
@@ -19,9 +26,6 @@ Http = Annotated[
 Names = Annotated[
     Literal["universal", "detect", "canonical"] | None,
     Parameter(name="--names", help="Which names /mcp has: universal for all, by the client detected, or canonical."),
-]
-LedgerFile = Annotated[
-    str | None, Parameter(name="--ledger", help="The file to remember names in, or `memory`; else one a configuration.")
 ]
 Token = Annotated[
     str | None,
@@ -33,6 +37,7 @@ Token = Annotated[
 ]
 Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client whose own dialect is spoken.")]
 Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one server that is shown.")]
+_AS_IT_IS = Making()
 
 
 def serve(
@@ -40,11 +45,8 @@ def serve(
     /,
     *,
     http: Http = None,
-    style: StyleName = None,
-    server_name: ServerName = None,
     names: Names = None,
-    alias: Aliases = (),
-    ledger: LedgerFile = None,
+    making: Making = _AS_IT_IS,
     token: Token = None,
     client: Client = None,
     only: Only = None,
@@ -57,13 +59,40 @@ def serve(
             fact="--for and --only are for stdio",
             advice="Over HTTP use the paths /mcp/for/CLIENT and /mcp/only/SERVER.",
         )
-    path = _path(client, only)
+    if client is not None and only is not None:
+        raise UsageFault(fact="--for and --only exclude each other", advice="Choose one of them.")
     config = configuration(source)
-    settings = configured(config.settings, style=style, server_name=server_name, aliases=alias)
+    path = _path(config, client, only)
+    settings = configured(config.settings, making)
+    if token is not None:
+        check_option("--token", "token", token)
     settings = replace(
-        settings, names=names or settings.names, ledger=ledger or settings.ledger, token=token or settings.token
+        settings, names=names or settings.names, ledger=making.ledger or settings.ledger, token=token or settings.token
     )
-    return _run(replace(config, settings=settings), address, path, as_json=as_json)
+    config = replace(config, settings=settings)
+    _agree(config, source, making)
+    return _run(config, address, path, as_json=as_json)
+
+
+def _agree(config: Config, source: str | None, making: Making) -> None:
+    """See, before anything starts, that the ledger can be used and has names of this make.
+
+    Raises `UsageFault`, `LedgerError`.
+    """
+    path = config.ledger_path()
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        recorded = Ledger.open(path, readonly=True).settings if path.is_file() else None
+    except OSError as error:
+        raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
+    if not os.access(path.parent, os.W_OK):
+        raise LedgerError(code="unusable", path=path, reason="its directory can't be written")
+    if recorded is not None:
+        other = wanted(adopted(config.settings, recorded), recorded.style)
+        if not recorded.same(other):
+            raise mismatch(recorded, other, [source] if source else [], making.ledger)
 
 
 def _run(config: Config, address: tuple[str, int] | None, path: str, *, as_json: bool) -> int:
@@ -74,16 +103,24 @@ def _run(config: Config, address: tuple[str, int] | None, path: str, *, as_json:
     return run(config, address, path, as_json=as_json)
 
 
-def _path(client: str | None, only: str | None) -> str:
-    if client is not None and only is not None:
-        raise UsageFault(fact="--for and --only exclude each other", advice="Choose one of them.")
+def _path(config: Config, client: str | None, only: str | None) -> str:
     if client is not None:
-        return f"/mcp/for/{client}"
-    return "/mcp" if only is None else f"/mcp/only/{only}"
+        return f"/mcp/for/{dialects.get(client).name}"
+    if only is None:
+        return "/mcp"
+    keys = [server.key for server in config.enabled]
+    if only not in keys:
+        close = get_close_matches(only, keys, 3)
+        known = f"Did you mean {' or '.join(map(excerpt, close))}?" if close else f"It has {', '.join(keys) or 'none'}."
+        raise UsageFault(fact=f"no server of {config.path} is known as {excerpt(only)}", advice=known)
+    return f"/mcp/only/{only}"
 
 
 def _address(text: str) -> tuple[str, int]:
+    if "://" in text:
+        wanted_form = urlsplit(text).netloc or "127.0.0.1:8750"
+        raise UsageFault(fact=f"{excerpt(text)} is a URL", advice=f"Write HOST:PORT: --http {wanted_form}")
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise UsageFault(fact=f"{text!r} is not HOST:PORT", advice="Write it as in --http 127.0.0.1:8750.")
+        raise UsageFault(fact=f"{excerpt(text)} is not HOST:PORT", advice="Write it as in --http 127.0.0.1:8750.")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from functools import partial
+import signal
+import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,38 +17,72 @@ from truename.cli.logs import log_to_stderr
 from truename.cli.names import listing, summary
 from truename.cli.progress import Progress
 from truename.cli.rendering import print_json, say, show, styled
-from truename.gateway import Gateway, require_guard, serve_http, serve_stdio
+from truename.config import verify
+from truename.gateway import Gateway, background, listening, reserve, serve_stdio
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractContextManager
+    from socket import socket
+
     from truename.config import Config
 
 __all__ = ["run"]
 
-_STDIO_PATIENCE = 5.0
+_PATIENCE = 5.0
 _CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
 
 
 def run(config: Config, address: tuple[str, int] | None, path: str, *, as_json: bool) -> int:
-    """Serve until the end: Ctrl-C, SIGTERM, or the end of standard input. Returns 0."""
+    """Serve until the end: Ctrl-C, SIGTERM, SIGHUP, or the end of standard input. Returns 0.
+
+    Raises `ConfigError` for settings that can't be and an address that can't be had, before anything is started.
+    """
     log_to_stderr()
-    with contextlib.suppress(KeyboardInterrupt):
-        anyio.run(_serve, config, address, path, as_json)
+    verify(config)
+    bound = None if address is None else reserve(config, *address)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            anyio.run(_until_told, config, bound, path, as_json)
+    finally:
+        if bound is not None:
+            bound.close()
     return 0
 
 
-async def _serve(config: Config, address: tuple[str, int] | None, path: str, as_json: bool) -> None:
-    if address is not None:
-        require_guard(config, address[0])
+async def _until_told(config: Config, bound: socket | None, path: str, as_json: bool) -> None:
+    """Serve; a signal cancels all of it, at whatever point it is, so that every server's processes are ended."""
+    # Received until all is over, or a second signal would leave servers alone half-way through their end.
+    with _ending_signals() as signals:
+        async with background() as tasks:
+            tasks.start_soon(_cancel_at_first, signals, tasks.cancel_scope)
+            await _serve(config, bound, path, as_json)
+
+
+def _ending_signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
+    if sys.platform == "win32":
+        # No event loop there can receive them: Ctrl-C comes as KeyboardInterrupt.
+        return contextlib.nullcontext()
+    return anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+async def _cancel_at_first(signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope) -> None:
+    if signals is not None:
+        await anext(signals)
+        scope.cancel()
+
+
+async def _serve(config: Config, bound: socket | None, path: str, as_json: bool) -> None:
     with Progress([server.key for server in config.enabled]) as progress:
-        # Over stdio a client waits for the first answer; servers that are slow to start join by list_changed.
-        wait = _STDIO_PATIENCE if address is None else None
-        async with Gateway(config, on_event=progress.on_event, wait=wait) as gateway:
-            if address is None:
+        # Clients wait for the first answer; servers that are slow to start join by list_changed.
+        async with Gateway(config, on_event=progress.on_event, wait=_PATIENCE) as gateway:
+            if bound is None:
                 _introduce(gateway, path, None, as_json=as_json)
                 await serve_stdio(gateway, path)
             else:
-                tell = partial(_introduce, gateway, path, as_json=as_json)
-                await serve_http(gateway, *address, on_address=tell)
+                async with listening(gateway, bound=bound) as url:
+                    _introduce(gateway, path, url, as_json=as_json)
+                    await anyio.sleep_forever()
 
 
 def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -> None:
@@ -67,6 +102,8 @@ def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -
     ledger = gateway.status().ledger
     where = "in memory only" if ledger is None else f"in {ledger}"
     show(f"Names are remembered {where}.", error=error)
+    if late := [one.key for one in gateway.status().servers if one.state == "starting"]:
+        show(f"Still starting, to join when ready: {', '.join(late)}.", error=error)
     show("", error=error)
     if url is None:
         _connect_stdio(gateway)

@@ -6,17 +6,20 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from truename.cli.beside import SETTINGS_FILE, configured_beside, names_servers, read_configuration
 from truename.cli.failure import UsageFault
-from truename.config import Config, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["DEFAULTS", "Found", "configuration", "find", "read_aliases"]
+    from truename.config import Config
 
-DEFAULTS: Final = ("truename.toml", ".mcp.json", "mcp.json")
+__all__ = ["DEFAULTS", "Found", "configuration", "find", "other_shape", "read_aliases"]
+
+DEFAULTS: Final = (SETTINGS_FILE, ".mcp.json", "mcp.json")
+_SHAPES: Final = '{"mcpServers": {...}}, {"servers": {...}}, or [mcpServers.KEY] or [servers.KEY] in TOML'
 _SERVERS: Final = re.compile(r'"(mcpServers|servers)"\s*:')
 _GZIP: Final = b"\x1f\x8b"
 _HEAD: Final = 1024 * 1024
@@ -36,7 +39,31 @@ def find(sources: Sequence[str], environ: Mapping[str, str] | None = None) -> tu
     Raises `UsageFault` when there is none, and whatever is wrong with a configuration (`ConfigError`).
     """
     paths = [Path(source).expanduser() for source in sources] or [_default()]
-    return tuple(Found(path, load(path, environ) if _configures(path) else None) for path in paths)
+    return tuple(_found(path, environ) for path in paths)
+
+
+def _found(path: Path, environ: Mapping[str, str] | None) -> Found:
+    if not _configures(path):
+        return Found(path, None)
+    if path.suffix.lower() == ".toml" and not names_servers(path):
+        path = _servers_for(path)
+    return Found(path, read_configuration(path, environ))
+
+
+def _servers_for(settings: Path) -> Path:
+    """Return the configuration that a file of settings alone belongs to."""
+    beside = configured_beside(settings, DEFAULTS[1:])
+    if settings.name != SETTINGS_FILE:
+        raise UsageFault(
+            fact=f"{settings} has no servers",
+            advice=f"Add [mcpServers.KEY] with a command or url; settings alone have to be in a {SETTINGS_FILE}.",
+        )
+    if beside is None:
+        raise UsageFault(
+            fact=f"{settings} has settings but no servers, and there is no {' or '.join(DEFAULTS[1:])} beside it",
+            advice="Add [mcpServers.KEY] with a command or url, or put it beside the mcpServers file it is for.",
+        )
+    return beside
 
 
 def configuration(source: str | None, environ: Mapping[str, str] | None = None) -> Config:
@@ -97,3 +124,22 @@ def _names_servers(path: Path) -> bool:
         return False
     servers = content.get("mcpServers", content.get("servers"))
     return not isinstance(servers, list) and not (isinstance(servers, dict) and isinstance(servers.get("tools"), list))
+
+
+def other_shape(path: Path) -> UsageFault | None:
+    """Return what to say of a JSON file that configures servers in a shape of its own, or None if it does not."""
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or not any(_has_entries(value) for value in content.values()):
+        return None
+    return UsageFault(
+        fact=f"{path} looks like a configuration of another shape, and holds no list of tools",
+        advice=f"Write its servers as {_SHAPES}.",
+    )
+
+
+def _has_entries(value: Any) -> bool:
+    entries = value.values() if isinstance(value, dict) else ()
+    return any(isinstance(entry, dict) and entry.keys() & {"command", "url", "httpUrl"} for entry in entries)

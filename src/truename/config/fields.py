@@ -27,6 +27,10 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
 
+    def is_list(self, name: str) -> bool:
+        """Tell whether a field holds a list."""
+        return isinstance(self._values.get(name), list)
+
     def where(self, name: str) -> str:
         """Return the path of a field, for messages."""
         return f"{self._where}.{name}" if self._where else name

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from truename import dialects
+from truename.config.checks import wrong
 from truename.config.faults import Faults, nearest
 from truename.config.fields import Fields
 from truename.config.model import MEMORY, Config, NamesMode, ServerConfig, Settings
@@ -91,16 +92,16 @@ def _settings(section: Mapping[str, Any], base: Path, environ: Mapping[str, str]
             faults.add(excerpt(key)[1:-1], "it is not a setting", nearest(key, _KNOWN))
     given: dict[str, Any] = {
         "style": _style(fields),
-        "server_name": _server_name(fields),
+        "server_name": _checked("server_name", fields),
         "names": _names(fields),
         "ledger": _ledger(fields.text("ledger"), base),
-        "token": _token(fields),
+        "token": _checked("token", fields),
         "call_timeout": fields.number("call_timeout"),
         "startup_timeout": fields.number("startup_timeout"),
-        **{name: fields.whole(name) for name in ("max_body", "max_result", "max_tools", "max_sessions")},
+        **{name: fields.whole(name) for name in ("max_body", "max_result", "max_tools", "max_sessions", "max_claims")},
     }
     if "aliases" in fields:
-        given["aliases"] = MappingProxyType(fields.pairs("aliases"))
+        given["aliases"] = _aliases(fields)
     if "overrides" in fields:
         given["overrides"] = _overrides(section["overrides"], environ, faults)
     return Settings(**{name: value for name, value in given.items() if value is not None})
@@ -122,20 +123,20 @@ def _names(fields: Fields) -> str | None:
     return names
 
 
-def _server_name(fields: Fields) -> str | None:
-    name = fields.text("server_name")
-    if name is not None and not (name.strip() and name.isprintable() and len(name) <= 64):
-        fields.faults.add("server_name", f"{excerpt(name)} can't be a server's name", "Write a short word.")
+def _checked(name: str, fields: Fields) -> str | None:
+    text = fields.text(name)
+    if text is not None and (found := wrong(name, text)):
+        fields.faults.add(name, *found)
         return None
-    return name
+    return text
 
 
-def _token(fields: Fields) -> str | None:
-    token = fields.text("token")
-    if token is not None and not (token and token.isascii() and token.isprintable() and " " not in token):
-        fields.faults.add("token", "it can't be sent as a bearer token", "Use printable ASCII without spaces.")
-        return None
-    return token
+def _aliases(fields: Fields) -> Mapping[str, str]:
+    aliases = fields.pairs("aliases")
+    for integration, alias in aliases.items():
+        if found := wrong("aliases", alias):
+            fields.faults.add(f"aliases.{excerpt(integration)[1:-1]}", *found)
+    return MappingProxyType(aliases)
 
 
 def _ledger(text: str | None, base: Path) -> str | None:

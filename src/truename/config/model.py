@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from truename.ledger import MAX_CLAIMS
+from truename.naming import DEFAULT_SERVER_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +33,13 @@ class Settings:
 
     ``aliases`` are short names of integrations (None: the built-in table). ``style`` None leaves the choice to the
     ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
-    `state_path`. Times are seconds, sizes bytes. ``overrides`` are declared names: dialect -> tool id -> name.
+    `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes. ``overrides`` are
+    declared names: dialect -> tool id -> name.
     """
 
     aliases: Mapping[str, str] | None = None
     style: str | None = None
-    server_name: str = "truename"
+    server_name: str = DEFAULT_SERVER_NAME
     names: NamesMode = "universal"
     ledger: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -45,6 +49,7 @@ class Settings:
     max_result: int = 32 * _MIB
     max_tools: int = 5_000
     max_sessions: int = 1_000
+    max_claims: int = MAX_CLAIMS
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
 
 
@@ -79,10 +84,6 @@ class Config:
     def enabled(self) -> tuple[ServerConfig, ...]:
         """The servers that are not disabled."""
         return tuple(server for server in self.servers if not server.disabled)
-
-    def with_settings(self, **changes: Any) -> Config:
-        """Return a copy with these settings changed, as command-line options do."""
-        return replace(self, settings=replace(self.settings, **changes))
 
     def ledger_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
         """Return the file of the ledger, or None when it is to be kept in memory."""

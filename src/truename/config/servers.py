@@ -30,6 +30,8 @@ _TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
     "remote": "http",
     "sse": "sse",
 }
+# Gemini CLI writes httpUrl, Windsurf serverUrl.
+_URLS: Final = ("url", "httpUrl", "serverUrl")
 _MAX_KEY: Final = 1024
 # Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
 _LONGEST_IN_SECONDS: Final = 3600
@@ -56,9 +58,9 @@ def _server(
         faults.add(where, "it is not an object", 'Write {"command": "..."} or {"url": "..."}.')
         return ServerConfig(key=key)
     fields = Fields(entry, where, environ, faults)
-    if fields.truth("disabled"):
+    if _is_off(fields):
         return ServerConfig(key=key, disabled=True)
-    command, url = fields.text("command"), fields.text("url" if "url" in fields else "httpUrl")
+    command, url = _command(fields), _url(fields)
     kind = _kind(fields, url, where)
     _check_target(command, url, where, fields)
     _check_headers(headers := fields.pairs("headers"), fields)
@@ -73,6 +75,28 @@ def _server(
         type=kind,
         timeout=_seconds(fields.number("timeout")),
     )
+
+
+def _is_off(fields: Fields) -> bool:
+    """Tell whether the entry is switched off: some clients write ``disabled``, others ``enabled``."""
+    disabled = fields.truth("disabled")
+    return disabled or ("enabled" in fields and not fields.truth("enabled"))
+
+
+def _command(fields: Fields) -> str | None:
+    if fields.is_list("command"):
+        remedy = 'Write the program as "command" and the rest as "args": [...].'
+        fields.faults.add(fields.where("command"), "it is a list, not a text", remedy)
+        return None
+    return fields.text("command")
+
+
+def _url(fields: Fields) -> str | None:
+    return next((fields.text(name) for name in _URLS if name in fields), None)
+
+
+def _has_url(fields: Fields) -> bool:
+    return any(name in fields for name in _URLS)
 
 
 def _check_key(key: str, where: str, faults: Faults) -> None:
@@ -93,17 +117,17 @@ def _kind(fields: Fields, url: str | None, where: str) -> Literal["stdio", "http
     if kind is None:
         problem = f"{excerpt(named)} is not a kind of transport"
         fields.faults.add(f"{where}.type", problem, 'Write "stdio", "http" or "sse".')
-    elif (kind == "stdio") == (url is not None) and ("command" in fields) != ("url" in fields):
+    elif (kind == "stdio") == (url is not None) and ("command" in fields) != _has_url(fields):
         wants = "a command" if kind == "stdio" else "a url"
         fields.faults.add(f"{where}.type", f"{named!r} needs {wants}", "Correct the type, or leave it out.")
     return kind or "stdio"
 
 
 def _check_target(command: str | None, url: str | None, where: str, fields: Fields) -> None:
-    if "command" in fields and "url" in fields:
+    if "command" in fields and _has_url(fields):
         fields.faults.add(where, "it has both a command and a url", "Keep one of them.")
     elif command is None and url is None:
-        if "command" not in fields and "url" not in fields and "httpUrl" not in fields:
+        if "command" not in fields and not _has_url(fields):
             fields.faults.add(where, "it has neither a command nor a url", 'Add "command": "..." or "url": "...".')
     elif command is not None and not command.strip():
         fields.faults.add(f"{where}.command", "it is empty", "Write the program to start.")

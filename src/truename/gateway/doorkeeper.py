@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Self
-from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse, Response
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Doorkeeper", "is_loopback"]
 
 _LOCAL_NAMES: Final = frozenset({"localhost", "localhost."})
+_HOST: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>[0-9]{1,5}))?")
+# An Origin has no path, query, fragment or user; "null" and other schemes are not ours.
+_ORIGIN: Final = re.compile(r"(?P<scheme>https?)://(?P<host>[^/?#@\s]+)")
+_PORTS: Final = {"http": "80", "https": "443"}
 
 
 def is_loopback(host: str) -> bool:
@@ -57,7 +61,7 @@ class Doorkeeper:
         hosts, origins = _values(headers, b"host"), _values(headers, b"origin")
         if len(hosts) != 1 or len(origins) > 1:
             return _refused(HTTPStatus.BAD_REQUEST, "Send exactly one Host header and at most one Origin.")
-        if self.loopback and not is_loopback(_name(f"//{hosts[0]}")):
+        if not (name := _name(hosts[0])) or (self.loopback and not is_loopback(name)):
             return _refused(HTTPStatus.MISDIRECTED_REQUEST, "Invalid Host header")
         if origins and not self._welcome(origins[0], hosts[0]):
             return _refused(HTTPStatus.FORBIDDEN, "Invalid Origin header")
@@ -68,9 +72,12 @@ class Doorkeeper:
         return None
 
     def _welcome(self, origin: str, host: str) -> bool:
+        found = _ORIGIN.fullmatch(origin)
+        if found is None:
+            return False
         if self.loopback:
-            return origin.startswith(("http://", "https://")) and is_loopback(_name(origin))
-        return origin.partition("://")[2].lower() == host.lower()
+            return is_loopback(_name(found["host"]))
+        return _named(found["host"], found["scheme"]) == _named(host, found["scheme"])
 
     def _known(self, values: list[str]) -> bool:
         scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
@@ -82,14 +89,16 @@ def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
-def _name(address: str) -> str:
-    """Return the host of an address, without its port; nothing if it can't be read."""
-    try:
-        parts = urlsplit(address)
-        name = parts.hostname or ""
-    except ValueError:
-        return ""
-    return "" if parts.username or parts.path not in {"", "/"} or parts.query else name
+def _name(host: str) -> str:
+    """Return the name in ``name[:port]``; nothing if it is of another form."""
+    found = _HOST.fullmatch(host)
+    return found["name"] if found else ""
+
+
+def _named(host: str, scheme: str) -> tuple[str, str] | None:
+    """Return name and port, which a browser leaves out where it is the scheme's own."""
+    found = _HOST.fullmatch(host)
+    return (found["name"].lower(), found["port"] or _PORTS[scheme]) if found else None
 
 
 def _refused(status: HTTPStatus, text: str) -> Response:

@@ -7,7 +7,6 @@ are put in raw behind it, so that nothing of a definition or an answer is lost o
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -15,14 +14,18 @@ from mcp.server.caching import CacheHint
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolResult,
     ListToolsResult,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
 )
 
 from truename.errors import ResolutionError, TruenameError
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.fleet import own_version
+from truename.gateway.repeats import Repeats
 from truename.gateway.sdk import (
     SERVER_INFO_META_KEY,
     CallNext,
@@ -49,7 +52,6 @@ __all__ = ["Endpoint"]
 log: Final = logging.getLogger("truename.gateway")
 
 _NOTIFY_TIMEOUT: Final = 5.0
-_MAX_CALLERS: Final = 10_000
 _VIEW_KEY: Final = "truename.view"
 _INPUT_REQUIRED: Final = "input_required"
 
@@ -62,15 +64,17 @@ class Endpoint:
         self._spec = spec
         self._choose = choose
         self._bus = InMemorySubscriptionBus()
-        self._listeners = ListenHandler(self._bus)
+        self._listeners = ListenHandler(self._bus, max_subscriptions=hub.settings.max_sessions)
         self._sessions: set[Connection] = set()
-        self._wrong: OrderedDict[object, tuple[str, int]] = OrderedDict()
+        self._repeats = Repeats()
+        self._to_tell: set[ViewSpec] = set()
+        self._telling = False
         self.server = ViewServer(
             hub.settings.server_name,
             version=own_version(),
             on_list_tools=_no_tools,
             on_call_tool=_no_content,
-            on_subscriptions_listen=self._listeners,
+            on_subscriptions_listen=self._listen,
             cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
             get_tool_input_schema=self._input_schema,
         )
@@ -92,6 +96,12 @@ class Endpoint:
                 pass
         return envelope
 
+    async def _listen(self, request: Request, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        with self._hub.streams.place() as found:
+            if not found:
+                raise MCPError(INTERNAL_ERROR, "Too many subscriptions are open. End one, or poll the list.")
+            return await self._listeners(request, params)
+
     def _remember(self, connection: Connection) -> None:
         self._sessions.add(connection)
         connection.exit_stack.callback(self._sessions.discard, connection)
@@ -99,6 +109,8 @@ class Endpoint:
     def _view(self, request: Request) -> View:
         spec = self._choose(request)
         connection_of(request).state[_VIEW_KEY] = spec
+        # What an operator retired, or another gateway claimed, a moment ago counts now.
+        self._hub.catch_up()
         try:
             return self._hub.view(spec)
         except ExceptionGroup as group:
@@ -126,9 +138,9 @@ class Endpoint:
             try:
                 id = resolve(name, view.table).id
             except ResolutionError as error:
-                times = self._times_wrong(request, name)
+                times = self._repeats.again(request, view.spec, name)
                 return error_result(error, wrong_name_text(error, view.table, times))
-            self._wrong.pop(_caller(request), None)
+            self._repeats.over(request, view.spec)
             assert id is not None  # noqa: S101 - only passthrough has none
             upstream, own_name = self._hub.origin(view, id)
             meta = params.get("_meta") or {}
@@ -144,16 +156,6 @@ class Endpoint:
         except TruenameError as error:
             return error_result(error)
 
-    def _times_wrong(self, request: Request, name: str) -> int:
-        """Count how often in a row this caller used this wrong name."""
-        caller = _caller(request)
-        before, times = self._wrong.pop(caller, ("", 0))
-        times = times + 1 if before == name[:200] else 1
-        self._wrong[caller] = (name[:200], times)
-        if len(self._wrong) > _MAX_CALLERS:
-            self._wrong.popitem(last=False)
-        return times
-
     def _input_schema(self, name: str) -> Any:
         """Give the SDK the schema by which it checks ``Mcp-Param-*`` headers; None where there is none."""
         try:
@@ -164,7 +166,22 @@ class Endpoint:
         return None if id is None else view.table.catalog[id].definition.get("inputSchema")
 
     async def notify(self, changed: frozenset[ViewSpec]) -> None:
-        """Tell the clients of these views that their tools changed, in both eras; a slow one is not waited for."""
+        """Tell the clients of these views that their tools changed, in both eras; a slow one is not waited for long.
+
+        What changes while that goes on is told after it, all at once.
+        """
+        self._to_tell |= changed
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self._to_tell:
+                told, self._to_tell = frozenset(self._to_tell), set()
+                await self._tell_all(told)
+        finally:
+            self._telling = False
+
+    async def _tell_all(self, changed: frozenset[ViewSpec]) -> None:
         if self._spec in changed:
             await self._bus.publish(ToolsListChanged())
         async with anyio.create_task_group() as tasks:
@@ -198,14 +215,6 @@ def _capabilities(request: Request, meta: Mapping[str, Any]) -> Mapping[str, Any
 
 def _plain(envelope: HandlerResult) -> dict[str, Any]:
     return dict(envelope) if isinstance(envelope, dict) else {}
-
-
-def _caller(request: Request) -> object:
-    """Return what a client is told apart by: its session; without sessions, its connection."""
-    if not is_modern(request.protocol_version):
-        return id(connection_of(request))
-    client = getattr(request.request, "client", None)
-    return client or "stdio"
 
 
 def _enveloped(result: Mapping[str, Any], envelope: Mapping[str, Any], *, modern: bool) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
     from truename.gateway.link import Link
+    from truename.gateway.news import News
     from truename.gateway.sdk import RawSession
 
 __all__ = ["Definition", "Exchange"]
 
-log: Final = logging.getLogger("truename.gateway")
 Definition = Mapping[str, Any]
 
 _MAX_PAGES: Final = 500
@@ -35,13 +34,21 @@ _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     "refused": ("refused the request", "Check its address and the credentials under headers."),
     "too_large": ("gave an answer that is too large, which was dropped", "Ask for less, or raise max_result."),
     "lost": ("broke the connection off before it answered", ""),
+    "protocol": (
+        "answers against the protocol",
+        "Check that it is an MCP server, or report it to its authors.",
+    ),
+    "redirected": ("answers from another address", "If that is the server you mean, configure its address."),
 }
 
 
 class Exchange:
     """Requests over one connection. Errors that the server sent stay `MCPError`; all else is `UpstreamError`."""
 
-    def __init__(self, key: str, link: Link, session: RawSession, *, max_tools: int, max_bytes: int) -> None:
+    def __init__(
+        self, key: str, link: Link, session: RawSession, news: News, *, max_tools: int, max_bytes: int
+    ) -> None:
+        self._news = news
         self._key = key
         self._link = link
         self._session = session
@@ -92,25 +99,33 @@ class Exchange:
                 raise self._fault("too_large", "lists more than max_result allows", "Raise max_result.")
         if len(tools) > self._max_tools:
             shown = printable(self._key)
-            log.warning("server %r lists over %d tools; the rest is left out", shown, self._max_tools)
+            self._news.tell("many", f"server {shown!r} lists over {self._max_tools:,} tools; the rest is left out")
         return tools[: self._max_tools]
 
     def _usable(self, tools: list[Definition]) -> tuple[Definition, ...]:
         """Leave out what would make clients refuse the whole list, and what they must drop (``x-mcp-header``)."""
-        usable = []
+        usable, left_out = [], list[tuple[str, str]]()
         self._header_maps = {}
         for tool in tools:
             name, schema = tool.get("name"), tool.get("inputSchema")
             if isinstance(name, str):
                 if reason := _unusable(tool) or (find_invalid_x_mcp_header(schema) if self.modern else None):
-                    key, shown = printable(self._key), printable(name, 80)
-                    log.warning("server %r: tool %r is left out: %s", key, shown, printable(reason))
+                    left_out.append((name, reason))
                     continue
                 if self.modern and (found := x_mcp_header_map(schema)):
                     self._header_maps[name] = found
             # A name that is none is reported by the catalogue.
             usable.append(tool)
+        if left_out:
+            self._report(left_out)
         return tuple(usable)
+
+    def _report(self, left_out: list[tuple[str, str]]) -> None:
+        name, reason = left_out[0]
+        what = "tool is" if len(left_out) == 1 else "tools are"
+        first = f"{printable(name, 80)!r}, {printable(reason, 200)}"
+        text = f"server {printable(self._key)!r}: {len(left_out):,} {what} left out; the first: {first}"
+        self._news.tell("unusable", text, about=frozenset(left_out))
 
     async def call(
         self,

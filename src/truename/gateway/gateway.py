@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from truename.naming import NameTable
 
 __all__ = ["Gateway", "fetch_catalog"]
+
+_LOOK_EVERY: Final = 2.0
 
 
 class Gateway:
@@ -120,14 +122,18 @@ class Gateway:
         return self._endpoints[key]
 
     def _mark_dirty(self) -> None:
+        if self._hub is not None:
+            self._hub.stale = True
         self._dirty.set()
 
     async def _keep_fresh(self, tasks: TaskGroup) -> None:
+        """Follow the servers at once, and the ledger every few seconds: it costs a look at the file."""
         while True:
-            await self._dirty.wait()
+            with anyio.move_on_after(_LOOK_EVERY):
+                await self._dirty.wait()
             self._dirty = anyio.Event()
-            changed = self.hub.rebuild()
-            if changed:
+            self.hub.catch_up()
+            if changed := self.hub.changes():
                 for endpoint in list(self._endpoints.values()):
                     tasks.start_soon(endpoint.notify, changed)
 
@@ -152,9 +158,8 @@ async def fetch_catalog(config: Config, on_event: OnEvent = ignore_event) -> Cat
 def _open_ledger(config: Config) -> Ledger:
     path = config.ledger_path()
     if path is None:
-        return Ledger.memory()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Ledger.open(path)
+        return Ledger.memory(max_claims=config.settings.max_claims)
+    return Ledger.open(path, max_claims=config.settings.max_claims)
 
 
 def _always(spec: ViewSpec) -> Callable[[Request], ViewSpec]:

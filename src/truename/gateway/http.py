@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import signal
-import socket
 from collections.abc import Callable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import uvicorn
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
 
 from truename.errors import ConfigError
 from truename.gateway.background import background
 from truename.gateway.doorkeeper import Doorkeeper, is_loopback
+from truename.gateway.sdk import Sessions
 from truename.gateway.views import UnknownView
+from truename.gateway.web_server import WebServer, bind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    import socket
+    from collections.abc import AsyncIterator
 
     from anyio.abc import TaskGroup, TaskStatus
     from starlette.types import Receive, Scope, Send
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from truename.gateway.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
 
-__all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "serve_http"]
+__all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "serve_http"]
 
 OnAddress = Callable[[str], None]
 
 _HEALTH: Final = "/healthz"
-_SHUTDOWN_SECONDS: Final = 3
+_SPARE: Final = 64
 
 
 class HttpApp:
@@ -43,7 +43,7 @@ class HttpApp:
         self._gateway = gateway
         self._doorkeeper = doorkeeper
         self._tasks: TaskGroup | None = None
-        self._managers: dict[Endpoint, StreamableHTTPSessionManager] = {}
+        self._managers: dict[Endpoint, Sessions] = {}
         self._lock = anyio.Lock()
 
     @asynccontextmanager
@@ -80,68 +80,26 @@ class HttpApp:
         manager = await self._sessions_of(endpoint, self._tasks)
         await manager.handle_request(scope, receive, send)
 
-    async def _sessions_of(self, endpoint: Endpoint, tasks: TaskGroup) -> StreamableHTTPSessionManager:
+    async def _sessions_of(self, endpoint: Endpoint, tasks: TaskGroup) -> Sessions:
         async with self._lock:
             if endpoint not in self._managers:
                 settings = self._gateway.config.settings
                 # Host and Origin are checked by the doorkeeper, for every path.
-                manager = StreamableHTTPSessionManager(
+                manager = Sessions(
                     endpoint.server,
                     max_request_body_size=settings.max_body,
                     max_sessions=settings.max_sessions,
                 )
+                manager.beside = self._managers.values()
                 await tasks.start(_run, manager)
                 self._managers[endpoint] = manager
             return self._managers[endpoint]
 
 
-async def _run(
-    manager: StreamableHTTPSessionManager, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
-) -> None:
+async def _run(manager: Sessions, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
     async with manager.run():
         task_status.started()
         await anyio.sleep_forever()
-
-
-class _Server(uvicorn.Server):
-    """Says when it listens and when it has ended, and leaves signals to the caller."""
-
-    def __init__(self, app: HttpApp) -> None:
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        )
-        super().__init__(config)
-        self.listens = anyio.Event()
-        self._ended = anyio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
-        await super().startup(sockets)
-        self.listens.set()
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve, then say that it is over."""
-        try:
-            await super().serve(sockets)
-        finally:
-            self._ended.set()
-
-    async def finish(self) -> None:
-        """Take no more requests and wait a moment for those that are being answered."""
-        self.should_exit = True
-        with anyio.CancelScope(shield=True):
-            await self._ended.wait()
 
 
 def require_guard(config: Config, host: str) -> None:
@@ -155,20 +113,32 @@ def require_guard(config: Config, host: str) -> None:
         )
 
 
+def reserve(config: Config, host: str, port: int) -> socket.socket:
+    """Take an address before anything is started, so that what is wrong with it is known early.
+
+    Raises `ConfigError` if it can't be had, or is not a loopback one and no token is set.
+    """
+    require_guard(config, host)
+    return bind(host, port)
+
+
 @asynccontextmanager
-async def listening(gateway: Gateway, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
+async def listening(
+    gateway: Gateway, host: str = "127.0.0.1", port: int = 0, *, bound: socket.socket | None = None
+) -> AsyncIterator[str]:
     """Serve a running gateway over HTTP while the block lasts; gives the address, as ``http://127.0.0.1:8000``.
 
-    Raises `ConfigError` if the address can't be had, or is not a loopback one and no token is set.
+    ``bound`` is an address that was reserved before. Raises as `reserve` does.
     """
     settings = gateway.config.settings
-    require_guard(gateway.config, host)
-    app = HttpApp(gateway, Doorkeeper.of(settings, host))
-    server, bound = _Server(app), _bind(host, port)
+    bound = bound or reserve(gateway.config, host, port)
+    app = HttpApp(gateway, Doorkeeper.of(settings, bound.getsockname()[0]))
+    # A session may have a stream open while it asks.
+    server = WebServer(app, most=2 * settings.max_sessions + _SPARE)
     async with background() as serving:
         serving.start_soon(server.serve, [bound])
-        await server.listens.wait()
         try:
+            await server.listens.wait()
             async with app.running():
                 yield _address(bound)
         finally:
@@ -185,26 +155,6 @@ async def serve_http(gateway: Gateway, host: str = "127.0.0.1", port: int = 8000
             on_address(address)
             async for _ in signals:
                 break
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as error:
-        raise ConfigError(
-            file="--http",
-            key=f"{host}:{port}",
-            problem=f"it can't be listened on ({error.strerror or error})",
-            remedy="Choose another port or host.",
-        ) from error
-    return bound
 
 
 def _address(bound: socket.socket) -> str:

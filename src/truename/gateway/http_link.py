@@ -11,11 +11,12 @@ import os
 import urllib.request
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import next_request_within_origin
 
 from truename.gateway.faults import printable
 from truename.gateway.lines import repaired
@@ -35,6 +36,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _MEANINGFUL: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 
 
+_EMPTY: Final = frozenset({HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
 _FRAMING: Final = frozenset({"transfer-encoding", "content-length"})
 _NEVER_SENT: Final = (
     httpx2.ConnectError,
@@ -93,15 +95,16 @@ class _Contained(httpx2.AsyncBaseTransport):
             return self._fault("lost", _reason(error))
         if request.method != "POST":
             return _streamed(response)
-        if response.headers.get("content-encoding", "identity") != "identity":
+        asked = _request_id(request)
+        if asked is not None and (fault := _unanswered(response)) is not None:
             await response.aclose()
-            return self._fault("refused", "a compressed answer that was not asked for")
+            return self._fault(*fault)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "text/event-stream" and response.is_success:
             return _streamed(response)
-        return await self._whole(response, kind)
+        return await self._whole(response, kind, asked)
 
-    async def _whole(self, response: httpx2.Response, kind: str) -> httpx2.Response:
+    async def _whole(self, response: httpx2.Response, kind: str, asked: str | int | None) -> httpx2.Response:
         """Read the body here, where its end or its size can still become an answer."""
         try:
             body = await self._body(response)
@@ -116,6 +119,8 @@ class _Contained(httpx2.AsyncBaseTransport):
         status = response.status_code
         if status >= 400 and status not in _MEANINGFUL and not (kind == "application/json" and _is_rpc(body)):
             return self._fault("refused", f"HTTP {status} {response.reason_phrase}".strip())
+        if asked is not None and response.is_success and (wrong := _no_answer(body, kind, asked)):
+            return self._fault("protocol", wrong)
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _FRAMING]
         return httpx2.Response(status, headers=headers, content=body, extensions=response.extensions)
 
@@ -162,11 +167,51 @@ def _streamed(response: httpx2.Response) -> httpx2.Response:
 
 
 def _is_rpc(body: bytes) -> bool:
+    return "jsonrpc" in (_object(body) or {})
+
+
+def _request_id(request: httpx2.Request) -> str | int | None:
+    """Return the id of the request that is sent; None for notifications and answers, which are not answered."""
+    message = _object(request.content)
+    return message["id"] if message and "id" in message and "method" in message else None
+
+
+def _unanswered(response: httpx2.Response) -> tuple[str, str] | None:
+    """Say what is wrong with a response whose head shows that it answers nothing."""
+    status = response.status_code
+    if response.headers.get("content-encoding", "identity") != "identity":
+        return "refused", "a compressed answer that was not asked for"
+    if status in _EMPTY:
+        return "protocol", f"HTTP {status} instead of an answer"
+    # Within its origin the SDK follows a redirect that keeps the request; then it never ends here.
+    if response.has_redirect_location and next_request_within_origin(response) is None:
+        place = printable(response.headers.get("location", ""), 200)
+        return "redirected", f"HTTP {status}: redirect to {place}"
+    if 300 <= status < 400 and not response.has_redirect_location:
+        return "protocol", f"HTTP {status} instead of an answer"
+    return None
+
+
+def _no_answer(body: bytes, kind: str, asked: str | int) -> str | None:
+    """Say why a whole body is no answer to this request."""
+    if kind != "application/json":
+        return f"content of type {printable(kind, 80) or 'nothing'}"
+    message = _object(body)
+    if message is None or message.get("jsonrpc") != "2.0":
+        return "a body that is no JSON-RPC object"
+    if isinstance(message.get("error"), dict):
+        return None
+    if message.get("id") != asked:
+        return "the answer to another request"
+    return None if isinstance(message.get("result"), dict) else "a result that is no object"
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
     try:
-        content = json.loads(body)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "jsonrpc" in content
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def _reason(error: Exception) -> str:

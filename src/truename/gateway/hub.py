@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, cast
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
 
 from truename import dialects
 from truename.catalog import Catalog
-from truename.errors import LedgerError, NoLegalName, excerpt
+from truename.errors import LedgerError, TruenameError, excerpt
+from truename.gateway.naming import Namer
+from truename.gateway.news import News
+from truename.gateway.room import Room
 from truename.gateway.views import View, ViewSpec, described
-from truename.naming import project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from truename.catalog import Notice
     from truename.config import Settings
     from truename.gateway.upstream import Upstream
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.naming import NameTable
 
-    # Texts of ids are ids too; mypy has the keys of a Mapping invariant.
-    Overrides = Mapping[str, Mapping[ToolId | str, str]]
-
 __all__ = ["Hub"]
 
 log: Final = logging.getLogger("truename.gateway")
 
 UNIVERSAL: Final = "universal"
+_RESTART: Final = "Restart the gateway then; until then the names stay as they are."
 
 
 class Hub:
@@ -37,46 +39,79 @@ class Hub:
         self.fleet = fleet
         self.ledger = ledger
         self.settings = settings
+        self.streams = Room(settings.max_sessions)
+        self.stale = True
         self.catalog = Catalog.from_mcp({}, settings.aliases)
         self._views: dict[ViewSpec, View] = {}
-        self._told: set[str] = set()
+        self._changed: set[ViewSpec] = set()
+        self._news = News()
+        self._namer = Namer(ledger, settings, self._news)
 
     @property
     def style(self) -> str:
         """The style of shared names: as set, as the ledger remembers, or by the number of servers."""
-        recorded = self.ledger.settings
-        if self.settings.style is not None:
-            return self.settings.style
-        if recorded is not None:
-            return recorded.style
-        return "on-conflict" if len(self.fleet) == 1 else "prefixed"
+        return self._namer.style(len(self.fleet))
 
-    def rebuild(self) -> frozenset[ViewSpec]:
-        """Make the catalogue and all views in use anew; return the views whose lists are other ones now.
+    def catch_up(self) -> None:
+        """See what others wrote into the ledger: an operator who retires names, another gateway that claims some.
 
-        A view that can't be built keeps its old list. Raises whatever `project` raises when nothing was built before.
+        Where the ledger can't be read any more, what is known goes on to hold, and that is told.
         """
-        listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}
-        self.catalog = Catalog.from_mcp(listed, self.settings.aliases, bound=self.ledger.bindings(), strict=False)
-        self._report()
-        before, self._views = self._views, {}
-        return frozenset(spec for spec, old in before.items() if self._rebuilt(spec, old).tools != old.tools)
+        try:
+            self.stale |= self.ledger.refresh()
+            if self.stale:
+                self.rebuild()
+        except LedgerError as error:
+            self._news.tell("ledger", f"{error} Until then names stay as they are.")
+        except Exception as error:  # whatever a list brings about: calls go on, and the next list may be better
+            log.debug("the lists", exc_info=True)
+            self._news.tell(
+                "lists", f"the lists can't be renewed and stay as they were ({type(error).__name__}: {error})"
+            )
+            self.stale = False
+
+    def rebuild(self) -> None:
+        """Make the catalogue and all views in use anew; `changes` then has those whose lists are other ones.
+
+        All of it is one transaction: another gateway on the same ledger can't give an id that is given here. A view
+        that can't be built keeps its old list.
+        """
+        with self.ledger.transaction():
+            listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}
+            found = Catalog.from_mcp(listed, self._namer.aliases, bound=self.ledger.bindings(), strict=False)
+            self.catalog = self._namer.bind(found)
+            before, self._views = self._views, {}
+            for spec, old in before.items():
+                if self._rebuilt(spec, old).tools != old.tools:
+                    self._changed.add(spec)
+        self.stale = False
+        self._report(found.notices)
+
+    def changes(self) -> frozenset[ViewSpec]:
+        """Return the views that changed since this was last asked."""
+        changed, self._changed = frozenset(self._changed), set()
+        return changed
 
     def _rebuilt(self, spec: ViewSpec, old: View) -> View:
         try:
             return self.view(spec)
-        except Exception:  # one view that can't be named must not end the others
-            log.warning("the list for %s can't be renewed and stays as it was", spec, exc_info=True)
-            self._views[spec] = old
-            return old
+        except LedgerError as error:
+            mended = _RESTART if error.code == "style_mismatch" else ""
+            self._news.tell(("view", spec), f"{error} {mended}".strip())
+        except TruenameError as error:
+            self._news.tell(("view", spec), f"the list for {spec.dialect} stays as it was: {error}")
+        except ExceptionGroup as group:
+            self._news.tell(("view", spec), f"the list for {spec.dialect} stays as it was: {group.exceptions[0]}")
+        self._views[spec] = old
+        return old
 
     def view(self, spec: ViewSpec) -> View:
         """Return a view, built at first need. Raises `LedgerError` and groups of naming errors."""
         if spec not in self._views:
-            table = self._table(spec)
+            catalog = self.catalog if spec.only is None else self.catalog.only(spec.only)
+            table = self._namer.table(catalog, spec, spec.style or self.style)
             universal = None if spec.only or spec.dialect == UNIVERSAL else self._universal()
-            tools = described(table, dialects.get("openai"), universal)
-            self._views[spec] = View(spec, table, tools)
+            self._views[spec] = View(spec, table, described(table, dialects.get("openai"), universal))
         return self._views[spec]
 
     def _universal(self) -> NameTable | None:
@@ -91,50 +126,22 @@ class Hub:
         origin = view.table.catalog[id].origin
         return self.fleet[origin.server], origin.name
 
-    def _table(self, spec: ViewSpec) -> NameTable:
-        catalog = self.catalog if spec.only is None else self.catalog.only(spec.only)
-        while True:
-            try:
-                return project(
-                    catalog,
-                    spec.dialect,
-                    style=spec.style or self.style,
-                    ledger=self.ledger.scoped(spec.scope) if spec.scope else self.ledger,
-                    overrides=cast("Overrides", self.settings.overrides) if spec.only is None else None,
-                    server_name=self.settings.server_name,
-                )
-            except LedgerError as error:
-                if error.code != "full":
-                    raise
-                newcomers = self._newcomers(catalog, spec, error.origin)
-                if not newcomers:
-                    raise
-                catalog = self._without(catalog, newcomers, str(error))
-            except ExceptionGroup as group:
-                nameless = {error.id for error in group.exceptions if isinstance(error, NoLegalName)}
-                if len(nameless) < len(group.exceptions) or len(nameless) == len(catalog):
-                    raise
-                catalog = self._without(catalog, nameless, str(group.exceptions[0]))
-
-    def _newcomers(self, catalog: Catalog, spec: ViewSpec, server: str) -> set[ToolId]:
-        held = self.ledger.scoped(spec.scope).held(dialects.get(spec.dialect).name)
-        return {id for id, tool in catalog.items() if tool.origin.server_id == server and id not in held}
-
-    def _without(self, catalog: Catalog, ids: set[ToolId], why: str) -> Catalog:
-        self._tell(logging.WARNING, "%d tools are left out: %s", len(ids), why)
-        kept = [tool for id, tool in catalog.items() if id not in ids]
-        return Catalog(kept, catalog.aliases)
-
-    def _report(self) -> None:
-        for notice in self.catalog.notices:
-            self._tell(logging.WARNING, "%s", notice.text)
+    def _report(self, notices: tuple[Notice, ...]) -> None:
+        by_cause: defaultdict[tuple[str, str], list[Notice]] = defaultdict(list)
+        for notice in notices:
+            by_cause[notice.server, notice.code].append(notice)
+        for cause, found in by_cause.items():
+            names = frozenset(notice.name for notice in found)
+            self._news.tell(("notice", cause), _summary(found), about=(len(found), names))
         for name, tools in self.catalog.conflicts().items():
             servers = " and ".join(excerpt(tool.origin.server) for tool in tools)
-            self._tell(logging.INFO, "the tool name %s is used by %s", excerpt(name), servers)
+            text = f"the tool name {excerpt(name)} is used by {servers}"
+            self._news.tell(("conflict", name), text, level=logging.INFO)
 
-    def _tell(self, level: int, text: str, *values: object) -> None:
-        """Log something once, however often the lists are made anew."""
-        said = text % values
-        if said not in self._told:
-            self._told.add(said)
-            log.log(level, "%s", said)
+
+def _summary(found: list[Notice]) -> str:
+    first = found[0]
+    if len(found) == 1:
+        return first.text
+    what = "are listed twice" if first.code == "duplicate" else "are left out"
+    return f"{len(found):,} tools of {excerpt(first.server)} {what}; the first: {first.text}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from typing import TYPE_CHECKING, Final
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from truename.gateway.faults import UpstreamError
 
-__all__ = ["Patience"]
+__all__ = ["Calm", "Patience"]
 
 _FIRST: Final = 0.2
 _LONGEST: Final = 30.0
@@ -20,6 +23,9 @@ _STEADY: Final = 5.0
 # Trying again soon does not mend these.
 _LASTING: Final = frozenset({"missing", "protocol", "refused", "too_large"})
 _LASTING_DELAY: Final = 5.0
+# A burst of announcements is one change.
+_SETTLE: Final = 0.05
+_QUIET: Final = 1.0
 
 
 class Patience:
@@ -53,6 +59,23 @@ class Patience:
         await anyio.sleep(_jittered(_FIRST))
         with anyio.move_on_after(_jittered(delay)):
             await self._wanted.wait()
+
+
+class Calm:
+    """How long a server's announcements of changes may wait: longer while they don't cease, so that it rules nobody."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._delay = _SETTLE
+        self._until = -math.inf
+
+    def delay(self) -> float:
+        """Return how long to wait now that one came; short again after a quiet time as long as the last wait."""
+        now = self._clock()
+        restless = now < self._until + max(_QUIET, self._delay)
+        self._delay = min(_LONGEST, 2 * self._delay) if restless else _SETTLE
+        self._until = now + self._delay
+        return self._delay
 
 
 def _jittered(seconds: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,7 @@ from mcp.client.session import ClientSession, MessageHandlerFnT
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
@@ -33,6 +34,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.server.connection import Connection
+    from mcp.server.streamable_http import StreamableHTTPServerTransport
     from mcp.shared.dispatcher import CallOptions, ProgressFnT
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "MCPError",
     "RawSession",
     "Request",
+    "Sessions",
     "ViewServer",
     "connection_of",
     "fault_of",
@@ -217,6 +220,23 @@ class ViewServer(Server[Any]):
         """Build the options with tools/list_changed announced."""
         chosen = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(chosen, experimental_capabilities, extensions)
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """The SDK's sessions of one endpoint, bounded over all endpoints: ``beside`` are those of the others and these."""
+
+    beside: Iterable[Sessions] = ()
+
+    @property
+    def open_sessions(self) -> int:
+        """How many sessions are open here."""
+        return len(self._server_instances)
+
+    def _admit_session(self, requestor: Any) -> StreamableHTTPServerTransport | None:
+        others = sum(one.open_sessions for one in self.beside if one is not self)
+        if self.max_sessions is not None and others + self.open_sessions >= self.max_sessions:
+            return None
+        return super()._admit_session(requestor)
 
 
 def connection_of(request: Request) -> Connection:

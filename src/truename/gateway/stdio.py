@@ -7,7 +7,7 @@ with a traceback, and gives standard error away.)
 
 from __future__ import annotations
 
-import logging
+import json
 import os
 import shutil
 import signal
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
     from truename.config import ServerConfig
+    from truename.gateway.news import News
 
 __all__ = ["open_stdio"]
-
-log: Final = logging.getLogger("truename.gateway")
 
 # Beside the SDK's few: how this machine reaches the network, or a runner such as uvx or npx can't fetch the server.
 _AMBIENT: Final = (
@@ -66,7 +65,7 @@ class _ChildLink(Link):
 
 
 @asynccontextmanager
-async def open_stdio(server: ServerConfig, max_line: int) -> AsyncIterator[Link]:
+async def open_stdio(server: ServerConfig, max_line: int, news: News) -> AsyncIterator[Link]:
     """Start the program and connect to it; on exit end it with everything that it started.
 
     Raises `UpstreamError` (missing) if there is no such program or it can't be started.
@@ -77,7 +76,7 @@ async def open_stdio(server: ServerConfig, max_line: int) -> AsyncIterator[Link]
     link = _ChildLink(streams=(from_server, to_server), process=process, secret=os.urandom(8).hex())
     try:
         async with background() as tasks:
-            tasks.start_soon(_read_messages, server.key, link, to_session, max_line)
+            tasks.start_soon(_read_messages, server.key, link, to_session, max_line, news)
             tasks.start_soon(_write_messages, process, from_session)
             tasks.start_soon(_read_errors, link)
             try:
@@ -104,9 +103,11 @@ async def _start(server: ServerConfig) -> Process:
             remedy="Install it, or write its full path as the command.",
         )
     try:
-        return await anyio.open_process(
-            [command, *server.args], env=env, cwd=server.cwd, start_new_session=sys.platform != "win32"
-        )
+        # A program whose start is cancelled half-way would be nobody's to end.
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                [command, *server.args], env=env, cwd=server.cwd, start_new_session=sys.platform != "win32"
+            )
     except OSError as error:
         place = f" in {server.cwd}" if isinstance(error, FileNotFoundError) and server.cwd else ""
         raise UpstreamError(
@@ -115,6 +116,7 @@ async def _start(server: ServerConfig) -> Process:
             problem=f"can't be started: {error.strerror or error} ({printable(command)}{printable(place)})",
             remedy="Check command, cwd and permissions.",
         ) from error
+    return process
 
 
 def _program(command: str, path: str | None) -> str | None:
@@ -126,19 +128,22 @@ def _program(command: str, path: str | None) -> str | None:
 
 
 async def _read_messages(
-    key: str, link: _ChildLink, to_session: MemoryObjectSendStream[SessionMessage | Exception], max_line: int
+    key: str,
+    link: _ChildLink,
+    to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    max_line: int,
+    news: News,
 ) -> None:
-    reader, noise = LineReader(max_line), 0
+    reader = LineReader(max_line)
     assert link.process.stdout is not None  # noqa: S101 - opened with pipes
     with suppress(*_GONE):
         async for chunk in link.process.stdout:
             for line in reader.feed(chunk):
-                message = _too_long(key, line, link) if isinstance(line, TooLong) else _message(line)
+                message = _too_long(key, line, link, news) if isinstance(line, TooLong) else _message(line, link)
                 if message is not None:
                     await to_session.send(message)
                 elif not isinstance(line, TooLong) and line.strip():
-                    noise += 1
-                    _report_noise(key, line, first=noise == 1)
+                    _report_noise(key, line, news)
     # The exit status usually follows the end of the output within moments; it makes a better message.
     with anyio.move_on_after(0.5):
         while link.process.returncode is None:
@@ -147,8 +152,16 @@ async def _read_messages(
     to_session.close()
 
 
-def _message(line: bytes) -> SessionMessage | None:
-    return _parsed(line) or ((mended := repaired(line)) and _parsed(mended)) or None
+def _message(line: bytes, link: Link) -> SessionMessage | None:
+    return _parsed(line) or ((mended := repaired(line)) and (_parsed(mended) or _no_answer(mended, link))) or None
+
+
+def _no_answer(line: bytes, link: Link) -> SessionMessage | None:
+    """Return a fault in place of an answer of a wrong shape: whoever asked would wait for it in vain."""
+    id = json.loads(line).get("id")
+    if not isinstance(id, int) or not (b'"result"' in line or b'"error"' in line):
+        return None
+    return _fault(link, id, "protocol", "an answer whose shape is wrong")
 
 
 def _parsed(line: bytes) -> SessionMessage | None:
@@ -158,19 +171,23 @@ def _parsed(line: bytes) -> SessionMessage | None:
         return None
 
 
-def _too_long(key: str, line: TooLong, link: Link) -> SessionMessage | None:
-    log.warning("server %r sent a message of %s bytes, more than allowed", printable(key), f"{line.size:,}")
+def _too_long(key: str, line: TooLong, link: Link, news: News) -> SessionMessage | None:
+    text = f"server {printable(key)!r} sent a message of {line.size:,} bytes, more than max_result allows"
+    news.tell("too large", text, about="")
     if line.request_id is None:
         return None
-    data = transport_fault(link.secret, "too_large", f"{line.size:,} bytes")
-    fault = ErrorData(code=-32000, message="too large", data=data)
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.request_id, error=fault))
+    return _fault(link, line.request_id, "too_large", f"{line.size:,} bytes")
 
 
-def _report_noise(key: str, line: bytes, *, first: bool) -> None:
-    level = logging.WARNING if first else logging.DEBUG
+def _fault(link: Link, request_id: int, kind: str, detail: str) -> SessionMessage:
+    fault = ErrorData(code=-32000, message=detail, data=transport_fault(link.secret, kind, detail))
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=fault))
+
+
+def _report_noise(key: str, line: bytes, news: News) -> None:
     said = printable(line[:400].decode("utf-8", "replace"), 200)
-    log.log(level, "server %r prints what is no message on its standard output: %s", printable(key), said)
+    text = f"server {printable(key)!r} prints what is no message on its standard output: {said}"
+    news.tell("noise", text, about="")
 
 
 async def _write_messages(process: Process, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:

@@ -14,7 +14,8 @@ from truename.gateway.events import Event, EventKind, OnEvent
 from truename.gateway.exchange import Exchange
 from truename.gateway.faults import UpstreamError, fault_within, printable
 from truename.gateway.http_link import open_http
-from truename.gateway.patience import Patience
+from truename.gateway.news import News
+from truename.gateway.patience import Calm, Patience
 from truename.gateway.sdk import MCPError, RawSession
 from truename.gateway.stdio import open_stdio
 
@@ -36,8 +37,6 @@ State = Literal["starting", "ready", "reconnecting", "failed"]
 _HEALTH_INTERVAL: Final = 30.0
 _CALL_PATIENCE: Final = 2.0
 _RELISTEN_DELAY: Final = 1.0
-# A burst of announcements is one change.
-_SETTLE_DELAY: Final = 0.05
 
 
 class Upstream:
@@ -67,6 +66,8 @@ class Upstream:
         self._exchange: Exchange | None = None
         self._up = anyio.Event()
         self._patience = Patience()
+        self._calm = Calm()
+        self._news = News()
         self._suspect = anyio.Event()
         self._dirty = anyio.Event()
         self._probe = True
@@ -85,11 +86,6 @@ class Upstream:
         if self.tools is not None:
             return "reconnecting"
         return "failed" if self.problem is not None else "starting"
-
-    @property
-    def modern(self) -> bool:
-        """Whether the server speaks the stateless era now."""
-        return self._exchange is not None and self._exchange.modern
 
     async def call(
         self, params: Mapping[str, Any], *, capabilities: Mapping[str, Any], on_progress: ProgressFnT | None
@@ -160,7 +156,7 @@ class Upstream:
 
     def _exchange_over(self, link: Link, session: RawSession) -> Exchange:
         limits = self._settings
-        return Exchange(self.key, link, session, max_tools=limits.max_tools, max_bytes=limits.max_result)
+        return Exchange(self.key, link, session, self._news, max_tools=limits.max_tools, max_bytes=limits.max_result)
 
     def _open(self) -> AbstractAsyncContextManager[Link]:
         if self.config.type == "sse":
@@ -173,7 +169,7 @@ class Upstream:
         if self.config.url is not None:
             timeout = self.config.timeout or self._settings.call_timeout
             return open_http(self.config, self._settings.max_result, timeout)
-        return open_stdio(self.config, self._settings.max_result)
+        return open_stdio(self.config, self._settings.max_result, self._news)
 
     async def _greet(self, link: Link, session: RawSession, exchange: Exchange) -> UpstreamError | None:
         limit = self._settings.startup_timeout
@@ -262,13 +258,14 @@ class Upstream:
     async def _refresh(self, exchange: Exchange) -> None:
         while True:
             await self._dirty.wait()
-            await anyio.sleep(_SETTLE_DELAY)
+            await anyio.sleep(self._calm.delay())
             self._dirty = anyio.Event()
             try:
                 with anyio.fail_after(self._settings.startup_timeout):
                     tools = await exchange.list_tools()
             except (UpstreamError, TimeoutError) as error:
-                log.warning("server %r: its tools can't be listed anew: %s", printable(self.key), error)
+                text = f"server {printable(self.key)!r}: its tools can't be listed anew: {error or 'it took too long'}"
+                self._news.tell("anew", text)
                 continue
             if self._admit(tools):
                 self._tell("changed", tools=len(tools))

@@ -41,6 +41,10 @@ def broken(params: dict[str, Any], request_id: Any) -> None:
     sys.stdout.flush()
 
 
+def shapeless(params: dict[str, Any], request_id: Any) -> None:
+    send({"id": request_id, "result": ["not", "an", "object"]})
+
+
 class Normal(Fake):
     def notified(self, method: str, params: dict[str, Any]) -> None:
         if method == "notifications/cancelled":
@@ -57,5 +61,6 @@ server.calls |= {
     "die": die,
     "big": big,
     "broken": broken,
+    "shapeless": shapeless,
 }
 server.run()

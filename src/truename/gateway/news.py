@@ -1,0 +1,46 @@
+"""What is worth saying of servers that misbehave: once, again when it changes, and ever less often."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+__all__ = ["News"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+_ROOM: Final = 1_000
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 3600.0
+
+
+class _Told(NamedTuple):
+    what: int
+    at: float
+    pause: float
+
+
+class News:
+    """Logs findings by subject (a server and a cause), bounded in number: what was told longest ago is forgotten."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told: OrderedDict[Hashable, _Told] = OrderedDict()
+
+    def tell(self, subject: Hashable, text: str, *, about: Hashable = None, level: int = logging.WARNING) -> None:
+        """Log the text, unless of this subject the same (``about``, else the text) was told, or another just now."""
+        what, now = hash(text if about is None else about), self._clock()
+        last = self._told.get(subject)
+        if last is not None and (last.what == what or now < last.at + last.pause):
+            return
+        pause = _FIRST_PAUSE if last is None else min(2 * last.pause, _LONGEST_PAUSE)
+        self._told[subject] = _Told(what, now, pause)
+        self._told.move_to_end(subject)
+        if len(self._told) > _ROOM:
+            self._told.popitem(last=False)
+        log.log(level, "%s", text)

@@ -1,0 +1,132 @@
+"""The web server under the gateway: uvicorn, with the bounds that it has not by itself, and told when to end."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from truename.errors import ConfigError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator
+
+__all__ = ["WebServer", "bind"]
+
+_SHUTDOWN_SECONDS: Final = 3
+_HALF_SENT_SECONDS: Final = 20.0
+
+
+class _Impatient(H11Protocol):
+    """Closes connections on which a request was begun and is not sent whole in time: head, or head and body."""
+
+    _half_sent: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def handle_events(self) -> None:
+        # Called for whatever was received, and for what had to wait for the end of an answer.
+        super().handle_events()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if not self._waiting():
+            self._forget()
+        elif self._half_sent is None:
+            self._half_sent = self.loop.call_later(_HALF_SENT_SECONDS, self._give_up)
+
+    def _waiting(self) -> bool:
+        """Tell whether the client owes us the rest of a request, or its first."""
+        state = self.conn.their_state
+        return state is h11.SEND_BODY or (
+            state is h11.IDLE and (self.cycle is None or bool(self.conn.trailing_data[0]))
+        )
+
+    def _forget(self) -> None:
+        if self._half_sent is not None:
+            self._half_sent.cancel()
+            self._half_sent = None
+
+    def _give_up(self) -> None:
+        self._half_sent = None
+        if self._waiting():
+            self.transport.close()
+
+
+class WebServer(uvicorn.Server):
+    """Says when it listens and when it has ended, and leaves signals to the caller."""
+
+    def __init__(self, app: Callable[..., Any], *, most: int) -> None:
+        config = uvicorn.Config(
+            app,
+            http=_Impatient,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            # Whoever asks is who is connected: callers are told apart by it, and a header could say anything.
+            proxy_headers=False,
+            limit_concurrency=most,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        super().__init__(config)
+        self.listens = anyio.Event()
+        self._ended = anyio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then say so."""
+        await super().startup(sockets)
+        self.listens.set()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `finish`, also when cancelled, so that streams end in order; then say that it is over."""
+        try:
+            with anyio.CancelScope(shield=True):
+                await super().serve(sockets)
+        finally:
+            self._ended.set()
+
+    async def finish(self) -> None:
+        """Take no more requests and wait a moment for those that are being answered."""
+        self.should_exit = True
+        with anyio.CancelScope(shield=True):
+            await self._ended.wait()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take an address without listening on it yet. Raises `ConfigError`."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(
+            file="--http",
+            key=f"{host}:{port}",
+            problem=f"it can't be listened on ({getattr(error, 'strerror', None) or error})",
+            remedy="Choose another port or host.",
+        ) from error
+    return bound

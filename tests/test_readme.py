@@ -1,0 +1,112 @@
+"""What the README says is true: its code runs, its values are right, its commands exist, its numbers are counted."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.shared import ROOT
+from truename import Catalog, dialects, project, resolve
+from truename.cli.app import app
+from truename.dialects import Reason
+from truename.errors import UnknownTool
+from truename.gateway.views import read_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+(CODE,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ROOMS = "gateway|identity|dialects|catalog|naming|ledger|cli|config"
+COMMANDS = sorted(set(re.findall(r"truename ((?!-)[a-z]+)\b((?: [^`\n]*)?)`", README)))
+
+
+def executed(code: str) -> tuple[list[tuple[str, Any, Any]], dict[str, Any]]:
+    """Run a block; return each expression that has a comment, its value, and the value that the comment tells."""
+    scope: dict[str, Any] = {"Reason": Reason}
+    told = []
+    lines = code.splitlines()
+    for statement in ast.parse(code).body:
+        assert statement.end_lineno is not None
+        text = ast.unparse(statement)
+        _, comment, expected = lines[statement.end_lineno - 1].partition("  # ")
+        if isinstance(statement, ast.Expr) and comment:
+            value = eval(text, scope)
+            # An id shows itself as what people type, which is not how one is made.
+            told.append((text, value, value if repr(value) == expected else eval(expected, scope)))
+        else:
+            exec(text, scope)
+    return told, scope
+
+
+def test_the_code_runs_and_every_value_is_the_one_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    told, _ = executed(CODE)
+
+    assert len(told) >= 5
+    for text, value, expected in told:
+        assert value == expected, text
+
+
+def test_the_error_is_told_as_it_is() -> None:
+    names = project(Catalog.of("salesforce@1/create_lead@1", "data-grout@1/prism.refract@1"), "openai")
+    with pytest.raises(UnknownTool) as caught:
+        resolve("dg_prism_refrakt", names)
+
+    assert f"`{caught.value}`" in README
+
+
+@pytest.mark.parametrize(("command", "words"), COMMANDS, ids=[" ".join(pair) for pair in COMMANDS])
+def test_every_command_exists_with_its_options(command: str, words: str) -> None:
+    arguments = app[command].assemble_argument_collection()
+
+    known = {name for argument in arguments for name in argument.names}
+    assert set(re.findall(r"--[a-z-]+", words)) <= known
+
+
+def test_every_command_is_there() -> None:
+    commands = {command for command in app if not command.startswith("-") and command != "install-completion"}
+
+    assert commands == {command for command, _ in COMMANDS}
+
+
+def test_the_clients_are_counted() -> None:
+    counted = sum(row.kind != "own" for row in dialects.table())
+
+    assert f"{counted} clients, frameworks, providers and specifications" in README
+
+
+@pytest.mark.parametrize("address", re.findall(r"^\| `(/mcp[^`]*)` \|", README, re.MULTILINE))
+def test_every_address_leads_somewhere(address: str) -> None:
+    assert read_path(address.format(client="cursor", server="github"), {"github"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_and_file_named_exists(page: Path) -> None:
+    text = page.read_text("utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    named = re.findall(
+        r"`((?:src/truename|gateway|identity|dialects|catalog|naming|ledger|cli|config)/[\w/]+\.\w+)`", text
+    )
+
+    assert [link for link in links if link and not (page.parent / link).exists()] == []
+    assert [name for name in named if not (ROOT / name).exists() and not (ROOT / "src/truename" / name).exists()] == []
+
+
+def test_every_make_target_named_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+    for page in PAGES:
+        assert set(re.findall(r"(?:`|\$ )make ([a-z]+)", page.read_text("utf-8"))) <= targets, page
+
+
+def test_the_sdist_has_what_the_two_commands_need() -> None:
+    included = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["sdist"]
+
+    assert {"Makefile", "requirements", "bench", ".ci", "examples", "tests", "src"} <= set(included["include"])

@@ -14,9 +14,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
-from tests.cli.test_cli_running import TRUENAME, Lines, serving
+from tests.cli.test_cli_running import TRUENAME, Lines, call, serving
 from tests.gateway.conftest import alive
 from tests.shared import ROOT
 from truename.cli.logs import log_to_stderr
@@ -206,10 +207,11 @@ def test_a_port_that_is_taken_is_found_out_before_any_server_starts(
 def test_a_server_that_is_slow_keeps_nobody_waiting(configure: Callable[..., Path], tmp_path: Path) -> None:
     source = configure({"one": ["search"]}, servers={"slow": stubborn(tmp_path / "pid", "silent")})
 
-    with serving(source, "--http", "127.0.0.1:0") as (_, out, _err):
-        out.until("Ctrl-C ends it.")
+    with serving(source, "--http", "127.0.0.1:0") as (_, _out, err):
+        line = err.until("Still starting, to join when ready: slow.")
+        listed, _ = anyio.run(call, f"{line.split()[2].rstrip('.')}/mcp", "one_search")
 
-    assert "Still starting, to join when ready: slow." in out.seen
+    assert listed == ["one_search"]
 
 
 @pytest.mark.parametrize("name", ["mcp.server", "uvicorn.error", "httpx2", "asyncio", "truename.gateway"])

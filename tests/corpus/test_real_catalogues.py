@@ -70,7 +70,7 @@ def check(names: NameTable) -> None:
     dialect, server = names.dialect, names.server_name
     seen = dialect.simulate(server, names.values())
     illegal = [(str(id), name) for id, name in names.items() if dialect.check(name, server)]
-    lost = [(str(id), name) for id, name in names.items() if resolve(name, names).id != id]
+    lost: list[tuple[str, str]] = [(str(id), name) for id, name in names.items() if resolve(name, names).id != id]
     lost += [(str(id), seen.shown[name]) for id, name in names.items() if resolve(seen.shown[name], names).id != id]
 
     assert illegal == []

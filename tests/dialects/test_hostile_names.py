@@ -6,8 +6,8 @@ import time
 from collections import Counter
 
 import pytest
-from tests.shared import UNHURRIED
 
+from tests.shared import UNHURRIED
 from truename import dialects
 from truename.dialects.legality import problems
 

@@ -7,6 +7,7 @@ import json
 import shlex
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -81,6 +82,9 @@ async def _serve(config: Config, bound: socket | None, path: str, as_json: bool)
                 await serve_stdio(gateway, path)
             else:
                 async with listening(gateway, bound=bound) as url:
+                    if late := _late(gateway):
+                        say(f"Serving at {url}. {late}")
+                        await gateway.settle()
                     _introduce(gateway, path, url, as_json=as_json)
                     await anyio.sleep_forever()
 
@@ -102,17 +106,22 @@ def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -
     ledger = gateway.status().ledger
     where = "in memory only" if ledger is None else f"in {ledger}"
     show(f"Names are remembered {where}.", error=error)
-    if late := [one.key for one in gateway.status().servers if one.state == "starting"]:
-        show(f"Still starting, to join when ready: {', '.join(late)}.", error=error)
+    if late := _late(gateway):
+        show(late, error=error)
     show("", error=error)
     if url is None:
-        _connect_stdio(gateway)
+        _connect_stdio(gateway, path)
     else:
         _connect_http(gateway, url)
 
 
+def _late(gateway: Gateway) -> str:
+    keys = [one.key for one in gateway.status().servers if one.state == "starting"]
+    return f"Still starting, to join when ready: {', '.join(keys)}." if keys else ""
+
+
 def _connect_http(gateway: Gateway, url: str) -> None:
-    settings = gateway.config.settings
+    settings, name = gateway.config.settings, gateway.table().server_name
     servers = ", ".join(quote(server.key, safe="") for server in gateway.config.enabled)
     width = len(url) + len("/mcp/only/SERVER") + 2
     for path, what in (
@@ -126,16 +135,30 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}
     if settings.token:
         entry["headers"] = {"Authorization": "Bearer ${TRUENAME_TOKEN}"}
-    show("Claude Code:  ", f"claude mcp add --transport http {shlex.quote(settings.server_name)} {url}/mcp{header}")
-    show("Others:       ", json.dumps({"mcpServers": {settings.server_name: entry}}))
+    show("Claude Code:  ", f"claude mcp add --transport http {shlex.quote(name)} {url}/mcp{header}")
+    show("Others:       ", json.dumps({"mcpServers": {name: entry}}))
     show("")
     show("Ctrl-C ends it.")
 
 
-def _connect_stdio(gateway: Gateway) -> None:
-    entry = {"command": "truename", "args": ["serve", str(gateway.config.path)]}
-    say("To connect a client:  ", json.dumps({"mcpServers": {gateway.config.settings.server_name: entry}}))
+def _connect_stdio(gateway: Gateway, path: str) -> None:
+    # A client has another PATH than this shell, so the program is named in full.
+    program = Path(sys.argv[0]).absolute()
+    entry = {
+        "command": str(program) if program.stem == "truename" else "truename",
+        "args": ["serve", str(gateway.config.path), *_view_options(path)],
+    }
+    say("To connect a client:  ", json.dumps({"mcpServers": {gateway.table(path).server_name: entry}}))
     say("Serving over standard input and output.")
+
+
+def _view_options(path: str) -> list[str]:
+    """Return the options that stand for an address, as they were given."""
+    for option in ("for", "only"):
+        before = f"/mcp/{option}/"
+        if path.startswith(before):
+            return [f"--{option}", path.removeprefix(before)]
+    return []
 
 
 def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:

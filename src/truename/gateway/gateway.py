@@ -93,6 +93,12 @@ class Gateway:
             raise RuntimeError(message)
         return self._hub
 
+    async def settle(self) -> None:
+        """Wait until each server is ready or has failed for now, so that `table` has all that there is to show."""
+        for upstream in self.hub.fleet.values():
+            await upstream.settled.wait()
+        self.hub.catch_up()
+
     @property
     def catalog(self) -> Catalog:
         """All tools that are known now."""

@@ -61,6 +61,8 @@ def _on_record(text: str, hit: Resolution, names: NameTable) -> bool:
 class _Search:
     """One search with its trail."""
 
+    __slots__ = ("names", "text", "trail")
+
     def __init__(self, text: str, names: NameTable) -> None:
         self.text = text
         self.names = names
@@ -148,7 +150,7 @@ class _Search:
         except InvalidToolId as error:
             self.trail.append(f"canonical: {error.reason}")
             return None
-        if self._is_withdrawn(str(id)):
+        if self.names.ledger is not None and self._is_withdrawn(str(id)):
             return self._ledger(str(id))
         if id in self.names:
             return self._found("canonical", id, f"read as {id}")

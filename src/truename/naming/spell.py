@@ -59,7 +59,7 @@ class Speller:
         self.dialect = dialect
         self.style = style
         self.server_name = server_name
-        self._own_words = {name: fold(name).partition("_")[0] for name in (server_name, *former)}
+        self._own_words = tuple((name, fold(name).partition("_")[0]) for name in dict.fromkeys((server_name, *former)))
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
@@ -159,12 +159,14 @@ class Speller:
     def _led(self, text: str) -> str:
         """Put a word in front of what can't stand there: a wrong first character, or a client's own frame."""
         first = self.dialect.first
-        wrong = first is not None and text[:1] not in first
+        if first is not None and text[:1] not in first:
+            return f"{_FALLBACK}_{text}"
         lowered = text.lower()
-        for name, word in self._own_words.items():
+        for name, word in self._own_words:
             # Nearly no name has the gateway's own in it; the look at the frames is for those that do.
-            wrong = wrong or (word in lowered and looks_framed(text, name))
-        return f"{_FALLBACK}_{text}" if wrong else text
+            if word in lowered and looks_framed(text, name):
+                return f"{_FALLBACK}_{text}"
+        return text
 
     def _prefixed(self, tool: Tool) -> tuple[Spelling, ...]:
         server, text = self.server_part(tool), self.tool_text(tool)

@@ -240,4 +240,4 @@ def test_the_examples_of_the_documentation_are_true(module: str) -> None:
 def test_the_data_holds_no_path_and_no_registry() -> None:
     text = (ROOT / "src" / "truename" / "dialects" / "table.json").read_text("utf-8")
 
-    assert not re.search(r"https?://|/work/|/root/|pypi|npmjs|registry\.", text)
+    assert not re.search(r"https?://|/home/|/root/|pypi|npmjs|registry\.", text)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Digest", "Machine", "Mangling", "Spelling", "machine"]
 
+# A server's part is asked for with each of its tools, a tool's part twice; few, for hostile texts are megabytes long.
+_FEW = 4
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -88,8 +90,8 @@ class Machine:
 
     def __init__(self, rules: Mangling) -> None:
         self.rules = rules
-        self.server = compile_steps(rules.server)
-        self.tool = compile_steps(rules.tool)
+        self.server = lru_cache(maxsize=_FEW)(compile_steps(rules.server))
+        self.tool = lru_cache(maxsize=_FEW)(compile_steps(rules.tool))
         self.whole = compile_steps(rules.whole)
         self.avoid = tuple(compile_steps(steps) for steps in rules.avoid)
         self._ignores = re.compile(rules.ignores).search if rules.ignores else None

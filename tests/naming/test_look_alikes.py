@@ -73,3 +73,9 @@ def test_an_alias_is_checked_and_its_server_key_read_in_any_case() -> None:
     assert list(project(catalog, "universal").values()) == ["sf_get"]
     with pytest.raises(InvalidName, match="letters, digits"):
         Catalog.from_mcp({}, aliases={"salesforce": "X Y\n"})
+
+
+def test_a_slash_in_a_name_that_can_be_no_id_is_harmless() -> None:
+    names = project(Catalog.from_mcp({"a": ["read / write"]}), "native", style="declared")
+
+    assert list(names.values()) == ["read / write"]

@@ -161,11 +161,11 @@ def _told_apart(wanted: Mapping[str, str], taken: set[str], suite: str | None = 
     changed: list[tuple[str, str]] = []
     for key, verbatims in groups.items():
         unchanged = key if suite is None else f"{suite}.{key}"
-        verbatims.sort(key=lambda text, unchanged=unchanged: (text != unchanged, text))  # type: ignore[misc]
-        keeps = key not in used
-        if keeps:
-            given[verbatims[0]] = key
-        changed += ((verbatim, key) for verbatim in verbatims[keeps:])
+        keeper = None
+        if key not in used:
+            keeper = unchanged if unchanged in verbatims else min(verbatims)
+            given[keeper] = key
+        changed += ((verbatim, key) for verbatim in verbatims if verbatim != keeper)
     used.update(given.values())
     for verbatim, key in sorted(changed):
         candidate = key

@@ -29,7 +29,7 @@ class _Printable(logging.Formatter):
         return _bounded(f"{line} ({type(error).__name__}: {error})")
 
 
-class _Shown(logging.StreamHandler):  # type: ignore[type-arg]
+class _Shown(logging.StreamHandler):  # type: ignore[type-arg]  # generic for checkers only, not in Python 3.11
     """Ours, to be told from those that others put beside it."""
 
 

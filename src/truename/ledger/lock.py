@@ -22,7 +22,7 @@ _PAUSE: Final = 0.01
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(descriptor: int, *, shared: bool) -> None:  # noqa: ARG001
+    def _try_lock(descriptor: int, *, shared: bool) -> None:  # noqa: ARG001 - Windows has no shared lock
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 else:
     import fcntl

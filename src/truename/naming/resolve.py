@@ -112,7 +112,7 @@ class _Search:
                 successor=self._successor(standing),
                 since=standing.since.partition("T")[0],
             )
-        assert standing.id is not None  # noqa: S101
+        assert standing.id is not None  # noqa: S101 - only a retired name may have none
         self._require_present(standing.id)
         return self._found("ledger", standing.id, standing.status)
 

@@ -96,7 +96,7 @@ class NameTable(Mapping[ToolId, WireName]):
     def id_of(self, name: str) -> ToolId:
         """Return the tool that is shown under exactly this name. Raises `KeyError`; `resolve` takes more."""
         id = self.exact[name].id
-        assert id is not None  # noqa: S101
+        assert id is not None  # noqa: S101 - only passthrough has none, and it is in no table
         return id
 
     def explain(self, id: ToolId | str) -> Explanation:

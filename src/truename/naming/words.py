@@ -31,7 +31,7 @@ def split(text: str) -> tuple[str, ...]:
 
 def _transliterated(text: str) -> str:
     # Imported at need: it is a seventh of the time to import the core, and most catalogues are ASCII.
-    from anyascii import anyascii  # noqa: PLC0415
+    from anyascii import anyascii  # noqa: PLC0415 - see above
 
     return anyascii(text)
 

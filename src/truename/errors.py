@@ -8,7 +8,7 @@
     +-- UnknownDialect (LookupError)     name, suggestions           unknown_dialect
     +-- DuplicateTool                    existing, duplicate         duplicate_name
     +-- NoLegalName                      id, dialect, styles         no_legal_name
-    +-- ConfigError                      file, key, remedy           invalid_config
+    +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
     +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable
     +-- ResolutionError (LookupError)    text, trail
@@ -73,6 +73,7 @@ CODES: Mapping[str, CodeInfo] = {
     "duplicate_name": CodeInfo(-32602, 1),
     "no_legal_name": CodeInfo(-32602, 1),
     "invalid_config": CodeInfo(-32603, 2),
+    "left_alone": CodeInfo(-32603, 2),
     "conflict": CodeInfo(-32603, 1),
     "corrupt": CodeInfo(-32603, 2),
     "full": CodeInfo(-32603, 1),

@@ -36,7 +36,7 @@ Token = Annotated[
     ),
 ]
 Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client whose own dialect is spoken.")]
-Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one server that is shown.")]
+Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one server that is started and shown.")]
 _AS_IT_IS = Making()
 
 
@@ -71,7 +71,7 @@ def serve(
     )
     config = replace(config, settings=settings)
     _agree(config, source, making)
-    return _run(config, address, path, as_json=as_json)
+    return _run(config, address, path, only, as_json=as_json)
 
 
 def _agree(config: Config, source: str | None, making: Making) -> None:
@@ -95,12 +95,12 @@ def _agree(config: Config, source: str | None, making: Making) -> None:
             raise mismatch(recorded, other, [source] if source else [], making.ledger)
 
 
-def _run(config: Config, address: tuple[str, int] | None, path: str, *, as_json: bool) -> int:
+def _run(config: Config, address: tuple[str, int] | None, path: str, only: str | None, *, as_json: bool) -> int:
     try:
         from truename.cli.serving import run  # noqa: PLC0415 - the gateway and its web server, for this command only
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
-    return run(config, address, path, as_json=as_json)
+    return run(config, address, path, only=only, as_json=as_json)
 
 
 def _path(config: Config, client: str | None, only: str | None) -> str:

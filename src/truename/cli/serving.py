@@ -34,8 +34,10 @@ _PATIENCE = 5.0
 _CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
 
 
-def run(config: Config, address: tuple[str, int] | None, path: str, *, as_json: bool) -> int:
+def run(config: Config, address: tuple[str, int] | None, path: str, *, only: str | None, as_json: bool) -> int:
     """Serve until the end: Ctrl-C, SIGTERM, SIGHUP, or the end of standard input. Returns 0.
+
+    ``only`` is the one server that is shown and, over stdio, the only one that is started.
 
     Raises `ConfigError` for settings that can't be and an address that can't be had, before anything is started.
     """
@@ -44,20 +46,20 @@ def run(config: Config, address: tuple[str, int] | None, path: str, *, as_json: 
     bound = None if address is None else reserve(config, *address)
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            anyio.run(_until_told, config, bound, path, as_json)
+            anyio.run(_until_told, config, bound, path, only, as_json)
     finally:
         if bound is not None:
             bound.close()
     return 0
 
 
-async def _until_told(config: Config, bound: socket | None, path: str, as_json: bool) -> None:
+async def _until_told(config: Config, bound: socket | None, path: str, only: str | None, as_json: bool) -> None:
     """Serve; a signal cancels all of it, at whatever point it is, so that every server's processes are ended."""
     # Received until all is over, or a second signal would leave servers alone half-way through their end.
     with _ending_signals() as signals:
         async with background() as tasks:
             tasks.start_soon(_cancel_at_first, signals, tasks.cancel_scope)
-            await _serve(config, bound, path, as_json)
+            await _serve(config, bound, path, only, as_json)
 
 
 def _ending_signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
@@ -73,10 +75,10 @@ async def _cancel_at_first(signals: AsyncIterator[signal.Signals] | None, scope:
         scope.cancel()
 
 
-async def _serve(config: Config, bound: socket | None, path: str, as_json: bool) -> None:
-    with Progress([server.key for server in config.enabled]) as progress:
+async def _serve(config: Config, bound: socket | None, path: str, only: str | None, as_json: bool) -> None:
+    with Progress([server.key for server in config.enabled if only in (None, server.key)]) as progress:
         # Clients wait for the first answer; servers that are slow to start join by list_changed.
-        async with Gateway(config, on_event=progress.on_event, wait=_PATIENCE) as gateway:
+        async with Gateway(config, on_event=progress.on_event, wait=_PATIENCE, only=only) as gateway:
             if bound is None:
                 _introduce(gateway, path, None, as_json=as_json)
                 await serve_stdio(gateway, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
@@ -16,7 +17,7 @@ from truename.gateway.events import OnEvent, ignore_event
 from truename.gateway.fleet import running_fleet
 from truename.gateway.hub import Hub
 from truename.gateway.report import Report, ServerReport
-from truename.gateway.views import MAIN, read_path
+from truename.gateway.views import MAIN, UnknownView, only_path, read_path
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class Gateway:
 
     ``on_event`` is told the progress while servers start, and later what happens to them. ``ledger`` is one to use
     instead of the configuration's. ``wait`` bounds, in seconds, how long entering waits for servers that are slow to
-    start (None: until each is ready or has failed); they join when they are ready, and clients are told.
+    start (None: until each is ready or has failed); they join when they are ready, and clients are told. ``only`` is
+    the key of the one server to start: the others' views are not there then, nor is the one of all.
 
     Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``) and groups of naming errors; a server
     that fails raises nothing and stands in `status`.
@@ -54,8 +56,10 @@ class Gateway:
         on_event: OnEvent = ignore_event,
         ledger: Ledger | None = None,
         wait: float | None = None,
+        only: str | None = None,
     ) -> None:
         self._wait = wait
+        self._only = only
         self.config = config
         self._on_event = on_event
         self._ledger = ledger
@@ -67,13 +71,17 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ledger = self._ledger or _open_ledger(self.config)
         async with AsyncExitStack() as stack:
+            config = self.config if self._only is None else _alone(self.config, self._only)
             fleet = await stack.enter_async_context(
-                running_fleet(self.config, self._mark_dirty, self._on_event, wait=self._wait)
+                running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait)
             )
             self._hub = Hub(fleet, ledger, self.config.settings)
             self._dirty = anyio.Event()
             self._hub.rebuild()
-            self._hub.view(fixed_view("main", None, self.config.settings))
+            if self._only is None:
+                self._hub.view(fixed_view("main", None, self.config.settings))
+            else:
+                self._hub.view(fixed_view("only", self._only, self.config.settings))
             tasks = await stack.enter_async_context(background())
             tasks.start_soon(self._keep_fresh, tasks)
             stack.callback(self._close_endpoints)
@@ -104,9 +112,17 @@ class Gateway:
         """All tools that are known now."""
         return self.hub.catalog
 
-    def table(self, path: str = MAIN) -> NameTable:
-        """Return the names that a path shows to who says nothing of itself. Raises `UnknownView`."""
-        kind, name = read_path(path, self.hub.fleet)
+    @property
+    def main(self) -> str:
+        """The path that is shown to who asks for none."""
+        return MAIN if self._only is None else only_path(self._only)
+
+    def table(self, path: str | None = None) -> NameTable:
+        """Return the names that a path (`main` unless given) shows to who says nothing of itself.
+
+        Raises `UnknownView`.
+        """
+        kind, name = self._read(path)
         return self.hub.view(fixed_view(kind, name, self.config.settings)).table
 
     def status(self) -> Report:
@@ -118,9 +134,16 @@ class Gateway:
             ledger=None if self._ledger else self.config.ledger_path(),
         )
 
-    def endpoint(self, path: str = MAIN) -> Endpoint:
-        """Return the MCP server of a path, made at first need. Raises `UnknownView`."""
-        key = kind, name = read_path(path, self.hub.fleet)
+    def _read(self, path: str | None) -> tuple[str, str | None]:
+        kind, name = read_path(path or self.main, self.hub.fleet)
+        if self._only is not None and kind != "only":
+            message = f"Only server {self._only!r} is served here. Use {self.main}."
+            raise UnknownView(message)
+        return kind, name
+
+    def endpoint(self, path: str | None = None) -> Endpoint:
+        """Return the MCP server of a path (`main` unless given), made at first need. Raises `UnknownView`."""
+        key = kind, name = self._read(path)
         if key not in self._endpoints:
             spec = fixed_view(kind, name, self.config.settings)
             choose = partial(main_view, settings=self.config.settings) if kind == "main" else _always(spec)
@@ -146,6 +169,10 @@ class Gateway:
     def _close_endpoints(self) -> None:
         for endpoint in self._endpoints.values():
             endpoint.close()
+
+
+def _alone(config: Config, key: str) -> Config:
+    return replace(config, servers=tuple(server for server in config.servers if server.key == key))
 
 
 async def fetch_catalog(config: Config, on_event: OnEvent = ignore_event) -> Catalog:

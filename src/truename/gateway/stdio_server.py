@@ -22,7 +22,6 @@ from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, jsonrpc_message_
 
 from truename.gateway.background import background
 from truename.gateway.lines import LineReader, TooLong
-from truename.gateway.views import MAIN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -43,8 +42,11 @@ _LAST_WORDS: Final = 2.0
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
 
 
-async def serve_stdio(gateway: Gateway, path: str = MAIN) -> None:
-    """Serve one path of a running gateway until standard input ends, or until cancelled. Raises `UnknownView`."""
+async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
+    """Serve one path of a running gateway (its main one unless given) until standard input ends, or until cancelled.
+
+    Raises `UnknownView`.
+    """
     server = gateway.endpoint(path).server
     async with _client(gateway.config.settings.max_body) as (from_client, to_client):
         await server.run(from_client, to_client, server.create_initialization_options())

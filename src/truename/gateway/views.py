@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from truename import dialects
 from truename.errors import UnknownDialect, excerpt
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.dialects import Dialect
     from truename.naming import NameTable
 
-__all__ = ["MAIN", "META_PREFIX", "UnknownView", "View", "ViewSpec", "described", "read_path"]
+__all__ = ["MAIN", "META_PREFIX", "UnknownView", "View", "ViewSpec", "described", "only_path", "read_path"]
 
 MAIN: Final = "/mcp"
 META_PREFIX: Final = "dev.truename/"
@@ -77,6 +77,15 @@ class View:
 
 class UnknownView(LookupError):
     """A path leads to no endpoint; the text says which there are."""
+
+
+def only_path(server: str) -> str:
+    """Return the path of one server.
+
+    >>> only_path("My Server.io/x")
+    '/mcp/only/My%20Server.io%2Fx'
+    """
+    return _ONLY + quote(server, safe="")
 
 
 def read_path(path: str, servers: Collection[str]) -> tuple[str, str | None]:

@@ -217,7 +217,7 @@ BAD = [
     ({"mcpServers": {}, "truename": {"max_body": 1.5}}, "max_body", "it is 1.5, not a whole number", "whole"),
     ({"mcpServers": {}, "truename": {"call_timeout": True}}, "call_timeout", "it is true, not", "number"),
     ({"mcpServers": {}, "truename": {"aliases": ["sf"]}}, "aliases", "it is a list, not an object", "object"),
-    ({"mcpServers": {}, "truename": {"overrides": 1}}, "overrides", "it is not an object", "dialect"),
+    ({"mcpServers": {}, "truename": {"overrides": 1}}, "overrides", "not an object", "dialect"),
     ({"mcpServers": {}, "truename": {"overrides": {"curser": {}}}}, "overrides.curser", "is known as", "'cursor'"),
     ({"mcpServers": {}, "truename": {"overrides": {"cursor": {"a b": "x"}}}}, "overrides.cursor", "'a b'", "Write"),
 ]

@@ -22,6 +22,11 @@ _SOURCES: Final = (
 )
 _CONFIGURATION: Final = "Without a SOURCE, ./truename.toml, ./.mcp.json or ./mcp.json is used."
 _COMMANDS: Final = (
+    ("doctor", "See what is wrong with the tools of the clients on this machine."),
+    ("init", "Propose one truename.toml from the servers that your clients use."),
+    ("connect", "Put the gateway into a client's own configuration."),
+    ("disconnect", "Give a client its configuration back as it was."),
+    ("import", "Make a truename.toml from another gateway's configuration."),
     ("names", "Show the name that a client gets for every tool."),
     ("resolve", "Find the one tool that a name means."),
     ("clients", "Show what clients, frameworks and providers do with tool names."),
@@ -30,6 +35,8 @@ _COMMANDS: Final = (
     ("rename", "Change how names are made; the old ones go on working."),
     ("demo", "Watch real clients mangle names, and the same under Truename."),
 )
+# Words of Python can't name a function or a module.
+_MODULES: Final = {"import": "import_"}
 _EPILOGUES: Final = {
     **dict.fromkeys(("names", "resolve", "rename"), _SOURCES),
     **dict.fromkeys(("serve", "history"), _CONFIGURATION),
@@ -52,8 +59,9 @@ app = App(
     default_parameter=Parameter(negative=()),
 )
 for _place, (_name, _help) in enumerate(_COMMANDS):
+    _module = _MODULES.get(_name, _name)
     app.command(
-        f"truename.cli.{_name}:{_name}",
+        f"truename.cli.{_module}:{_module}",
         name=_name,
         help=_help,
         sort_key=_place,

@@ -10,7 +10,7 @@ from truename.cli.rendering import output, print_json, print_table, show, styled
 from truename.dialects import Dialect
 from truename.dialects.legality import brackets
 
-__all__ = ["clients"]
+__all__ = ["clients", "facts"]
 
 Name = Annotated[str | None, Parameter(help="One of them, by its name or what people call it.")]
 _LAB = "lab"
@@ -88,7 +88,7 @@ def _number(value: int | None, otherwise: str) -> str:
 
 def _one(row: Dialect) -> None:
     show(styled(row.title, "bold"), f" ({row.name}, {row.kind})")
-    for label, text in _facts(row).items():
+    for label, text in facts(row).items():
         show(styled(f"  {label:<16}", "dim"), text)
     show("")
     shown = [(example, row.shown(_LAB, example)) for example in _EXAMPLES]
@@ -97,7 +97,8 @@ def _one(row: Dialect) -> None:
         show(f"  {note}")
 
 
-def _facts(row: Dialect) -> dict[str, str]:
+def facts(row: Dialect) -> dict[str, str]:
+    """Return what is known of a client, in words, by label."""
     rules = row.mangling
     facts = {
         "also known as": ", ".join(row.aliases),

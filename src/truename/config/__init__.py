@@ -1,7 +1,21 @@
 """The only reader of configuration: ``mcpServers`` files and ``truename.toml`` become frozen settings."""
 
 from truename.config.checks import verify
+from truename.config.interpolate import literal
 from truename.config.load import load, parse
 from truename.config.model import Config, ServerConfig, Settings, state_path
+from truename.config.render import render
+from truename.config.schema import json_schema
 
-__all__ = ["Config", "ServerConfig", "Settings", "load", "parse", "state_path", "verify"]
+__all__ = [
+    "Config",
+    "ServerConfig",
+    "Settings",
+    "json_schema",
+    "literal",
+    "load",
+    "parse",
+    "render",
+    "state_path",
+    "verify",
+]

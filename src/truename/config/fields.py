@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from truename.config.interpolate import interpolate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from truename.config.faults import Faults
 
@@ -26,6 +26,19 @@ class Fields:
 
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
+
+    def nested(self, name: str, wanted: str) -> Fields | None:
+        """Return the fields of an object inside, or None where there is none."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            self.wrong(name, wanted)
+            return None
+        return Fields(value, self.where(name), self._environ, self.faults)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
 
     def is_list(self, name: str) -> bool:
         """Tell whether a field holds a list."""

@@ -1,4 +1,4 @@
-"""Environment variables in a configuration: ``${VAR}``, ``${VAR:-default}``, ``${env:VAR}``."""
+"""Variables in a configuration: ``${VAR}``, ``${VAR:-default}``, ``${env:VAR}``; ``$${`` is a plain ``${``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from truename.config.faults import Faults
 
-__all__ = ["interpolate"]
+__all__ = ["interpolate", "literal"]
 
-_REFERENCE: Final = re.compile(r"\$\{(?P<inside>[^{}]*)\}")
+_REFERENCE: Final = re.compile(r"\$(?P<escape>\$(?=\{))|\$\{(?P<inside>[^{}]*)\}")
 _VARIABLE: Final = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 _PLACE: Final = "Write the path itself; cwd may be relative to this file."
 # What editors fill in themselves: as no environment variable it would be a riddle why it is not set.
@@ -31,7 +31,16 @@ def _remedy(inside: str) -> str:
     kind, _, name = inside.partition(":")
     if kind in {"input", "command"}:
         return "No editor is here to ask: put the value into an environment variable and write ${NAME}."
-    return _EDITORS.get(kind) or _EDITORS.get(name) or "Write ${NAME} or ${NAME:-default}."
+    return _EDITORS.get(kind) or _EDITORS.get(name) or "Write ${NAME} or ${NAME:-default}; $${ is a plain ${."
+
+
+def literal(text: str) -> str:
+    """Return the text as it has to be written so that it is read as it is, whatever it looks like.
+
+    >>> literal("echo ${HOME}")
+    'echo $${HOME}'
+    """
+    return text.replace("${", "$${")
 
 
 def interpolate(text: str, environ: Mapping[str, str], faults: Faults, key: str) -> str:
@@ -41,20 +50,24 @@ def interpolate(text: str, environ: Mapping[str, str], faults: Faults, key: str)
     """
 
     def replacement(match: re.Match[str]) -> str:
-        variable = _VARIABLE.fullmatch(match["inside"])
-        if variable is None:
-            faults.add(key, f"{match[0]} is not an environment variable", _remedy(match["inside"]))
-            return ""
-        value = environ.get(variable["name"], "")
-        if value or (variable["default"] is None and variable["name"] in environ):
-            return value
-        if variable["default"] is not None:
-            return variable["default"]
-        name = variable["name"]
-        if remedy := _EDITORS.get(name):
-            faults.add(key, f"{match[0]} is known to an editor only", remedy)
-            return ""
-        faults.add(key, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
-        return ""
+        return "$" if match["escape"] else _replacement(match, environ, faults, key)
 
     return _REFERENCE.sub(replacement, text)
+
+
+def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Faults, key: str) -> str:
+    variable = _VARIABLE.fullmatch(match["inside"])
+    if variable is None:
+        faults.add(key, f"{match[0]} is not an environment variable", _remedy(match["inside"]))
+        return ""
+    name, default = variable["name"], variable["default"]
+    value = environ.get(name, "")
+    if value or (default is None and name in environ):
+        return value
+    if default is not None:
+        return default
+    if remedy := _EDITORS.get(name):
+        faults.add(key, f"{match[0]} is known to an editor only", remedy)
+        return ""
+    faults.add(key, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
+    return ""

@@ -34,7 +34,8 @@ class Settings:
     ``aliases`` are short names of integrations (None: the built-in table). ``style`` None leaves the choice to the
     ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
     `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes. ``overrides`` are
-    declared names: dialect -> tool id -> name.
+    declared names: dialect -> tool id -> name. ``env_file`` holds KEY=VALUE lines for ``${KEY}`` references; what it
+    says is never kept here.
     """
 
     aliases: Mapping[str, str] | None = None
@@ -51,6 +52,7 @@ class Settings:
     max_sessions: int = 1_000
     max_claims: int = MAX_CLAIMS
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
+    env_file: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from truename.config.faults import Faults
 
-__all__ = ["read_servers"]
+__all__ = ["LONGEST_IN_SECONDS", "MAX_KEY", "TYPES", "URLS", "read_servers"]
 
-_TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
+TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
     "stdio": "stdio",
     "local": "stdio",
     "http": "http",
@@ -31,10 +31,10 @@ _TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
     "sse": "sse",
 }
 # Gemini CLI writes httpUrl, Windsurf serverUrl.
-_URLS: Final = ("url", "httpUrl", "serverUrl")
-_MAX_KEY: Final = 1024
+URLS: Final = ("url", "httpUrl", "serverUrl")
+MAX_KEY: Final = 1024
 # Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
-_LONGEST_IN_SECONDS: Final = 3600
+LONGEST_IN_SECONDS: Final = 3600
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
@@ -92,11 +92,11 @@ def _command(fields: Fields) -> str | None:
 
 
 def _url(fields: Fields) -> str | None:
-    return next((fields.text(name) for name in _URLS if name in fields), None)
+    return next((fields.text(name) for name in URLS if name in fields), None)
 
 
 def _has_url(fields: Fields) -> bool:
-    return any(name in fields for name in _URLS)
+    return any(name in fields for name in URLS)
 
 
 def _check_key(key: str, where: str, faults: Faults) -> None:
@@ -105,7 +105,7 @@ def _check_key(key: str, where: str, faults: Faults) -> None:
     elif bad := [character for character in key if not character.isprintable()]:
         what = f"the server's key {excerpt(key)} holds U+{ord(bad[0]):04X}, which can't be seen"
         faults.add(where, what, "Remove that character.")
-    elif len(key) > _MAX_KEY:
+    elif len(key) > MAX_KEY:
         faults.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")
 
 
@@ -113,7 +113,7 @@ def _kind(fields: Fields, url: str | None, where: str) -> Literal["stdio", "http
     named = fields.text("type") or fields.text("transport")
     if named is None:
         return "http" if url else "stdio"
-    kind = _TYPES.get(named.lower())
+    kind = TYPES.get(named.lower())
     if kind is None:
         problem = f"{excerpt(named)} is not a kind of transport"
         fields.faults.add(f"{where}.type", problem, 'Write "stdio", "http" or "sse".')
@@ -158,6 +158,6 @@ def _directory(text: str | None, base: Path) -> str | None:
 
 
 def _seconds(timeout: float | None) -> float | None:
-    if timeout is None or timeout <= _LONGEST_IN_SECONDS:
+    if timeout is None or timeout <= LONGEST_IN_SECONDS:
         return timeout
     return timeout / 1000

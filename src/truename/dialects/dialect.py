@@ -31,7 +31,8 @@ class Dialect:
     many of them a name may use. ``words``: ``snake`` if words are joined by single underscores, else ``keep``.
     ``max_tools``, ``case_sensitive``: None if nothing is known. ``unknown`` names the fields whose values are not
     known and therefore those of ``universal``. ``confidence``: ``run`` (the client was run) or ``read`` (its code,
-    documents or issues). ``client_info``, ``user_agents``: patterns by which it is recognised.
+    documents or issues); ``lab``: the files of ``lab/results`` that hold the runs. ``client_info``, ``user_agents``:
+    patterns by which it is recognised.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Dialect:
     date: str = ""
     version: str = ""
     confidence: str = "read"
+    lab: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     mangling: Mangling = field(default_factory=Mangling)
 

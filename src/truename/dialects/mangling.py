@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from truename.dialects.steps import compile_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from truename.dialects.steps import Steps
 
@@ -30,8 +30,10 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 class Digest:
     """The digest that a client puts behind a name, and when (``over``, ``lossy``, ``equal``).
 
-    ``of`` says of what: ``raw`` (parts joined, unchanged), ``name`` (after the changes), ``seed`` (server NUL tool).
-    ``keep`` is how much of the name stays in front of ``_`` and the digest; None is as much as fits.
+    ``of`` is the text that is digested, made of ``{raw}`` (the parts joined, unchanged), ``{name}`` (after the
+    changes), ``{server}`` and ``{tool}``. ``algorithm`` is one of hashlib's, or ``fnv1a-32`` over UTF-16 code units;
+    a ``base`` other than 16 is padded with zeros to ``length``. ``keep`` is how much of the name stays in front of
+    ``_`` and the digest; None is as much as fits.
     """
 
     algorithm: str
@@ -53,7 +55,8 @@ class Mangling:
     ``refuse``: patterns in a tool's part and what fails then (``drop``, ``tool``, ``server``, ``request``);
     ``illegal``: what fails when a name breaks the dialect's known rules; ``room``: a fixed budget;
     ``equal``, ``duplicate``, ``across``: who wins when names became equal, a server lists one name twice, and
-    different servers' names became equal (empty: as ``equal``).
+    different servers' names became equal (empty: as ``equal``); ``keys``: what stands behind the server's part when
+    the keys of several servers became equal.
     """
 
     join: str = "{tool}"
@@ -72,6 +75,7 @@ class Mangling:
     equal: str = "unknown"
     duplicate: str = "unknown"
     across: str = ""
+    keys: Digest | None = None
 
 
 class Spelling(NamedTuple):
@@ -82,7 +86,7 @@ class Spelling(NamedTuple):
     raw: str
     server: str
     tool: str
-    seed: str
+    listed: tuple[str, str]
 
 
 class Machine:
@@ -106,14 +110,26 @@ class Machine:
         part = self.tool(tool)
         return next((scope for pattern, scope in self._refuse if pattern.search(part)), "")
 
-    def spell(self, server: str, tool: str) -> Spelling:
-        """Return the name as joined and changed, not yet shortened."""
-        rules, part, own = self.rules, self.tool(tool), self.server(server)
+    def parts(self, servers: Iterable[str]) -> Mapping[str, str]:
+        """Return the servers' parts that are not their own alone, because the keys of several became equal."""
+        digest, by_part = self.rules.keys, dict[str, list[str]]()
+        for server in dict.fromkeys(servers) if digest else ():
+            by_part.setdefault(self.server(server), []).append(server)
+        return {
+            server: f"{part}_{_hex(digest, digest.of.format(server=server))}"
+            for part, group in by_part.items()
+            for server in group
+            if digest and len(group) > 1
+        }
+
+    def spell(self, server: str, tool: str, own: str | None = None) -> Spelling:
+        """Return the name as joined and changed, not yet shortened; ``own`` is the server's part if it is known."""
+        rules, part, own = self.rules, self.tool(tool), self.server(server) if own is None else own
         bare = rules.once and part.startswith(own)
         text = self.whole(part if bare else rules.join.format(server=own, tool=part))
         size = len(rules.measure.format(server=own, tool=part)) if rules.measure else len(text)
         raw = rules.join.format(server=server, tool=tool)
-        return Spelling(text, size, raw, own, part, f"{server}\0{tool}")
+        return Spelling(text, size, raw, own, part, (server, tool))
 
     def finish(self, spelling: Spelling, limit: int | None) -> str | None:
         """Return the name as the client shows it under this limit; None if it leaves the tool out."""
@@ -130,7 +146,8 @@ class Machine:
         if digest is None:
             message = "this client adds no digest"
             raise ValueError(message)
-        source = {"raw": spelling.raw, "name": spelling.text, "seed": spelling.seed}[digest.of]
+        server, tool = spelling.listed
+        source = digest.of.format(raw=spelling.raw, name=spelling.text, server=server, tool=tool)
         ending = "_" + _hex(digest, f"{source}\0{salt}" if salt else source)
         keep = digest.keep
         if keep is None:
@@ -139,14 +156,26 @@ class Machine:
         return spelling.text[:keep].rstrip(digest.strip) + ending
 
 
+def _fnv1a(source: str) -> int:
+    value = 0x811C9DC5
+    units = source.encode("utf-16-le", "surrogatepass")
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        value = ((value ^ (high << 8 | low)) * 0x01000193) & 0xFFFFFFFF
+    return value
+
+
 def _hex(digest: Digest, source: str) -> str:
-    number = hashlib.new(digest.algorithm, source.encode("utf-8", "surrogatepass"), usedforsecurity=False)
-    if digest.base == 16:
-        return number.hexdigest()[: digest.length]
-    value, letters = int(number.hexdigest(), 16), ""
-    while len(letters) < digest.length:
-        value, rest = divmod(value, digest.base)
-        letters += _DIGITS[rest]
+    if digest.algorithm == "fnv1a-32":
+        return _in_base(_fnv1a(source), digest.base).rjust(digest.length, "0")
+    made = hashlib.new(digest.algorithm, source.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+    return made.hexdigest()[: digest.length]
+
+
+def _in_base(value: int, base: int) -> str:
+    letters = ""
+    while value:
+        value, rest = divmod(value, base)
+        letters = _DIGITS[rest] + letters
     return letters
 
 

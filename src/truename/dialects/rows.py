@@ -45,8 +45,8 @@ def _charset(spec: str) -> frozenset[str]:
 
 def _mangling(row: Mapping[str, Any]) -> Mangling:
     values = {key: _frozen(row[key]) for key in _MANGLING & row.keys()}
-    if "digest" in values:
-        values["digest"] = Digest(**{key: _frozen(value) for key, value in row["digest"].items()})
+    for field in {"digest", "keys"} & values.keys():
+        values[field] = Digest(**{key: _frozen(value) for key, value in row[field].items()})
     if values.get("once"):
         values["avoid"] = (values.get("server", ()),)
     return Mangling(**values)

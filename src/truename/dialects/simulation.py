@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from truename.dialects.legality import breaks
-from truename.dialects.mangling import Machine, machine
+from truename.dialects.mangling import machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from truename.dialects.dialect import Dialect
+    from truename.dialects.mangling import Spelling
 
 __all__ = ["Entry", "Simulation", "run"]
 
@@ -32,6 +33,8 @@ class Simulation(Generic[K]):
     ``refused`` (those because of which the client or the provider fails). ``scope`` says what fails: a ``tool``, the
     whole ``server``, or the ``request``; names that fail only along with others count as dropped.
     ``merged``: shown name -> the names that became it, exact duplicates too. ``reaches``: shown name -> name run.
+    ``seen``: shown name -> the names under whose description it stands before the model, as far as that is certain;
+    there are several where a client sends equal names.
     """
 
     shown: Mapping[K, str]
@@ -40,6 +43,7 @@ class Simulation(Generic[K]):
     refused: tuple[K, ...]
     scope: str
     reaches: Mapping[str, K]
+    seen: Mapping[str, tuple[K, ...]]
 
     def winner(self, shown_name: str) -> K | None:
         """Return the name that a call of ``shown_name`` runs, None if it runs nothing that is certain."""
@@ -57,18 +61,31 @@ class Entry(NamedTuple, Generic[K]):
 class _Book(Generic[K]):
     """The findings so far; ``final`` holds the shown name of each entry, by the entry's place in memory."""
 
-    def __init__(self, engine: Machine, limit: int | None) -> None:
-        self.engine, self.limit = engine, limit
+    def __init__(self, dialect: Dialect, servers: Iterable[str]) -> None:
+        self.dialect, self.engine, self.limit = dialect, machine(dialect.mangling), dialect.known_length
+        self.parts = self.engine.parts(servers)
         self.taken: set[str] = set()
         self.final: dict[int, str] = {}
         self.reaches: dict[str, Entry[K]] = {}
+        self.seen: dict[str, list[Entry[K]]] = {}
         self.refused: list[Entry[K]] = []
         self.scope = ""
+
+    def spell(self, entry: Entry[K]) -> Spelling:
+        """Return the entry's name as its client joins it, before it is shortened."""
+        return self.engine.spell(entry.server, entry.name, self.parts.get(entry.server))
+
+    def text(self, entry: Entry[K]) -> str | None:
+        """Return what the model sees of the entry as long as no other becomes the same."""
+        if entry.server not in self.parts or self.engine.ignores(entry.server):
+            return self.dialect.shown(entry.server, entry.name)
+        return self.engine.finish(self.spell(entry), self.limit)
 
     def assign(self, entry: Entry[K], text: str) -> None:
         self.taken.add(text)
         self.final[id(entry)] = text
         self.reaches[text] = entry
+        self.seen[text] = [entry]
 
     def refuse(self, group: Iterable[Entry[K]], scope: str) -> None:
         self.refused.extend(group)
@@ -84,12 +101,12 @@ class _Book(Generic[K]):
 def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
     """Return what the dialect's client or provider does with these tools, listed in this order."""
     rules = dialect.mangling
-    book: _Book[K] = _Book(machine(rules), dialect.known_length)
+    book: _Book[K] = _Book(dialect, [entry.server for entry in entries])
     admitted = [entry for entry in entries if not _refused(dialect, entry, book)]
     distinct = _without_copies(rules.duplicate, admitted, book)
     groups: dict[str, list[Entry[K]]] = {}
     for entry in distinct:
-        text = None if book.failed(entry) else dialect.shown(entry.server, entry.name)
+        text = None if book.failed(entry) else book.text(entry)
         if text is not None:
             groups.setdefault(text, []).append(entry)
     book.taken = set(groups)
@@ -141,6 +158,7 @@ def _settle(mode: str, text: str, group: list[Entry[K]], book: _Book[K]) -> None
     winner = _WINNER[mode](text, group)
     if winner is not None:
         book.reaches[text] = winner
+    book.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
 
 
 def _same(text: str, group: list[Entry[K]]) -> Entry[K] | None:
@@ -157,13 +175,16 @@ _WINNER: Mapping[str, Callable[[str, list[Entry[Any]]], Entry[Any] | None]] = {
 }
 
 
+_ALL_SEEN = frozenset({"both-first", "both-last", "same"})
+
+
 def _free(spellings: Iterable[str], taken: set[str]) -> str:
     return next(text for text in spellings if text not in taken)
 
 
 def _by_digest(_text: str, group: list[Entry[K]], book: _Book[K]) -> None:
     for entry in sorted(group, key=lambda one: (one.server, one.name)):
-        spelling = book.engine.spell(entry.server, entry.name)
+        spelling = book.spell(entry)
         tries = (book.engine.digested(spelling, book.limit, salt) for salt in count())
         book.assign(entry, _free(tries, book.taken))
 
@@ -171,7 +192,8 @@ def _by_digest(_text: str, group: list[Entry[K]], book: _Book[K]) -> None:
 def _by_number(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
     book.assign(group[0], text)
     for entry in group[1:]:
-        book.assign(entry, _free((f"{text}_{number}" for number in count(2)), book.taken))
+        spellings = (book.engine.whole(f"{text}_{number}") for number in count(2))
+        book.assign(entry, _free(spellings, book.taken))
 
 
 def _by_prefix(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
@@ -200,7 +222,13 @@ def _result(entries: Sequence[Entry[K]], admitted: list[Entry[K]], book: _Book[K
         refused=tuple(refused),
         scope=book.scope,
         reaches=MappingProxyType(reaches),
+        seen=MappingProxyType(_seen(book)),
     )
+
+
+def _seen(book: _Book[K]) -> dict[str, tuple[K, ...]]:
+    alive = ((text, [one for one in group if not book.failed(one)]) for text, group in book.seen.items())
+    return {text: tuple(dict.fromkeys(one.key for one in group)) for text, group in alive if group}
 
 
 def _merged(admitted: list[Entry[K]], book: _Book[K]) -> dict[str, tuple[K, ...]]:

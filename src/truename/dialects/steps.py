@@ -5,6 +5,7 @@ A step is a row of data, ``["replace", "[^a-z]", "_"]``: the name of a function 
 
 from __future__ import annotations
 
+import hashlib
 import keyword
 import re
 import unicodedata
@@ -22,7 +23,7 @@ __all__ = ["STEPS", "compile_steps"]
 
 _SNAKE = (
     (re.compile(r"([A-Z]+)([A-Z][a-z])"), r"\1_\2"),
-    (re.compile(r"([a-z0-9])([A-Z])"), r"\1_\2"),
+    (re.compile(r"([a-z])([A-Z])"), r"\1_\2"),
     (re.compile(r"['\"]+"), ""),
     (re.compile(r"[^a-zA-Z0-9]+"), "_"),
 )
@@ -44,6 +45,16 @@ def _lead(pattern: str, prefix: str) -> Change:
     return lambda text: text if starts(text) else prefix + text
 
 
+def _shorten(length: int, algorithm: str, digits: int, edges: str) -> Change:
+    def change(text: str) -> str:
+        if len(text) <= length:
+            return text
+        made = hashlib.new(algorithm, text.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+        return f"{text[: length - digits - 1].rstrip(edges)}_{made.hexdigest()[:digits]}"
+
+    return change
+
+
 def _when(pattern: str, steps: Steps) -> Change:
     applies, change = re.compile(pattern).search, compile_steps(steps)
     return lambda text: change(text) if applies(text) else text
@@ -56,6 +67,7 @@ STEPS: Mapping[str, Callable[..., Change]] = {
     "lead": _lead,
     "lower": lambda: str.lower,
     "replace": _replace,
+    "shorten": _shorten,
     "snake": lambda: _snake,
     "start": lambda prefix: lambda text: text if text.startswith(prefix) else prefix + text,
     "strip": lambda edges: lambda text: text.strip(edges),

@@ -1,0 +1,110 @@
+"""`python -m lab`: list, install and run the clients of the lab, and write the page of what was seen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from lab import clients, install, results, runner, sandbox, scenarios
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.clients import Client
+    from lab.results import Trial
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command says; 0 unless something could not be done."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except LookupError as error:
+        sys.stderr.write(f"{error.args[0]}\n")
+        return 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands.add_parser("list", help="show the clients and the scenarios").set_defaults(run=_list)
+    installing = commands.add_parser("install", help="install clients from their registries")
+    installing.add_argument("clients", nargs="+", help="names, or all")
+    installing.set_defaults(run=_install)
+    running = commands.add_parser("run", help="run clients, and write lab/results")
+    running.add_argument("clients", nargs="+", help="names, or all (those that are installed)")
+    running.add_argument("--set", action="append", dest="scenarios", metavar="SCENARIO", help="only this scenario")
+    for mode in scenarios.MODES:
+        running.add_argument(f"--{mode}", action="append_const", const=mode, dest="modes", help=f"only {mode}")
+    running.add_argument("--transport", choices=["http", "stdio"], default="http")
+    running.add_argument("--dry", action="store_true", help="write no results")
+    running.set_defaults(run=_run)
+    for name, what in (("page", "write the page from the results"), ("compare", "compare them with the dialects")):
+        commands.add_parser(name, help=what).set_defaults(run=_elsewhere(name))
+    return parser
+
+
+def _elsewhere(name: str) -> object:
+    def run(options: argparse.Namespace) -> int:  # noqa: ARG001 - these commands have no options
+        code: int = import_module(f"lab.{name}").main()
+        return code
+
+    return run
+
+
+def _chosen(names: Sequence[str], *, installed: bool) -> list[Client]:
+    if "all" not in names:
+        return [clients.get(name) for name in names]
+    return [client for client in clients.clients().values() if client.installed or not installed]
+
+
+def _list(options: argparse.Namespace) -> int:  # noqa: ARG001 - all commands are called alike
+    for client in clients.clients().values():
+        done = results.path_of(client.name, client.version).exists()
+        state = ("installed" if client.installed else "") + (", has results" if done else "")
+        print(f"{client.name:30} {client.version:24} {client.title}  {state.strip(', ')}")
+    for one in clients.unavailable():
+        print(f"{one.name:30} {'-':24} {one.title}: {one.reason}")
+    for scenario in scenarios.SCENARIOS:
+        print(f"  {scenario.name:12} {scenario.title}")
+    return 0
+
+
+def _install(options: argparse.Namespace) -> int:
+    for client in _chosen(options.clients, installed=False):
+        install.install(client)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    if sandbox.walls() == "none":
+        sys.stderr.write("No namespaces here: clients can reach the network, and results will say so.\n")
+    names = options.scenarios or [scenario.name for scenario in scenarios.SCENARIOS]
+    for name in names:
+        scenarios.scenario(name)
+    for client in _chosen(options.clients, installed=True):
+        if not client.installed:
+            raise LookupError(f"{client.name} is not installed. Run: python -m lab install {client.name}")
+        print(f"{client.title} {client.version}", flush=True)
+        run = runner.run_client(client, names, options.modes or scenarios.MODES, _tell, transport=options.transport)
+        if not options.dry:
+            results.save(run)
+    return 0
+
+
+def _tell(trial: Trial) -> None:
+    counts = Counter(tool.outcome for tool in trial.tools)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    print(f"  {trial.scenario:24} {trial.mode:8} {trial.seconds:6.1f} s  {told}  {trial.failure or ''}", flush=True)
+    for tool in trial.tools:
+        if tool.outcome != "right":
+            where = "" if tool.reached is None else f" -> {tool.reached}"
+            print(f"      {tool.outcome:11} {tool.server}: {tool.upstream} as {tool.listed} shown {tool.shown}{where}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""The clients of the lab, as `clients.toml` has them, and where each one's programs are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from lab import places
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["Client", "Unavailable", "clients", "get", "node", "toolchain", "unavailable", "version_of"]
+
+_TABLE: Final = places.ROOT / "lab" / "clients.toml"
+# name@1.2 of npm (the name may begin with an @), name[extra]==1.2 of Python.
+_PACKAGE: Final = re.compile(r"(?P<name>@?[^@=<>\[]+)(?:\[[^\]]*\])?(?:@|==)?(?P<version>[^@=]*)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """One row: what to install, how to start it, and which dialect says the same by table."""
+
+    name: str
+    title: str
+    dialect: str
+    kind: str
+    driver: str
+    folder: str
+    packages: tuple[str, ...]
+    approach: str = "direct"
+    parallel: bool = True
+    script: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """The version of the client's own package."""
+        return version_of(self.packages[0])
+
+    @property
+    def place(self) -> Path:
+        """Where it is installed."""
+        return places.home() / ("py" if self.kind == "python" else "npm") / self.folder
+
+    def program(self, name: str) -> str:
+        """Return a program that the client's packages brought."""
+        within = ("bin",) if self.kind == "python" else ("node_modules", ".bin")
+        return str(self.place.joinpath(*within, name))
+
+    @property
+    def installed(self) -> bool:
+        """Whether its folder is there."""
+        return self.place.joinpath("bin" if self.kind == "python" else "node_modules").is_dir()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unavailable:
+    """A client that the lab can't run, and why."""
+
+    name: str
+    title: str
+    reason: str
+
+
+def version_of(package: str) -> str:
+    """Return the exact version that a package's text asks for.
+
+    >>> version_of("@openai/codex@0.169.0"), version_of("crewai-tools[mcp]==1.15.30")
+    ('0.169.0', '1.15.30')
+    """
+    found = _PACKAGE.fullmatch(package)
+    return found["version"] if found else ""
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+
+
+@cache
+def clients() -> Mapping[str, Client]:
+    """Return all clients by name, in the order of the file."""
+    return {
+        name: Client(name=name, **row | {"packages": tuple(row["packages"])})
+        for name, row in _table()["client"].items()
+    }
+
+
+def unavailable() -> tuple[Unavailable, ...]:
+    """Return the clients that were tried and can't be run."""
+    return tuple(Unavailable(name=name, **row) for name, row in _table().get("unavailable", {}).items())
+
+
+def toolchain() -> Mapping[str, str]:
+    """Return the packages that run and install clients: node and uv."""
+    return dict(_table()["toolchain"])
+
+
+def get(name: str) -> Client:
+    """Return a client by name. Raises `LookupError` with the names that there are."""
+    known = clients()
+    if name not in known:
+        raise LookupError(f"The lab has no client {name!r}. It has {', '.join(known)}.")
+    return known[name]
+
+
+def node() -> Path:
+    """Return the folder of the node program that all clients get."""
+    return places.home() / "npm" / "node24" / "node_modules" / ".bin"

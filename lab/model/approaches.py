@@ -1,0 +1,116 @@
+"""How a model gets at the tools of a client: at once, or by the search that some clients put in front of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from lab.model.turn import Offered, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lab.model.script import Approach
+    from lab.model.turn import Turn
+
+__all__ = ["APPROACHES", "Coding", "Direct", "Searching", "Selecting", "approach"]
+
+
+class Direct:
+    """All tools are offered in the request."""
+
+    def concerns(self, turn: Turn) -> bool:
+        """Say whether a server's tool is offered."""
+        return bool(self.offered(turn))
+
+    def opening(self, turn: Turn) -> Sequence[Step]:  # noqa: ARG002 - nothing is hidden here
+        """Return nothing: the tools are in sight."""
+        return ()
+
+    def offered(self, turn: Turn) -> Sequence[Offered]:
+        """Return the tools that carry a mark."""
+        return [tool for tool in turn.tools if tool.mark is not None]
+
+    def call(self, step: Step) -> Step:
+        """Return the step itself."""
+        return step
+
+
+class Selecting(Direct):
+    """The request lists names only; a search tool is asked for some of them (Claude Code, Qwen Code).
+
+    ``tool`` is the search tool, ``names`` how a listed name looks, ``most`` how many are asked for at a time.
+    """
+
+    def __init__(self, tool: str, names: str, most: int) -> None:
+        self._tool, self._names, self._most = tool, re.compile(names, re.MULTILINE), most
+
+    def concerns(self, turn: Turn) -> bool:
+        """Say whether the search tool and at least one listed name are there."""
+        return any(tool.name == self._tool for tool in turn.tools) and bool(self._listed(turn))
+
+    def opening(self, turn: Turn) -> Sequence[Step]:
+        """Return searches for all the names that are listed."""
+        listed = self._listed(turn)
+        return [
+            Step(name=self._tool, arguments={"query": "select:" + ",".join(some), "max_results": len(some)})
+            for some in (listed[start : start + self._most] for start in range(0, len(listed), self._most))
+        ]
+
+    def _listed(self, turn: Turn) -> list[str]:
+        return list(dict.fromkeys(self._names.findall(turn.text)))
+
+
+class Searching(Direct):
+    """Nothing is listed; the client runs the model's search over descriptions (Codex with models that it knows)."""
+
+    def concerns(self, turn: Turn) -> bool:
+        """Say whether the search is offered."""
+        return any(tool.name == "tool_search" for tool in turn.tools)
+
+    def opening(self, turn: Turn) -> Sequence[Step]:  # noqa: ARG002 - nothing is listed
+        """Return one search for the word that all descriptions have."""
+        return [Step(kind="search", name="tool_search", arguments={"query": "awkward tool", "limit": 1000})]
+
+
+class Coding(Direct):
+    """The model writes programs that call the tools (Codex's code mode)."""
+
+    _LISTING: Final = "text(JSON.stringify(ALL_TOOLS.filter(t => t.description.includes('[lab:'))))"
+
+    def concerns(self, turn: Turn) -> bool:
+        """Say whether programs can be run."""
+        return any(tool.name == "exec" for tool in turn.tools)
+
+    def opening(self, turn: Turn) -> Sequence[Step]:  # noqa: ARG002 - nothing is listed
+        """Return the program that lists the tools."""
+        return [Step(kind="code", name="exec", code=self._LISTING)]
+
+    def offered(self, turn: Turn) -> Sequence[Offered]:
+        """Return what the first program printed."""
+        start = turn.results[0].find("[{") if turn.results else -1
+        if start < 0:
+            return ()
+        listed, _ = json.JSONDecoder().raw_decode(turn.results[0][start:])
+        return [Offered(name=tool["name"], description=tool["description"]) for tool in listed]
+
+    def call(self, step: Step) -> Step:
+        """Return the program that calls the tool; ``NUMBER`` becomes the step's number when it is known."""
+        code = f"text(await tools[{json.dumps(step.name)}]({{q: 'kNUMBER'}}))"
+        return replace(step, kind="code", name="exec", namespace=None, code=code)
+
+
+APPROACHES: Final[Mapping[str, Callable[[], Approach]]] = {
+    "direct": Direct,
+    "claude-search": lambda: Selecting("ToolSearch", r"^(mcp__\S+)$", 50),
+    "qwen-search": lambda: Selecting("tool_search", r"\b(mcp__[\w-]+)", 20),
+    "codex-search": Searching,
+    "codex-code": Coding,
+}
+
+
+def approach(name: str) -> Approach:
+    """Return the approach of a client's row."""
+    return APPROACHES[name]()

@@ -1,0 +1,47 @@
+"""What would be changed in files, as a diff that can be shown to others: secrets are left out of it."""
+
+from __future__ import annotations
+
+import json
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Final
+
+from truename.cli.rendering import output, show, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = ["diff", "show_diff"]
+
+_HIDDEN: Final = "***"
+_CONTEXT: Final = 2
+_LONGEST: Final = 240
+_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+# Shorter texts stand in too many other places.
+_SHORTEST_SECRET: Final = 4
+
+
+def diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> Iterator[str]:
+    """Return the lines of a unified diff; None is a file that is not there."""
+    hidden = _spellings(secrets)
+    old, new = ([] if raw is None else raw.decode("utf-8", "replace").splitlines() for raw in (before, after))
+    here, there = (str(path) if raw is not None else "/dev/null" for raw in (before, after))
+    for line in unified_diff(old, new, here, there, n=_CONTEXT, lineterm=""):
+        for secret in hidden:
+            line = line.replace(secret, _HIDDEN)  # noqa: PLW2901 - one after the other
+        yield line if len(line) <= _LONGEST else f"{line[:_LONGEST]}... ({len(line):,} characters)"
+
+
+def show_diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> None:
+    """Print the diff on stdout."""
+    for line in diff(path, before, after, secrets):
+        output().print(styled(line, _STYLES.get(line[:1], "")), soft_wrap=True)
+    show("")
+
+
+def _spellings(secrets: Iterable[str]) -> list[str]:
+    """Return the texts as files may have them, the longest first."""
+    plain = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+    written = {json.dumps(secret, ensure_ascii=plain_only)[1:-1] for secret in plain for plain_only in (True, False)}
+    return sorted(plain | written, key=len, reverse=True)

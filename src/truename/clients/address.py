@@ -1,0 +1,113 @@
+"""How a client reaches the gateway: over HTTP or by starting it, with the token as a reference where it has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from truename.clients.shapes import read_entry, speaks_http, write_entry
+from truename.config import ServerConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.clients.table import ConfigFile
+    from truename.config import Config
+
+__all__ = ["TOKEN", "Address", "entry_for", "reference"]
+
+TOKEN: Final = "TRUENAME_TOKEN"  # noqa: S105 - a variable's name
+# How each client writes an environment variable in a header: run or documented; one that is missing has no known way.
+_REFERENCES: Final[Mapping[str, str]] = {
+    "amp": "${%s}",
+    "claude-code": "${%s}",
+    "cline": "${env:%s}",
+    "cline-legacy": "${env:%s}",
+    "codex": "${%s}",
+    "continue": "${{ secrets.%s }}",
+    "copilot-cli": "${%s}",
+    "crush": "$%s",
+    "cursor": "${env:%s}",
+    "gemini-cli": "${%s}",
+    "goose": "${%s}",
+    "librechat": "${%s}",
+    "mcporter": "${%s}",
+    "opencode": "{env:%s}",
+    "qwen-code": "${%s}",
+    "roo-code": "${env:%s}",
+    "tabnine": "$%s",
+    "vscode": "${env:%s}",
+    "vscode-insiders": "${env:%s}",
+    "vscode-server": "${env:%s}",
+    "windsurf": "${env:%s}",
+    "windsurf-jetbrains": "${env:%s}",
+}
+# What an entry says of the way to its server; everything else in it (lists of tools, times, trust) stays.
+_WAY: Final = frozenset(
+    {
+        *(
+            "command",
+            "cmd",
+            "args",
+            "env",
+            "envs",
+            "env_keys",
+            "env_vars",
+            "envFile",
+            "environment",
+            "cwd",
+            "working_directory",
+        ),
+        *("url", "uri", "httpUrl", "serverUrl", "baseUrl", "type", "transport", "headers", "headersHelper"),
+        *("http_headers", "env_http_headers", "bearer_token_env_var", "requestOptions", "apiKey", "oauth", "auth"),
+        *("oauth_client_id", "oauth_resource", "scopes", "authProviderType"),
+    }
+)
+
+
+def reference(client: str) -> str | None:
+    """Return how this client writes the environment variable of the token, None where no way is known."""
+    form = _REFERENCES.get(client)
+    return None if form is None else form % TOKEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where the gateway is: its configuration, the URL that it serves at, and the program that starts it."""
+
+    config: Config
+    url: str
+    program: str
+
+    def server(self, key: str, upstream: str | None, *, file: ConfigFile, stdio: bool) -> ServerConfig:
+        """Return what a client is to have under ``key``: one server of the gateway, or (None) all of them."""
+        if stdio or not speaks_http(file.shape):
+            only = () if upstream is None else ("--only", upstream)
+            return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *only))
+        path = "/mcp" if upstream is None else f"/mcp/only/{quote(upstream, safe='')}"
+        token = reference(file.client) if self.config.settings.token else None
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
+
+    def is_met(self, server: ServerConfig) -> bool:
+        """Tell whether a client's server is this gateway already."""
+        if server.url is not None:
+            mine = f"{self.url}/mcp"
+            return server.url == mine or server.url.startswith(f"{mine}/")
+        words = server.args[:2]
+        return server.command == self.program and words == ("serve", str(self.config.path))
+
+
+def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, Any]:
+    """Return the entry in the client's own form; what a former one says of other things than the way stays."""
+    fresh = write_entry(shape, server)
+    if not isinstance(former, dict):
+        return fresh
+    kept = {key: value for key, value in former.items() if key not in _WAY}
+    # In the order of the former entry, so that what stays also stays where it is.
+    mixed = {key: kept.get(key, fresh.get(key)) for key in former if key in kept or key in fresh}
+    mixed |= {key: value for key, value in fresh.items() if key not in mixed}
+    found = read_entry(shape, server.key, mixed)
+    same = (found.url, found.command, found.args) == (server.url, server.command, server.args)
+    return mixed if same and not found.disabled else fresh

@@ -1,0 +1,185 @@
+"""What a client's file held before it was changed, kept in the user's state directory with a record of the change.
+
+A backup is two files: ``NAME.json``, the record, and ``NAME.original``, the bytes. The record comes last, so that one
+that can be seen is complete. It is written before the change: whether that was made, the file's digest tells.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.clients.durable import sync_directory, write_new
+from truename.config import state_path
+from truename.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Backup", "backups", "backups_directory", "digest"]
+
+_RECORD: Final = ".json"
+_ORIGINAL: Final = ".original"
+_FORMAT: Final = 1
+_MAX_RECORD: Final = 1 << 24
+_STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """One change of one file: whose it is, when and what for, and its digests before and after (None: no file).
+
+    ``made`` are the directories that were made for it, outermost first; ``note`` is whatever the one who made the
+    change wants to find again, as JSON.
+    """
+
+    record: Path
+    client: str
+    path: Path
+    action: str
+    time: str
+    before: str | None
+    after: str | None
+    made: tuple[Path, ...] = ()
+    note: Any = field(default=None, compare=False)
+
+    @property
+    def copy(self) -> Path:
+        """The file that holds the original bytes, if there were any."""
+        return self.record.with_suffix(_ORIGINAL)
+
+    def original(self) -> bytes | None:
+        """Return what the file held, None if there was no file. Raises `ConfigError` if the copy is not whole."""
+        if self.before is None:
+            return None
+        try:
+            raw = self.copy.read_bytes()
+        except OSError as error:
+            raise _damaged(self.copy, f"it can't be read ({error.strerror or error})") from error
+        if digest(raw) != self.before:
+            raise _damaged(self.copy, "it is not what was saved")
+        return raw
+
+    def discard(self) -> None:
+        """Remove the backup of a change that was not made."""
+        for path in (self.record, self.copy):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def digest(raw: bytes) -> str:
+    """Return the SHA-256 of a file's bytes, as records have it."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def backups_directory(environ: Mapping[str, str] | None = None) -> Path:
+    """Return where backups are kept: ``truename/backups`` in the user's state directory."""
+    # The ledgers' neighbour: the state directory is chosen in one place.
+    return state_path(Path("any"), environ).parent.with_name("backups")
+
+
+def backups(
+    environ: Mapping[str, str] | None = None, *, client: str | None = None, path: Path | None = None
+) -> tuple[Backup, ...]:
+    """Return the backups of a client or of a file, the newest first; what is no whole record is passed over."""
+    directory = backups_directory(environ)
+    wanted = None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
+    try:
+        records = sorted(directory.glob(f"*{_RECORD}"), reverse=True)
+    except OSError:
+        return ()
+    found = [backup for record in records if (backup := _read(record)) is not None]
+    return tuple(
+        backup
+        for backup in sorted(found, key=lambda one: (one.time, one.record.name), reverse=True)
+        if client in {None, backup.client} and wanted in {None, backup.path}
+    )
+
+
+def save(
+    path: Path,
+    before: bytes | None,
+    after: bytes | None,
+    *,
+    client: str,
+    action: str,
+    made: tuple[Path, ...],
+    note: Any,
+    environ: Mapping[str, str] | None,
+) -> Backup:
+    """Write a backup down to the disk, before the change that it is for. Raises `OSError`."""
+    directory = backups_directory(environ)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    now = datetime.now(UTC)
+    word = "".join(letter if letter.isalnum() else "-" for letter in client)[:40]
+    backup = Backup(
+        record=directory / f"{now.strftime(_STAMP)}-{word}-{secrets.token_hex(4)}{_RECORD}",
+        client=client,
+        path=path,
+        action=action,
+        time=now.isoformat(timespec="microseconds"),
+        before=None if before is None else digest(before),
+        after=None if after is None else digest(after),
+        made=made,
+        note=note,
+    )
+    part = backup.record.with_suffix(".part")
+    try:
+        if before is not None:
+            write_new(backup.copy, before)
+        write_new(part, json.dumps(_fields(backup), indent=2).encode())
+        part.replace(backup.record)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        backup.discard()
+        raise
+    sync_directory(directory)
+    sync_directory(directory.parent)
+    return backup
+
+
+def _fields(backup: Backup) -> dict[str, Any]:
+    return {
+        "format": _FORMAT,
+        "client": backup.client,
+        "path": str(backup.path),
+        "action": backup.action,
+        "time": backup.time,
+        "sha256_before": backup.before,
+        "sha256_after": backup.after,
+        "made": [str(one) for one in backup.made],
+        "note": backup.note,
+    }
+
+
+def _read(record: Path) -> Backup | None:
+    try:
+        if record.stat().st_size > _MAX_RECORD:
+            return None
+        found = json.loads(record.read_bytes())
+        if found["format"] != _FORMAT:
+            return None
+        return Backup(
+            record=record,
+            client=str(found["client"]),
+            path=Path(found["path"]),
+            action=str(found["action"]),
+            time=str(found["time"]),
+            before=found["sha256_before"],
+            after=found["sha256_after"],
+            made=tuple(Path(one) for one in found["made"]),
+            note=found["note"],
+        )
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def _damaged(path: Path, problem: str) -> ConfigError:
+    return ConfigError(file=str(path), key="", problem=problem, remedy="Nothing was changed; mend the file by hand.")

@@ -1,0 +1,137 @@
+"""Adding to and taking out of what stands between brackets: JSON, inline TOML and YAML in flow style alike.
+
+What is added can be taken out again without a trace, and comments stay where they are.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from truename.clients.spans import line_indent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from truename.clients.spans import Container, Splice
+
+__all__ = ["Layout", "add", "begins_line", "drop"]
+
+_LINE_END: Final = re.compile(r"(?:\r\n|\n|\r)[ \t]*")
+_LINE_ENDS: Final = "\r\n"
+_LINE_COMMENTS: Final = ("//", "#")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The text, what else than blanks stands between values (comments and commas), and how the text is laid out.
+
+    ``is_inline`` tells that an empty container is filled on its own line; ``apart`` follows a comma on one line.
+    """
+
+    text: str
+    gap: re.Pattern[str]
+    newline: str
+    unit: str
+    is_inline: bool
+    apart: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """What is between two values: the comma (-1: none), where the last token ends, and whether comments are there."""
+
+    comma: int
+    edge: int
+    has_comments: bool
+    ends_in_line_comment: bool
+
+
+def _gap(text: str, pattern: re.Pattern[str], start: int, end: int) -> _Gap:
+    comma, edge, has_comments, is_line = -1, start, False, False
+    for token in pattern.finditer(text, start, end):
+        edge = token.end()
+        is_line = token[0].startswith(_LINE_COMMENTS)
+        if token[0] == ",":
+            comma = token.start()
+        else:
+            has_comments = True
+    return _Gap(comma, edge, has_comments, is_line)
+
+
+def begins_line(text: str, offset: int) -> bool:
+    """Tell whether only blanks stand before this offset on its line."""
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    return not text[start:offset].strip(" \t")
+
+
+def add(layout: Layout, box: Container, piece: Callable[[str | None], str]) -> list[Splice]:
+    """Append to a container; ``piece`` writes what is new for an indentation, or on one line for None."""
+    if not box.entries:
+        return _fill(layout, box, piece)
+    text, last = layout.text, box.entries[-1]
+    tail = _gap(text, layout.gap, last.end, box.end - 1)
+    before = box.entries[-2].end if len(box.entries) > 1 else box.start + 1
+    lead = text[_gap(text, layout.gap, before, last.start).edge : last.start]
+    breaks = _LINE_END.findall(lead)
+    if breaks:
+        between, indent = breaks[-1], breaks[-1].lstrip(_LINE_ENDS)
+    elif tail.ends_in_line_comment:
+        indent = line_indent(text, box.start) + layout.unit
+        between = layout.newline + indent
+    else:
+        between, indent = (lead if len(box.entries) > 1 else layout.apart), None
+    if tail.comma >= 0:
+        return [(tail.edge, tail.edge, f"{between}{piece(indent)},")]
+    if tail.edge == last.end:
+        return [(tail.edge, tail.edge, f",{between}{piece(indent)}")]
+    return [(last.end, last.end, ","), (tail.edge, tail.edge, between + piece(indent))]
+
+
+def _fill(layout: Layout, box: Container, piece: Callable[[str | None], str]) -> list[Splice]:
+    text, at = layout.text, box.start + 1
+    inner = _gap(text, layout.gap, at, box.end - 1)
+    outer = line_indent(text, box.start)
+    indent = outer + layout.unit
+    if inner.has_comments:
+        rest = text[inner.edge : box.end - 1]
+        if not _LINE_END.search(rest):
+            return [(inner.edge, inner.edge, f" {piece(None)}")]
+        return [(inner.edge, inner.edge, layout.newline + indent + piece(indent))]
+    if layout.is_inline:
+        return [(at, at, text[at : box.end - 1] + piece(None))]
+    return [(at, at, layout.newline + indent + piece(indent) + layout.newline + outer)]
+
+
+def drop(text: str, gap: re.Pattern[str], box: Container, index: int) -> list[Splice]:
+    """Take one entry out, with the comma and the blanks that belong to it."""
+    entries, entry = box.entries, box.entries[index]
+    is_first, is_last = index == 0, index == len(entries) - 1
+    before = _gap(text, gap, box.start + 1 if is_first else entries[index - 1].end, entry.start)
+    following = box.end - 1 if is_last else entries[index + 1].start
+    after = _gap(text, gap, entry.end, following)
+    is_spread = _LINE_END.search(text, before.edge, entry.start) is not None
+    if is_first and is_last and not before.has_comments and not after.has_comments:
+        return _empty(text, box, after.comma)
+    if not is_last and not is_spread and not after.has_comments:
+        return [(entry.start, following, "")]
+    comma = after.comma if after.comma >= 0 or is_first else before.comma
+    end = after.comma + 1 if after.comma >= 0 and not text[entry.end : after.comma].strip() else entry.end
+    # A comment that ends with its line needs the line's end.
+    keeps = before.ends_in_line_comment and not _LINE_END.match(text, end)
+    removed = [(entry.start if keeps else before.edge, end, "")]
+    if comma >= 0 and not entry.start <= comma < end:
+        removed.append((comma, comma + 1, ""))
+    return removed
+
+
+def _empty(text: str, box: Container, comma: int) -> list[Splice]:
+    """Take the only entry out as if it had been put in by `add`."""
+    (entry,) = box.entries
+    end = comma + 1 if comma >= 0 else entry.end
+    lead, rest = text[box.start + 1 : entry.start], text[end : box.end - 1]
+    if _LINE_END.search(lead):
+        closing = _LINE_END.match(rest)
+        return [(box.start + 1, end + (closing.end() if closing else 0), "")]
+    return [(entry.start, box.end - 1 if lead == rest else end, "")]

@@ -1,0 +1,166 @@
+"""Tool names that a client keeps, carried over to the names it is going to see: none means more or less than before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from truename import dialects
+from truename.clients.kept import KeptName, matches, respelled
+from truename.clients.merging import Where, reached
+from truename.errors import UnknownDialect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["Carried", "Move", "carry", "images", "with_text"]
+
+_WHOLE_SERVER: Final = "server"
+_ALTERNATIVES: Final = "|"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """A server of a client that gets another key, or whose tools get other names.
+
+    ``names``: the server's own name for a tool -> the name at the gateway; None if its tools are not known.
+    ``stays`` says that the client also keeps a server under the old key, in another file. ``dialect`` is the client's.
+    """
+
+    key: str
+    new_key: str
+    names: Mapping[str, str] | None
+    stays: bool = False
+    dialect: str = "universal"
+
+
+class Carried(NamedTuple):
+    """What stands in place of a kept name, several texts where one can't say it; ``problem`` is why it does not."""
+
+    texts: tuple[str, ...]
+    problem: str = ""
+
+
+def carry(kept: KeptName, moves: Iterable[Move]) -> Carried:
+    """Return the texts that mean the same tools after the moves as this one did before.
+
+    A whole server, or a glob, is spelled out tool by tool where its new spelling would take in others.
+    """
+    concerned = [move for move in moves if matches(kept, move.key, None)]
+    same = Carried((kept.text,))
+    renamed = any(move.key != move.new_key for move in concerned)
+    unknown = [move.key for move in concerned if move.names is None]
+    if not concerned or (not renamed and (kept.tool is None or unknown)):
+        return same
+    if kept.spelling == _WHOLE_SERVER:
+        return Carried(_once([*_staying(kept, concerned), *(respelled(kept, one.new_key, None) for one in concerned)]))
+    if unknown:
+        return Carried(same.texts, f"which tools {' and '.join(unknown)} has is not known")
+    if renamed and kept.server is None and not kept.template and kept.within:
+        return Carried(same.texts, "it is a pattern of its own")
+    return _by_tool(kept, concerned, renamed=renamed)
+
+
+def _by_tool(kept: KeptName, moves: Sequence[Move], *, renamed: bool) -> Carried:
+    same = (kept.text,)
+    wanted = [(move.new_key, wire) for move in moves for wire in images(kept, move)]
+    if not wanted:
+        return Carried(same, "it matches no tool" if renamed else "")
+    if _still_means(kept, wanted, moves):
+        return Carried(same)
+    # Left as the glob that it may be, it would take in the tools of others too.
+    exact = replace(kept, tool=None)
+    return Carried(_once([*_staying(kept, moves), *(respelled(exact, key, wire) for key, wire in wanted)]))
+
+
+def images(kept: KeptName, move: Move) -> list[str]:
+    """Return the new names of those tools of a server that a kept name means."""
+    names = move.names or {}
+    if kept.tool is None and kept.server is not None:
+        return list(names.values())
+    return [wire for upstream, wire in names.items() if matches(kept, move.key, upstream, _shown(move, upstream))]
+
+
+@lru_cache(maxsize=4096)
+def _as_shown(dialect: str, server: str, tool: str) -> str | None:
+    try:
+        return dialects.get(dialect).shown(server, tool)
+    except UnknownDialect:
+        return None
+
+
+def _shown(move: Move, tool: str) -> str | None:
+    return _as_shown(move.dialect, move.key, tool)
+
+
+def _still_means(kept: KeptName, wanted: Sequence[tuple[str, str]], moves: Sequence[Move]) -> bool:
+    """Tell whether the text, left as it is, means these tools under their new names and no others."""
+    if any(move.key != move.new_key for move in moves):
+        return False
+    everything = [(move, wire) for move in moves for wire in (move.names or {}).values()]
+    meant = [(move.new_key, wire) for move, wire in everything if matches(kept, move.key, wire, _shown(move, wire))]
+    return sorted(meant) == sorted(wanted)
+
+
+def _staying(kept: KeptName, moves: Sequence[Move]) -> list[str]:
+    return [kept.text] if any(move.stays for move in moves) else []
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
+
+
+def with_text(value: Any, kept: KeptName, texts: Sequence[str]) -> Any:
+    """Return a tree with these texts in place of a kept name: an item of a list, a key of an object, or a value.
+
+    Several items or keys stand in place of one; where a value can be only one, the item around it is repeated for each.
+    Raises `ValueError` where the name is not, or no item is around it.
+    """
+    where, current = kept.where, reached(value, kept.where)
+    holder = reached(value, where[:-1])
+    if kept.is_key and isinstance(holder, dict) and where[-1] in holder:
+        return _put(value, where[:-1], _with_keys(holder, str(where[-1]), texts))
+    if kept.within and isinstance(current, str) and kept.text in current.split(_ALTERNATIVES):
+        pieces = current.split(_ALTERNATIVES)
+        place = pieces.index(kept.text)
+        pieces[place : place + 1] = [text for text in texts if text == kept.text or text not in pieces]
+        return _put(value, where, _ALTERNATIVES.join(pieces))
+    if current != kept.text:
+        message = "the name is not at its place"
+        raise ValueError(message)
+    if isinstance(holder, list):
+        at = int(where[-1])
+        others = [item for place, item in enumerate(holder) if place != at]
+        items = [*holder[:at], *(text for text in texts if text not in others), *holder[at + 1 :]]
+        return _put(value, where[:-1], items)
+    return _put(value, where, texts[0]) if len(texts) == 1 else _repeated(value, where, texts)
+
+
+def _with_keys(holder: Mapping[str, Any], old: str, texts: Sequence[str]) -> dict[str, Any]:
+    renamed: dict[str, Any] = {}
+    for key, item in holder.items():
+        # What already stands under a new name goes before what would come there.
+        names = [text for text in texts if text == old or text not in holder] if key == old else [key]
+        renamed |= dict.fromkeys(names, item)
+    return renamed
+
+
+def _repeated(value: Any, where: Where, texts: Sequence[str]) -> Any:
+    for length in range(len(where) - 1, 0, -1):
+        items = reached(value, where[: length - 1])
+        if isinstance(items, list):
+            place = int(where[length - 1])
+            copies = [_put(items[place], where[length:], text) for text in texts]
+            return _put(value, where[: length - 1], [*items[:place], *copies, *items[place + 1 :]])
+    message = "only one name has room there"
+    raise ValueError(message)
+
+
+def _put(value: Any, where: Where, new: Any) -> Any:
+    if not where:
+        return new
+    key, rest = where[0], where[1:]
+    if isinstance(value, list):
+        return [_put(item, rest, new) if place == key else item for place, item in enumerate(value)]
+    return {name: _put(item, rest, new) if name == key else item for name, item in value.items()}

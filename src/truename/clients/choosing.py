@@ -1,0 +1,117 @@
+"""Which of a client's servers the gateway takes over, and why it leaves the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from truename.clients.document import left_alone
+from truename.clients.matching import counterpart
+from truename.clients.plan import Note
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from truename.clients.address import Address
+    from truename.clients.find import Found, Sighting
+
+__all__ = ["OWN_SCOPES", "READ_ONLY", "Choice", "Taken", "choose", "secrets_of", "usable"]
+
+# What belongs to who asks; project files are their teams' too, managed ones an administrator's, plugins' their own.
+OWN_SCOPES: Final = frozenset({"user", "local", "deployment"})
+READ_ONLY: Final = frozenset({"managed", "plugin"})
+_EDITABLE: Final = frozenset({"json", "jsonc", "toml", "yaml"})
+_LIKELY_SECRET: Final = 16
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A server of the client that is going to be reached through the gateway, which knows it as ``upstream``."""
+
+    found: Found
+    sighting: Sighting
+    upstream: str
+
+    @property
+    def key(self) -> str:
+        """The client's own key of the server."""
+        return self.sighting.server.key
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The servers to take over, those that are at the gateway already, and what there is to say of the others."""
+
+    taken: tuple[Taken, ...]
+    already: tuple[Sighting, ...]
+    notes: tuple[Note, ...]
+
+
+def usable(found: Iterable[Found], scopes: frozenset[str]) -> list[Found]:
+    """Return the files to change. Raises `ConfigError` for one that is broken or can't be changed in place."""
+    chosen = [one for one in found if one.file.shape and not one.file.legacy and one.file.scope in scopes]
+    for one in chosen:
+        if one.problem is not None:
+            error = one.problem
+            raise left_alone(one.path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key)
+        if one.servers and (one.document is None or one.file.format not in _EDITABLE):
+            raise left_alone(one.path, "it is a script, which is not changed in place")
+    return [one for one in chosen if one.document is not None]
+
+
+def choose(files: Sequence[Found], address: Address) -> Choice:
+    """Tell the servers of these files that the gateway has too from those that it has not."""
+    taken: list[Taken] = []
+    already: list[Sighting] = []
+    notes: list[Note] = []
+    seen: set[object] = set()
+    for found in files:
+        for sighting in found.servers:
+            if (place := (sighting.path, sighting.where)) in seen:
+                continue
+            seen.add(place)
+            if address.is_met(sighting.server):
+                already.append(sighting)
+                continue
+            upstream = _upstream(sighting, address, notes)
+            if upstream is not None:
+                taken.append(Taken(found, sighting, upstream))
+    return Choice(tuple(taken), tuple(already), tuple(notes))
+
+
+def _upstream(sighting: Sighting, address: Address, notes: list[Note]) -> str | None:
+    server = sighting.server
+    if server.disabled:
+        notes.append(
+            Note(kind="left", subject=server.key, fact=f"{excerpt(server.key)} is switched off in this client")
+        )
+        return None
+    match = counterpart(server, address.config.servers)
+    if match is None:
+        fact = f"{excerpt(server.key)} ({sighting.path}) is not in the gateway's configuration, so it stays as it is"
+        advice = "`truename init` proposes a configuration with all servers of your clients."
+        notes.append(Note(kind="left", subject=server.key, fact=fact, advice=advice))
+        return None
+    if match.differing:
+        names = ", ".join(map(excerpt, match.differing))
+        fact = f"{excerpt(server.key)} has other values for {names} here than in the gateway's configuration"
+        advice = "The gateway's will be used; correct them there if they are not meant."
+        notes.append(Note(kind="info", subject=server.key, fact=fact, advice=advice))
+    return match.server.key
+
+
+def secrets_of(found: Iterable[Found]) -> Iterator[str]:
+    """Yield the texts of servers that are secrets, or look like one: a diff is shown to others."""
+    for one in found:
+        for sighting in one.servers:
+            server = sighting.server
+            for text in (*server.env.values(), *server.headers.values()):
+                yield text
+                yield text.rpartition(" ")[2]
+            for word in server.args:
+                value = word.rpartition("=")[2]
+                if len(value) >= _LIKELY_SECRET and not {"/", "@", ".", " "} & set(value):
+                    yield value
+            if server.url and "?" in server.url:
+                yield server.url.partition("?")[2]

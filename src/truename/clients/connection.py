@@ -1,0 +1,319 @@
+"""Putting the gateway into a client's own configuration: what that changes, planned before anything is touched.
+
+By default each server of the client that the gateway has too keeps its key and goes to the gateway's address for that
+server alone, where tools keep their own names: permissions and skills go on working. With ``one`` they all make room
+for a single entry.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.clients.address import TOKEN, entry_for, reference
+from truename.clients.carrying import Move, carry
+from truename.clients.choosing import OWN_SCOPES, READ_ONLY, Choice, Taken, choose, secrets_of, usable
+from truename.clients.document import Document, left_alone
+from truename.clients.drafting import Draft
+from truename.clients.joining import joined
+from truename.clients.merging import ABSENT, Where
+from truename.clients.plan import Change, Note, Plan
+from truename.clients.shapes import speaks_http
+from truename.clients.table import config_files
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from truename.clients.address import Address
+    from truename.clients.find import Found
+    from truename.clients.kept import KeptName
+    from truename.clients.machine import Machine
+    from truename.clients.table import ConfigFile
+    from truename.clients.upcoming import NewNames
+
+__all__ = ["Wish", "plan_connection"]
+
+_REFUSING: Final = frozenset({"deny", "without"})
+# Forms in which servers are a list, and not an object by their keys.
+_LISTED: Final = frozenset({"continue", "vibe"})
+# What a client wants at the top of a file that is new.
+_HEADS: Final[dict[str, dict[str, Any]]] = {"continue": {"name": "Truename", "version": "1.0.0", "schema": "v1"}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What is asked for: which client, one entry or one for each server, over what, under which key, in which files."""
+
+    client: str
+    one: bool = False
+    stdio: bool = False
+    name: str = "tn"
+    scopes: frozenset[str] = OWN_SCOPES
+
+
+def plan_connection(machine: Machine, found: Iterable[Found], address: Address, wish: Wish, names: NewNames) -> Plan:
+    """Return what to change in the files of one client; nothing is changed.
+
+    ``names`` are the names at the new address, by the gateway's key of each server, as far as they are known.
+    Raises `ConfigError` for a file that can't be used, a key that is taken, and a client that keeps no file.
+    """
+    mine = [one for one in found if one.file.client == wish.client]
+    files = usable(mine, wish.scopes)
+    choice = choose(files, address)
+    making = _Making(machine=machine, mine=mine, files=files, address=address, wish=wish, names=names, choice=choice)
+    return making.together() if wish.one else making.each()
+
+
+class _Making:
+    """One plan in the making."""
+
+    def __init__(
+        self,
+        *,
+        machine: Machine,
+        mine: Sequence[Found],
+        files: Sequence[Found],
+        address: Address,
+        wish: Wish,
+        names: NewNames,
+        choice: Choice,
+    ) -> None:
+        self._machine, self._mine, self._files = machine, mine, files
+        self._address, self._wish, self._names, self._choice = address, wish, names, choice
+        self._draft = Draft()
+        self._notes = list(choice.notes)
+
+    def each(self) -> Plan:
+        """Give each server the address of its own."""
+        taken = self._choice.taken
+        for one in taken:
+            server = self._address.server(one.key, one.upstream, file=one.found.file, stdio=self._wish.stdio)
+            document, where = _document(one.found), one.sighting.where
+            entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
+            what = f"server {one.key}"
+            new = server.url or f"{server.command} {' '.join(server.args)}"
+            self._draft.put(document, where, entry, Change(where=where, what=what, old=_way(one), new=new))
+        self._carry([self._move(one, one.key) for one in taken], skipped=())
+        return self._plan(taken)
+
+    def together(self) -> Plan:
+        """Give all servers one entry, in each place where there were any; in a client without one where it looks."""
+        taken = [one for one in self._choice.taken if self._is_known(one)]
+        containers: defaultdict[tuple[Any, Where], list[Taken]] = defaultdict(list)
+        for one in taken:
+            containers[one.sighting.path, one.sighting.where[:-1]].append(one)
+        for (_, where), group in containers.items():
+            self._join(group, where)
+        if not taken and not self._choice.already:
+            self._begin()
+        self._carry([self._move(one, self._wish.name) for one in taken], skipped=taken)
+        return self._plan(taken)
+
+    def _plan(self, taken: Sequence[Taken]) -> Plan:
+        kinds = config_files(self._wish.client)
+        steps = tuple(self._draft.steps())
+        if steps:
+            self._say_token()
+        self._say_others()
+        reload = next((one.found.file.reload for one in taken), kinds[0].reload if kinds else "")
+        return Plan(
+            client=self._wish.client,
+            title=kinds[0].title if kinds else self._wish.client,
+            steps=steps,
+            notes=tuple(dict.fromkeys(self._notes)),
+            servers=tuple(dict.fromkeys(one.key for one in taken)),
+            already=tuple(dict.fromkeys(one.server.key for one in self._choice.already)),
+            reload=reload,
+            secrets=frozenset(secrets_of(self._mine)),
+        )
+
+    def _move(self, one: Taken, new_key: str) -> Move:
+        places = {(other.sighting.path, other.sighting.where) for other in self._choice.taken}
+        stays = new_key != one.key and any(
+            sighting.server.key == one.key and (sighting.path, sighting.where) not in places
+            for found in self._mine
+            for sighting in found.servers
+        )
+        names = self._names.get(one.upstream)
+        return Move(key=one.key, new_key=new_key, names=names, stays=stays, dialect=one.found.file.dialect)
+
+    def _is_known(self, one: Taken) -> bool:
+        """Tell whether a server may go into the one entry: nothing that its client keeps about it would be lost."""
+        move = self._move(one, self._wish.name)
+        about = [kept for found in self._mine for kept in found.kept if carry(kept, [move]) != ((kept.text,), "")]
+        refused = [kept for kept in about if kept.tool is None and kept.effect in _REFUSING]
+        if refused:
+            fact = f"{excerpt(one.key)} is refused by {refused[0].path}, so it stays as it is"
+            self._notes.append(Note(kind="left", subject=one.key, fact=fact))
+        elif about and move.names is None:
+            fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept in {about[0].path}, and which \
+tools it has is not known"
+            advice = "Start the gateway once (`truename serve`), or give a list of them (--catalog DUMP)."
+            self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))
+        else:
+            return True
+        return False
+
+    def _join(self, group: Sequence[Taken], where: Where) -> None:
+        found = group[0].found
+        document, shape, name = _document(found), found.file.shape, self._wish.name
+        servers = []
+        for one in group:
+            place = one.sighting.where
+            inside = [kept for kept in one.found.kept if kept.path == one.sighting.path and _is_below(kept, place)]
+            servers.append((self._move(one, name), self._draft.value(document, place), inside, place))
+        for one in sorted(group, key=lambda one: str(one.sighting.where[-1]).zfill(9), reverse=True):
+            place = one.sighting.where
+            self._draft.put(
+                document, place, ABSENT, Change(where=place, what=f"server {one.key}", old=_way(one))
+            )  # fmt: skip
+        server = self._address.server(name, None, file=found.file, stdio=self._wish.stdio)
+        if any(one.path == document.path and one.where[:-1] == where for one in self._choice.already):
+            return
+        entry = joined(entry_for(server, shape), servers)
+        self._enter(document, where, entry, server.url or f"{server.command} {' '.join(server.args)}")
+        self._say_lost(group, entry)
+
+    def _begin(self) -> None:
+        """Put the entry where the client looks for servers: it has none that could show the place."""
+        found = next((one for one in self._files if "*" not in one.file.key), None)
+        file = found.file if found else self._new_kind()
+        server = self._address.server(self._wish.name, None, file=file, stdio=self._wish.stdio)
+        if found is not None:
+            document = _document(found)
+        else:
+            path = file.target(self._machine)
+            if path is None:
+                raise _without_file(self._wish.client, file)
+            document = Document.empty(path, file.format)
+            for key, value in _HEADS.get(file.client, {}).items():
+                self._draft.put(document, (key,), value)
+        entry = entry_for(server, file.shape)
+        if file.shape in _LISTED and self._draft.value(document, file.key) in (ABSENT, None):
+            self._draft.put(document, file.key, [])
+        self._enter(document, file.key, entry, server.url or str(server.command))
+
+    def _new_kind(self) -> ConfigFile:
+        kinds = config_files(self._wish.client)
+        usable_kinds = [
+            kind
+            for kind in kinds
+            if kind.scope in self._wish.scopes and not kind.legacy and "*" not in kind.key and kind.format != "shell"
+        ]
+        if not usable_kinds:
+            raise _without_file(self._wish.client, kinds[0] if kinds else None)
+        return next((kind for kind in usable_kinds if kind.target(self._machine)), usable_kinds[0])
+
+    def _enter(self, document: Document, where: Where, entry: dict[str, Any], new: str) -> None:
+        holder = self._draft.value(document, where)
+        name = self._wish.name
+        listed = isinstance(holder, list)
+        taken = any(isinstance(one, dict) and one.get("name") == name for one in holder) if listed else False
+        if taken or (isinstance(holder, dict) and name in holder):
+            raise left_alone(
+                document.path, f"it has a server {excerpt(name)} already", "Choose another key with --name."
+            )
+        place = (*where, len(holder) if listed else name)
+        self._draft.put(document, place, entry, Change(where=place, what=f"server {name}", new=new))
+
+    def _carry(self, moves: Sequence[Move], skipped: Sequence[Taken]) -> None:
+        """Respell the names that the client keeps, the last of a list first: one may become several."""
+        gone = [(one.sighting.path, one.sighting.where) for one in skipped]
+        for found in self._mine:
+            for kept in sorted(found.kept, key=_place, reverse=True):
+                if not any(kept.path == path and _is_below(kept, where) for path, where in gone):
+                    self._carry_name(found, kept, moves)
+
+    def _carry_name(self, found: Found, kept: KeptName, moves: Sequence[Move]) -> None:
+        texts, problem = carry(kept, moves)
+        subject = f"{kept.text} in {kept.path}"
+        if problem:
+            fact = f"{excerpt(kept.text)} in {kept.path} stays as it is: {problem}"
+            self._notes.append(Note(kind="names", subject=subject, fact=fact, advice="Look at it by hand."))
+        elif texts != (kept.text,):
+            new = ", ".join(texts)
+            if found.document is None or found.file.format == "markdown" or not self._is_mine(found):
+                fact = f"{excerpt(kept.text)} in {kept.path} means nothing to this client any more"
+                note = Note(kind="names", subject=subject, fact=fact, advice=f"Write {new} there.")
+                self._notes.append(note)
+                return
+            try:
+                change = Change(where=kept.where, what=f"name {kept.text}", old=kept.text, new=new)
+                self._draft.respell(found.document, kept, texts, change)
+            except ValueError as error:
+                fact = f"{excerpt(kept.text)} in {kept.path} could not be carried over: {error}"
+                self._notes.append(Note(kind="names", subject=subject, fact=fact, advice=f"Write {new} there."))
+
+    def _is_mine(self, found: Found) -> bool:
+        return found.file.scope in self._wish.scopes or ".local." in found.path.name
+
+    def _say_lost(self, group: Sequence[Taken], entry: dict[str, Any]) -> None:
+        for one in group:
+            former = _document(one.found).value
+            for step in one.sighting.where:
+                former = former[step]
+            kept = entry_for(one.sighting.server, one.found.file.shape)
+            lost = [key for key in former if key not in entry and key not in kept] if isinstance(former, dict) else []
+            if lost:
+                fact = f"{excerpt(one.key)} had settings of its own: {', '.join(map(excerpt, lost))}"
+                advice = "The one entry does not have them; set them there if they are for all."
+                self._notes.append(Note(kind="info", subject=one.key, fact=fact, advice=advice))
+
+    def _say_token(self) -> None:
+        over_http = [one.file for one in self._files or self._mine if speaks_http(one.file.shape)]
+        if self._wish.stdio or self._address.config.settings.token is None or not over_http:
+            return
+        if reference(self._wish.client) is None:
+            fact = "The gateway asks for a token, and this client is not known to read one from the environment"
+            advice = "Write the header Authorization: Bearer TOKEN into its entries, or connect with --stdio."
+        else:
+            fact = f"The gateway asks for a token, which the entries take from {TOKEN}"
+            advice = f"Set {TOKEN} where the client is started."
+        self._notes.append(Note(kind="token", subject=self._wish.client, fact=fact, advice=advice))
+
+    def _say_others(self) -> None:
+        """Tell of servers in files that were not asked for."""
+        others = [one for one in self._mine if one.servers and one not in self._files]
+        wider = replace(self._wish, scopes=frozenset({"project"}))
+        for one in others:
+            keys = ", ".join(excerpt(sighting.server.key) for sighting in one.servers)
+            fact = f"{one.path} ({one.file.scope}) has servers too: {keys}"
+            advice = "It is not changed: it belongs to somebody else." if one.file.scope in READ_ONLY else ""
+            if one.file.scope in wider.scopes:
+                advice = "It is not changed; --scope project does that, for everybody who has the file."
+            self._notes.append(Note(kind="left", subject=str(one.path), fact=fact, advice=advice))
+
+
+def _document(found: Found) -> Document:
+    assert found.document is not None  # noqa: S101 - `usable` left out those without
+    return found.document
+
+
+def _is_below(kept: KeptName, where: Where) -> bool:
+    return kept.where[: len(where)] == where
+
+
+def _place(kept: KeptName) -> list[tuple[int, str, int]]:
+    return [(0, "", step) if isinstance(step, int) else (1, step, 0) for step in kept.where]
+
+
+def _way(one: Taken) -> str:
+    """Return where a server was reached so far, in short: arguments may be secret."""
+    server = one.sighting.server
+    if server.url is not None:
+        return server.url.partition("?")[0]
+    words: Iterator[str] = iter((server.command or "", *server.args[:1]))
+    return " ".join([*words, *(["..."] if len(server.args) > 1 else [])])
+
+
+def _without_file(client: str, file: ConfigFile | None) -> ConfigError:
+    how = file.how if file is not None else ""
+    return ConfigError(
+        code="left_alone",
+        file=client,
+        key="",
+        problem="it keeps its servers in no file that can be changed",
+        remedy=how or "Add the gateway's address by hand.",
+    )

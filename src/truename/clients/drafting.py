@@ -1,0 +1,66 @@
+"""A plan in the making: the values that files are to have, and in the end the fewest edits that lead there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from truename.clients.carrying import with_text
+from truename.clients.editing import edited, edits, replayed
+from truename.clients.merging import reached, same
+from truename.clients.plan import Change, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from truename.clients.document import Document
+    from truename.clients.kept import KeptName
+    from truename.clients.merging import Where
+
+__all__ = ["Draft"]
+
+
+class Draft:
+    """The files of one plan. What is put under one path adds up; nothing is written."""
+
+    def __init__(self) -> None:
+        self._documents: dict[Path, Document] = {}
+        self._values: dict[Path, Any] = {}
+        self._changes: defaultdict[Path, list[Change]] = defaultdict(list)
+
+    def value(self, document: Document, where: Where) -> Any:
+        """Return what is to be at a place, as far as is known by now; `ABSENT` for nothing."""
+        return reached(self._values.get(document.path, document.value), where)
+
+    def put(self, document: Document, where: Where, value: Any, change: Change | None = None) -> None:
+        """Have a value at a place, or `ABSENT`: nothing. Raises `TypeError` where there can be none."""
+        self._set(document, replayed(self._value(document), [(where, value)]), change)
+
+    def respell(self, document: Document, kept: KeptName, texts: Sequence[str], change: Change) -> None:
+        """Have other texts in place of a name. Raises `ValueError` where that can't be."""
+        self._set(document, with_text(self._value(document), kept, texts), change)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield what is to be done, file by file; nothing for files that say it already. Raises `ConfigError`."""
+        for path, document in self._documents.items():
+            wanted = self._values[path]
+            if same(document.value, wanted):
+                continue
+            after = edited(document, wanted)
+            yield Step(
+                path=path,
+                before=document,
+                after=after.raw,
+                changes=tuple(self._changes[path]),
+                edits=tuple(edits(document.value, wanted)),
+            )
+
+    def _value(self, document: Document) -> Any:
+        return self._values.get(document.path, document.value)
+
+    def _set(self, document: Document, value: Any, change: Change | None) -> None:
+        self._documents.setdefault(document.path, document)
+        self._values[document.path] = value
+        if change is not None:
+            self._changes[document.path].append(change)

@@ -1,0 +1,116 @@
+"""What the clients of a machine have: every file that is there, the servers in it, and the tool names that it keeps.
+
+Files are read and nothing else: nothing in them is evaluated, no program is started, no address is asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from truename.clients.entries import entries_of
+from truename.clients.guess import guessed_files, guessed_format
+from truename.clients.keeping import kept_names
+from truename.clients.reading import Reader
+from truename.clients.shapes import read_entry
+from truename.clients.table import ConfigFile, config_files, name_files
+from truename.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from truename.clients.document import Document
+    from truename.clients.kept import KeptName
+    from truename.clients.machine import Machine
+    from truename.config import ServerConfig
+
+__all__ = ["Found", "Sighting", "find", "read_source"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """A server in a client's file; ``where`` leads to its entry."""
+
+    client: str
+    scope: str
+    path: Path
+    where: tuple[str | int, ...]
+    server: ServerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A file that is there: its servers and kept names, or the ``problem`` for which it can't be read.
+
+    A file that is no document (a shell script, Markdown) has neither document nor problem. One file is found once for
+    each row that is about it: for Claude Code's user and local scopes, and for each client that reads ``.mcp.json``.
+    """
+
+    file: ConfigFile
+    path: Path
+    document: Document | None = None
+    problem: ConfigError | None = None
+    servers: tuple[Sighting, ...] = ()
+    kept: tuple[KeptName, ...] = ()
+
+
+class _Look(NamedTuple):
+    found: Found
+    value: Any
+
+
+def find(machine: Machine) -> tuple[Found, ...]:
+    """Return what is there of all clients, in the order of the table; never an error, whatever the files hold."""
+    reader = Reader()
+    rows = (*config_files(), *name_files())
+    return _with_kept(_look(file, path, reader) for file in rows for path in file.existing(machine))
+
+
+def read_source(path: Path) -> Found:
+    """Return what a file holds that somebody named: of which client it is, its name tells or else its content.
+
+    A file in a form that belongs to nobody alone (``mcpServers``) has a row without a client. One that names no
+    servers has a ``problem``, as one that can't be read.
+    """
+    reader = Reader()
+    loaded = reader.load(path, guessed_format(path))
+    files = guessed_files(path, loaded.value)
+    looks = [_look(replace(file, format=loaded.format), path, reader) for file in files]
+    merged = _with_kept(looks)
+    first = merged[0]
+    servers = tuple(dict.fromkeys((one.where, one.path) for found in merged for one in found.servers))
+    by_place = {(one.where, one.path): one for found in reversed(merged) for one in found.servers}
+    problem = first.problem
+    if problem is None and not servers and not any(found.kept for found in merged):
+        remedy = "Give a client's configuration, or a list of tools."
+        problem = ConfigError(file=str(path), key="", problem="it names no MCP servers", remedy=remedy)
+    kept = tuple(dict.fromkeys(name for found in merged for name in found.kept))
+    return replace(first, problem=problem, servers=tuple(by_place[place] for place in servers), kept=kept)
+
+
+def _look(file: ConfigFile, path: Path, reader: Reader) -> _Look:
+    loaded = reader.load(path, file.format)
+    servers = tuple(
+        Sighting(client=file.client, scope=file.scope, path=path, where=where, server=read_entry(file.shape, key, raw))
+        for where, key, raw in (entries_of(file, loaded.value) if file.shape else ())
+    )
+    found = Found(file=file, path=path, document=loaded.document, problem=loaded.problem, servers=servers)
+    return _Look(found, loaded.value)
+
+
+def _with_kept(looks: Iterable[_Look]) -> tuple[Found, ...]:
+    """Fill in the kept names: they can be taken apart only when all servers of their client are known."""
+    looks = tuple(looks)
+    known: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for found, _ in looks:
+        known[found.file.client].update(dict.fromkeys(sighting.server.key for sighting in found.servers))
+    return tuple(_kept(found, value, known[found.file.client]) for found, value in looks)
+
+
+def _kept(found: Found, value: Any, servers: Iterable[str]) -> Found:
+    if value is None or not (found.file.kept or found.file.entry):
+        return found
+    entries = [(sighting.server.key, sighting.where) for sighting in found.servers]
+    return replace(found, kept=kept_names(found.file, found.path, value, entries, servers))

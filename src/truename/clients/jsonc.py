@@ -1,0 +1,281 @@
+"""JSON as clients keep it: read with comments, trailing commas and all, and edited without moving anything else.
+
+A text that is not strict is made so by blanking out what JSON does not know, character by character: places stay what
+they were, and the standard library's scanner does the rest, at its own speed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.clients import brackets
+from truename.clients.spans import Broken, Container, Entry, Reading, is_deep, line_indent, newline_of, TooDeep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from truename.clients.spans import Mark, Splice, Where
+
+__all__ = ["JSON"]
+
+# Possessive, and closed by the end of the text too: an opening quote without its partner must not be tried again and
+# again from every later quote.
+_STRING: Final = r'"(?:[^"\\]|\\.)*+(?:"|\Z)'
+_COMMENT: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
+_TRAILING: Final = re.compile(rf"{_STRING}|(?P<comma>,)(?=[ \t\r\n]*+[}}\]])", re.DOTALL)
+_TOKEN: Final = re.compile(rf"{_STRING}|[{{}}\[\],:]", re.DOTALL)
+_CONSTANT: Final = re.compile(rf"{_STRING}|(?P<constant>NaN|-?Infinity)", re.DOTALL)
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_INDENTED: Final = re.compile(r'[\r\n]([ \t]{1,16})["\[{]')
+_GAP: Final = re.compile(r"//[^\r\n]*|/\*.*?\*/|,", re.DOTALL)
+_NOT_JSON: Final = "it is not JSON ({})"
+_DECODER: Final = json.JSONDecoder()
+
+
+class _Language:
+    title = "JSON"
+
+    def read(self, text: str) -> Reading:
+        """Return the value; of a key that stands twice, the last counts, as it does for the clients."""
+        if not text.strip():
+            return Reading(text, {}, (("empty", 0),))
+        clean, marks = text, ()
+        pairs = _Pairs()
+        try:
+            value = _decoded(text, pairs)
+        except json.JSONDecodeError:
+            clean, marks = _blanked(text)
+            pairs = _Pairs()
+            if not clean.strip():
+                return Reading(text, {}, (("empty", 0), *marks))
+            value = _strictly(clean, pairs)
+        if is_deep(value):
+            raise TooDeep()
+        if pairs.repeated:
+            marks = tuple(sorted((*marks, *_repeated(clean)), key=lambda mark: mark[1]))
+        return Reading(text, value, marks, clean)
+
+    def offset(self, reading: Reading, where: Where) -> int:
+        return 0 if reading.tree is None else _Walk(reading, where).start
+
+    def put(self, reading: Reading, where: Where, value: Any) -> Iterator[Sequence[Splice]]:
+        form = _Form.of(reading)
+        if reading.tree is None:
+            whole = {where[-1]: value} if where else value
+            yield [(len(reading.text), len(reading.text), form.whole(reading.text, whole))]
+            return
+        walk = _Walk(reading, where)
+        if walk.reached == len(where):
+            yield [(walk.value, walk.end, form.text(value, walk.indent(reading.text)))]
+            return
+        box = walk.box
+        if box is None:
+            raise Broken("what is above it holds nothing")
+        name = where[-1] if isinstance(where[-1], str) else None
+        layout = brackets.Layout(reading.text, _GAP, form.newline, form.unit, walk.is_inline(reading.text), form.apart)
+        yield brackets.add(layout, box, partial(form.piece, name, value))
+
+    def drop(self, reading: Reading, where: Where) -> Iterator[Sequence[Splice]]:
+        walk = _Walk(reading, where)
+        box = walk.above
+        if box is None or walk.reached < len(where):
+            raise Broken("it is not there")
+        places = [number for number, entry in enumerate(box.entries) if entry.key == where[-1]]
+        yield brackets.drop(reading.text, _GAP, box, places[-1])
+
+
+JSON: Final = _Language()
+
+
+class _Pairs:
+    """Builds objects, and notices when a key stands twice."""
+
+    def __init__(self) -> None:
+        self.repeated = False
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        self.repeated |= len(found) != len(pairs)
+        return found
+
+
+def _decoded(text: str, pairs: _Pairs) -> Any:
+    def constant(name: str) -> Any:
+        at = next((match.start() for match in _CONSTANT.finditer(text) if match["constant"]), None)
+        raise Broken(_NOT_JSON.format(f"it has no {name}"), at)
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except (json.JSONDecodeError, Broken):
+        raise
+    except RecursionError as error:
+        raise TooDeep() from error
+    except ValueError as error:
+        raise Broken(_NOT_JSON.format("a number has too many digits")) from error
+
+
+def _strictly(clean: str, pairs: _Pairs) -> Any:
+    try:
+        return _decoded(clean, pairs)
+    except json.JSONDecodeError as error:
+        raise Broken(_NOT_JSON.format(error.msg), error.pos) from error
+
+
+def _blanked(text: str) -> tuple[str, tuple[Mark, ...]]:
+    """Return the text with comments and trailing commas blanked out, and where they were."""
+    marks: list[Mark] = []
+
+    def comment(match: re.Match[str]) -> str:
+        found = match[0]
+        if found.startswith('"') or (found.startswith("/*") and not found.endswith("*/")) or found == "/*/":
+            return found
+        marks.append(("comment", match.start()))
+        return re.sub(r"[^\r\n]", " ", found)
+
+    bare = _COMMENT.sub(comment, text)
+
+    def comma(match: re.Match[str]) -> str:
+        # Only after a value: in "[,]" and "[1,,]" it is no trailing comma to anybody.
+        if match["comma"] is None or _before(bare, match.start()) in "[{,:":
+            return match[0]
+        marks.append(("trailing-comma", match.start()))
+        return " "
+
+    clean = _TRAILING.sub(comma, bare)
+    return clean, tuple(sorted(marks, key=lambda mark: mark[1]))
+
+
+def _before(text: str, offset: int) -> str:
+    while offset and text[offset - 1] in " \t\r\n":
+        offset -= 1
+    return text[offset - 1 : offset] or "["
+
+
+def _repeated(clean: str) -> Iterator[Mark]:
+    """Find the keys that stand twice in one object: the later ones."""
+    open_: list[set[str] | None] = []
+    found: re.Match[str] | None = None
+    for token in _TOKEN.finditer(clean):
+        match token[0]:
+            case "{":
+                open_.append(set())
+            case "[":
+                open_.append(None)
+            case "}" | "]":
+                open_.pop()
+            case ":":
+                keys = open_[-1] if open_ else None
+                if found is not None and keys is not None:
+                    key = json.loads(found[0])
+                    if key in keys:
+                        yield "duplicate-key", found.start()
+                    keys.add(key)
+        found = token if token[0].startswith('"') else None
+
+
+class _Walk:
+    """The way to a place: as far as it exists."""
+
+    def __init__(self, reading: Reading, where: Where) -> None:
+        clean: str = reading.tree
+        self.start = self.value = _skip(clean, 0)
+        self.end = len(clean.rstrip(" \t\r\n"))
+        self.reached = 0
+        # The container that was entered last, the one that the walk ends at if it ends at one, and the one above.
+        self.above: Container | None = None
+        self.box = _container(clean, self.value)
+        for step in where:
+            entry = _entry(self.box, step)
+            if entry is None:
+                return
+            self.above = self.box
+            self.start, self.value, self.end = entry.start, entry.value, entry.end
+            self.reached += 1
+            self.box = _container(clean, self.value)
+
+    def is_inline(self, text: str) -> bool:
+        """Tell whether what is here is written on one line with its neighbours."""
+        return self.above is not None and not brackets.begins_line(text, self.start)
+
+    def indent(self, text: str) -> str | None:
+        """Return the indentation of what stands here, None if it is written on one line."""
+        if self.is_inline(text) and not re.search(r"[\r\n]", text[self.value : self.end]):
+            return None
+        return line_indent(text, self.start)
+
+
+def _entry(box: Container | None, step: str | int) -> Entry | None:
+    found = [entry for entry in box.entries if entry.key == step] if box else []
+    return found[-1] if found else None
+
+
+def _skip(clean: str, offset: int) -> int:
+    found = _BLANK.match(clean, offset)
+    return found.end() if found else offset
+
+
+def _container(clean: str, start: int) -> Container | None:
+    """Return one level of a text that is known to be JSON, or None for a text, number or constant."""
+    if clean[start : start + 1] not in {"{", "["}:
+        return None
+    entries: list[Entry] = []
+    offset = _skip(clean, start + 1)
+    while clean[offset] not in "}]":
+        begin, key = offset, len(entries)
+        if clean[start] == "{":
+            key, after = _DECODER.raw_decode(clean, offset)
+            offset = _skip(clean, _skip(clean, after) + 1)
+        _, end = _DECODER.raw_decode(clean, offset)
+        entries.append(Entry(key, begin, offset, end))
+        offset = _skip(clean, end)
+        if clean[offset] == ",":
+            offset = _skip(clean, offset + 1)
+    return Container(start, offset + 1, tuple(entries))
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a file writes JSON: its line ends, its indentation, and what follows a colon and a comma on one line."""
+
+    newline: str
+    unit: str
+    apart: str
+
+    @classmethod
+    def of(cls, reading: Reading) -> _Form:
+        indented = _INDENTED.search(reading.text)
+        is_tight = '":' in reading.text and '": ' not in reading.text
+        return cls(newline_of(reading.text), indented[1] if indented else "  ", "" if is_tight else " ")
+
+    def text(self, value: Any, indent: str | None) -> str:
+        """Write a value: over lines if an indentation is given, else on one."""
+        try:
+            return self._text(value, indent, plain=True)
+        except UnicodeEncodeError:
+            return self._text(value, indent, plain=False)
+
+    def _text(self, value: Any, indent: str | None, *, plain: bool) -> str:
+        dumps = partial(json.dumps, value, ensure_ascii=not plain, allow_nan=False)
+        if indent is None:
+            text = dumps(separators=(f",{self.apart}", f":{self.apart}"))
+        else:
+            text = dumps(indent=self.unit).replace("\n", self.newline + indent)
+        # Half of a surrogate pair can only be written as an escape.
+        text.encode()
+        return text
+
+    def piece(self, name: str | None, value: Any, indent: str | None) -> str:
+        """Write a member or, without a name, an item."""
+        text = self.text(value, indent)
+        return (
+            text if name is None else f"{self.text(name, None)}:{self.apart or ('' if indent is None else ' ')}{text}"
+        )
+
+    def whole(self, before: str, value: Any) -> str:
+        """Write what follows a text that says nothing yet."""
+        start = self.newline if before.strip() and before[-1] not in "\r\n" else ""
+        return f"{start}{self.text(value, '')}{self.newline}"

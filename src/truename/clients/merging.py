@@ -1,0 +1,126 @@
+"""Taking our own edits out of a tree that somebody else has changed since: a merge of three plain values."""
+
+from __future__ import annotations
+
+import json
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ABSENT", "Merged", "Where", "merge", "reached", "same"]
+
+Where = tuple[str | int, ...]
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+# What a key has that is not there: null is a value like any other.
+ABSENT: Final = _Absent()
+
+
+class Merged(NamedTuple):
+    """The merged value, and the places where both sides changed the same: there theirs stays."""
+
+    value: Any
+    contested: tuple[Where, ...]
+
+
+def merge(base: Any, mine: Any, theirs: Any, where: Where = ()) -> Merged:
+    """Return ``theirs`` with the change from ``base`` to ``mine`` made in it too.
+
+    Objects are merged key by key, lists by what is in them, whatever its place; lists of objects that all have a name
+    of their own by these names.
+
+    >>> merge({"a": 2}, {"a": 1}, {"a": 2, "b": 3}).value
+    {'a': 1, 'b': 3}
+    >>> merge(["new"], ["old"], ["theirs", "new"]).value
+    ['theirs', 'old']
+    """
+    if same(theirs, base) or same(theirs, mine):
+        return Merged(mine, ())
+    if same(mine, base):
+        return Merged(theirs, ())
+    three = (base, mine, theirs)
+    if all(isinstance(one, dict) for one in three):
+        return _objects(base, mine, theirs, where)
+    if all(isinstance(one, list) for one in three):
+        named = [names for one in three if (names := _by_name(one)) is not None]
+        if len(named) == len(three):
+            found = _objects(named[0], named[1], named[2], where)
+            return Merged(list(found.value.values()), found.contested)
+        return _lists(base, mine, theirs, where)
+    return Merged(theirs, (where,))
+
+
+def reached(value: Any, where: Where) -> Any:
+    """Return what is at this place of a tree, or `ABSENT`."""
+    for key in where:
+        listed = isinstance(value, list) and isinstance(key, int) and 0 <= key < len(value)
+        if not listed and not (isinstance(value, dict) and key in value):
+            return ABSENT
+        value = value[key]
+    return value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two values are written alike; the order of an object's keys does not count."""
+    # True and 1 are equal to Python, and two things to a file.
+    return one is other or (one is not ABSENT and other is not ABSENT and _text(one) == _text(other))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def _objects(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any], where: Where) -> Merged:
+    merged: dict[str, Any] = {}
+    contested: list[Where] = []
+    for key in dict.fromkeys([*theirs, *mine]):
+        was, wanted, now = (one.get(key, ABSENT) for one in (base, mine, theirs))
+        value, fought = merge(was, wanted, now, (*where, key))
+        contested += fought
+        if value is not ABSENT:
+            merged[key] = value
+    return Merged(merged, tuple(contested))
+
+
+def _by_name(items: list[Any]) -> dict[str, Any] | None:
+    named = {item["name"]: item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)}
+    return named if len(named) == len(items) else None
+
+
+def _lists(base: list[Any], mine: list[Any], theirs: list[Any], where: Where) -> Merged:
+    merged = list(theirs)
+    contested: list[Where] = []
+    ours, former = [_text(item) for item in base], [_text(item) for item in mine]
+    for tag, i, to_i, j, to_j in SequenceMatcher(a=ours, b=former, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        pairs = [(slice(n, n + 1), slice(j + n - i, j + n - i + 1)) for n in range(i, to_i)]
+        for left, right in pairs if to_i - i == to_j - j else [(slice(i, to_i), slice(j, to_j))]:
+            before = base[left.start - 1] if left.start else ABSENT
+            if not _swap(merged, base[left], mine[right], before):
+                contested.append(where)
+    return Merged(merged, tuple(contested))
+
+
+def _swap(items: list[Any], out: Sequence[Any], back: Sequence[Any], before: Any) -> bool:
+    """Put what was there in the place of what is ours; tell whether anything of ours was still there."""
+    texts = [_text(item) for item in items]
+    places = sorted({texts.index(_text(item)) for item in out if _text(item) in texts})
+    if out and not places:
+        return False
+    if places:
+        at = places[0]
+    else:
+        at = texts.index(_text(before)) + 1 if before is not ABSENT and _text(before) in texts else len(items)
+    for place in reversed(places):
+        del items[place]
+    left = {_text(item) for item in items}
+    items[at:at] = [item for item in back if _text(item) not in left]
+    return True

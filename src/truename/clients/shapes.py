@@ -1,0 +1,268 @@
+"""One entry of a client's configuration, read as a `ServerConfig` and written in the client's own form.
+
+Nothing is filled in: ``${VAR}`` and its like stay as they stand. Where a client names an environment variable in a
+field of its own (Codex: ``bearer_token_env_var``), the value is told as ``${VAR}``, and written back so.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.clients.forms import FORMS, Form, Kind
+from truename.config import ServerConfig
+from truename.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["carries", "read_entry", "speaks_http", "write_entry"]
+
+_KINDS: Final[Mapping[str, Kind]] = {
+    "stdio": "stdio",
+    "local": "stdio",
+    "inmemory": "stdio",
+    "http": "http",
+    "remote": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamablehttp": "http",
+    "ws": "http",
+    "websocket": "http",
+    "sse": "sse",
+}
+_URLS: Final = ("httpUrl", "serverUrl", "url", "uri", "baseUrl")
+# Without a statement of its own, a client's number this large is not meant in seconds.
+_LONGEST_IN_SECONDS: Final = 3600
+_ENDLESS: Final = 2**53
+_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_BEARER: Final = "Bearer "
+
+
+def speaks_http(shape: str) -> bool:
+    """Tell whether a client with entries of this shape connects to an address by itself.
+
+    >>> speaks_http("vscode"), speaks_http("stdio-only")
+    (True, False)
+    """
+    return "http" in _form(shape).kinds
+
+
+def carries(shape: str) -> frozenset[str]:
+    """Return the fields of `ServerConfig` that entries of this shape can tell, besides command, args, env, and url."""
+    form = _form(shape)
+    fields = {"cwd": form.cwd, "timeout": form.timeout, "disabled": form.off, "headers": "http" in form.kinds}
+    return frozenset(name for name, told in fields.items() if told)
+
+
+def read_entry(shape: str, key: str, raw: object) -> ServerConfig:
+    """Return the server that an entry means, whatever is in it: what can't be understood is left out.
+
+    An entry with both a command and an address keeps the one that its client would take; one with neither is a server
+    without either. Only texts, numbers and truth values count, numbers as their text.
+
+    >>> read_entry("opencode", "x", {"type": "local", "command": ["npx", "-y", "s"]}).args
+    ('-y', 's')
+    """
+    form = _form(shape)
+    entry = _flat(raw)
+    command, args, env = _program(form, entry)
+    address = _address(form, entry)
+    kind = _kind(form, entry, has_command=command is not None, address=address)
+    off = any(entry.get(name) is value for name, value in form.offs)
+    return ServerConfig(
+        key=key,
+        command=command if kind == "stdio" else None,
+        args=args if kind == "stdio" else (),
+        env=MappingProxyType(env),
+        cwd=_text(entry.get(form.cwd or "cwd")),
+        url=address[1] if address and kind != "stdio" else None,
+        headers=MappingProxyType(_headers(form, entry)),
+        type=kind,
+        disabled=off,
+        timeout=_seconds(form, entry),
+    )
+
+
+def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
+    """Return the entry as its client wants it, in the client's own order and with no field that it does not know.
+
+    Raises `ConfigError` for what this client can't be told: an address where it only starts programs, SSE where it
+    has none, or a server that has neither a command nor an address.
+
+    >>> write_entry("windsurf", ServerConfig(key="tn", url="http://127.0.0.1:8420/mcp", type="http"))
+    {'serverUrl': 'http://127.0.0.1:8420/mcp'}
+    """
+    form = _form(shape)
+    _check(form, server)
+    transport = {**_told(form, server), **(_said_program if server.type == "stdio" else _said_address)(form, server)}
+    entry: dict[str, Any] = {form.named: server.key} if form.named else {}
+    entry |= {form.inside: transport} if form.inside else transport
+    fixed = form.stdio if server.type == "stdio" else form.http
+    entry |= {name: _copied(value) for name, value in fixed.items() if name not in entry}
+    if server.timeout is not None and form.timeout:
+        entry[form.timeout] = _whole(server.timeout * form.per_second)
+    if form.off and (form.always or server.disabled):
+        name, value = form.off
+        entry[name] = value if server.disabled else not value
+    return entry
+
+
+def _form(shape: str) -> Form:
+    return FORMS.get(shape, FORMS["any"])
+
+
+def _flat(raw: object) -> Mapping[str, Any]:
+    """Return the entry as one object; Cline has the transport in an object of its own."""
+    if not isinstance(raw, dict):
+        return {}
+    nested = raw.get("transport")
+    return {**raw, **nested} if isinstance(nested, dict) else raw
+
+
+def _program(form: Form, entry: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
+    command = entry.get(form.command, entry.get("command"))
+    env = _pairs(entry.get(form.env, entry.get("env")))
+    for name in _texts(entry.get(form.env_names)) if form.env_names else ():
+        env.setdefault(name, f"${{{name}}}")
+    args = _texts(entry.get(form.args))
+    if isinstance(command, dict):
+        # The oldest form of Zed.
+        return _text(command.get("path")), _texts(command.get("args")), {**_pairs(command.get("env")), **env}
+    if isinstance(command, list):
+        first, *rest = _texts(command) or ("",)
+        return first or None, (*rest, *args), env
+    return _text(command), args, env
+
+
+def _address(form: Form, entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the key that holds the address, and the address; of several the client's own comes first."""
+    names = dict.fromkeys((*form.urls.values(), *_URLS))
+    found = ((name, _text(entry.get(name))) for name in names)
+    return next(((name, url) for name, url in found if url is not None), None)
+
+
+def _kind(form: Form, entry: Mapping[str, Any], *, has_command: bool, address: tuple[str, str] | None) -> Kind:
+    words = (entry.get(name) for name in dict.fromkeys((form.word, "type", "transport")))
+    said = next((_KINDS[word.lower()] for word in words if isinstance(word, str) and word.lower() in _KINDS), None)
+    if address is None:
+        return "stdio"
+    if said is None or said == "stdio":
+        by_program = has_command and (said == "stdio" or not form.url_first)
+        return "stdio" if by_program else form.bare.get(address[0], "http")
+    return said
+
+
+def _headers(form: Form, entry: Mapping[str, Any]) -> dict[str, str]:
+    found = _pairs(entry.get("headers"))
+    value: Any = entry
+    for name in form.headers:
+        value = value.get(name) if isinstance(value, dict) else None
+    found |= _pairs(value)
+    if form.header_names:
+        found |= {name: f"${{{variable}}}" for name, variable in _pairs(entry.get(form.header_names)).items()}
+    if form.bearer and (variable := _text(entry.get(form.bearer))):
+        found.setdefault("Authorization", f"{_BEARER}${{{variable}}}")
+    if "requestOptions" in form.headers and (secret := _text(entry.get("apiKey"))):
+        found.setdefault("Authorization", f"{_BEARER}{secret}")
+    return found
+
+
+def _seconds(form: Form, entry: Mapping[str, Any]) -> float | None:
+    if form is FORMS["opencode"]:
+        return None  # its timeout is for the list of tools, not for a call
+    value = entry.get(form.timeout or "timeout")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _ENDLESS:
+        return None
+    per_second = form.per_second if form.timeout else 1000 if value > _LONGEST_IN_SECONDS else 1
+    return value / per_second
+
+
+def _check(form: Form, server: ServerConfig) -> None:
+    problem = remedy = ""
+    if server.command is None and server.url is None:
+        problem, remedy = "it has neither a command nor a url", "Give it one of them."
+    elif server.type not in form.kinds and server.type == "sse":
+        problem, remedy = "this client does not speak SSE", "Give it an address for streamable HTTP."
+    elif server.type not in form.kinds:
+        problem, remedy = "this client starts programs and takes no url", "Give it a command."
+    if problem:
+        raise ConfigError(file="", key=server.key, problem=problem, remedy=remedy)
+
+
+def _told(form: Form, server: ServerConfig) -> dict[str, Any]:
+    word = form.kinds[server.type]
+    return {form.word: word} if word else {}
+
+
+def _said_program(form: Form, server: ServerConfig) -> dict[str, Any]:
+    said: dict[str, Any] = {form.command: server.command, form.args: list(server.args)}
+    if form.listed:
+        said = {form.command: [server.command, *server.args]}
+    names, values = _by_name(server.env, form.env_names)
+    if values:
+        said[form.env] = values
+    if names:
+        said[form.env_names] = names
+    if form.cwd and server.cwd is not None:
+        said[form.cwd] = server.cwd
+    return said
+
+
+def _said_address(form: Form, server: ServerConfig) -> dict[str, Any]:
+    said: dict[str, Any] = {form.urls[server.type]: server.url}
+    values = dict(server.headers)
+    bearer = _REFERENCE.fullmatch(values.get("Authorization", "").removeprefix(_BEARER)) if form.bearer else None
+    if bearer and values["Authorization"].startswith(_BEARER):
+        said[form.bearer] = bearer[1]
+        del values["Authorization"]
+    if form.header_names:
+        named = {name: found[1] for name, value in values.items() if (found := _REFERENCE.fullmatch(value))}
+        values = {name: value for name, value in values.items() if name not in named}
+        said |= {form.header_names: named} if named else {}
+    if values:
+        inner: Any = values
+        for name in reversed(form.headers):
+            inner = {name: inner}
+        said |= inner
+    return said
+
+
+def _by_name(env: Mapping[str, str], allowed: str) -> tuple[list[str], dict[str, str]]:
+    """Split off the variables that are only passed on, where the client has a field for their names."""
+    names = [name for name, value in env.items() if allowed and value == f"${{{name}}}"]
+    return names, {name: value for name, value in env.items() if name not in names}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _said(value: object) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) and _is_short(value) else None
+
+
+def _is_short(value: object) -> bool:
+    # The text of an enormous whole number is refused by the interpreter.
+    return not isinstance(value, int) or abs(value) < 2**63
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items: Iterable[object] = value if isinstance(value, list) else ()
+    return tuple(said for item in items if (said := _said(item)) is not None)
+
+
+def _pairs(value: object) -> dict[str, str]:
+    items = value.items() if isinstance(value, dict) else ()
+    return {str(name): said for name, item in items if (said := _said(item)) is not None}
+
+
+def _whole(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, dict | list) else value

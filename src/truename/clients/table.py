@@ -1,0 +1,158 @@
+"""Where each client keeps its servers and the tool names inside, read from ``table.json`` at first use.
+
+A row is one kind of file of one client. Files that hold servers are told by `config_files`, those that hold names only
+(permissions, policies, agents) by `name_files`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from truename.clients.globs import is_glob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from truename.clients.machine import Machine
+
+__all__ = ["ConfigFile", "Place", "config_files", "name_files"]
+
+_SYSTEMS: Final = ("linux", "macos", "windows")
+_TEXTS: Final = (
+    "client",
+    "title",
+    "dialect",
+    "scope",
+    "format",
+    "shape",
+    "how",
+    "reload",
+    "confidence",
+    "source",
+    "date",
+)
+_EVERYONES: Final = ("notes", "doubt")
+_OTHERS: Final = frozenset({"key", "also", "accepts", "refuses", "paths", "legacy", "entry", "kept", "builtin"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where tool names stand: the spelling, what they do there, and the path of keys to them.
+
+    In ``path``, ``*`` is any key or item, ``{server}`` any key, which is a server's, ``{name}`` any key, which is the
+    kept name itself.
+    """
+
+    spelling: str
+    effect: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigFile:
+    """A kind of file of one client.
+
+    ``key`` leads to the servers (``*`` is any key), ``also`` are other keys where they may stand instead; ``shape`` is
+    the form of an entry ("" where there are no servers in the file). ``accepts`` and ``refuses`` are what the client
+    itself does with "comment", "trailing-comma" and "bom"; what is in neither is not known. ``legacy`` files are not
+    the place where the client would write today. ``entry`` are the places of names inside a server's entry, ``kept``
+    those elsewhere in the file, ``builtin`` names (or globs) that are the client's own tools.
+    A client that keeps no file at all has no ``paths`` but says ``how``.
+
+    >>> [file.scope for file in config_files("codex")]
+    ['user', 'user', 'project', 'managed']
+    """
+
+    client: str
+    title: str
+    dialect: str
+    scope: str
+    format: str
+    shape: str = ""
+    key: tuple[str, ...] = ()
+    also: tuple[tuple[str, ...], ...] = ()
+    accepts: frozenset[str] = frozenset()
+    refuses: frozenset[str] = frozenset()
+    paths: Mapping[str, tuple[str, ...]] = field(hash=False)
+    legacy: bool = False
+    entry: tuple[Place, ...] = ()
+    kept: tuple[Place, ...] = ()
+    builtin: tuple[str, ...] = ()
+    how: str = ""
+    reload: str = ""
+    confidence: Literal["run", "read"] = "read"
+    source: str = ""
+    date: str = ""
+    notes: tuple[str, ...] = ()
+    doubt: tuple[str, ...] = ()
+
+    def existing(self, machine: Machine) -> tuple[Path, ...]:
+        """Return the files of this kind that are there, in the order in which the client prefers them."""
+        found = (path for pattern in self.paths.get(machine.system, ()) for path in machine.existing(pattern))
+        return tuple(dict.fromkeys(found))
+
+    def target(self, machine: Machine) -> Path | None:
+        """Return the file to write to: the first that is there, else where the client would put a new one."""
+        patterns = self.paths.get(machine.system, ())
+        there = self.existing(machine)
+        new = (path for pattern in patterns if not is_glob(pattern) for path in machine.expand(pattern))
+        return next(iter(there), None) or next(new, None)
+
+
+def config_files(client: str | None = None) -> tuple[ConfigFile, ...]:
+    """Return the kinds of files that hold servers, of all clients or of one; none for a client that is not known."""
+    return tuple(file for file in _table()[0] if client in {None, file.client})
+
+
+def name_files(client: str | None = None) -> tuple[ConfigFile, ...]:
+    """Return the kinds of files that hold tool names and no servers."""
+    return tuple(file for file in _table()[1] if client in {None, file.client})
+
+
+@cache
+def _table() -> tuple[tuple[ConfigFile, ...], tuple[ConfigFile, ...]]:
+    content = json.loads(Path(__file__).with_name("table.json").read_bytes())
+    clients = content["clients"]
+    servers = tuple(file for client in clients for file in _files(client, client["files"], content))
+    names = tuple(file for client in clients for file in _files(client, client.get("names", ()), content))
+    return servers, names
+
+
+def _files(
+    client: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], content: Mapping[str, Any]
+) -> Iterator[ConfigFile]:
+    common = {key: value for key, value in client.items() if key not in {"files", "names"}}
+    for row in rows:
+        both = {**common, **row, **{key: [*common.get(key, ()), *row.get(key, ())] for key in _EVERYONES}}
+        yield _file(both, content)
+
+
+def _file(row: Mapping[str, Any], content: Mapping[str, Any]) -> ConfigFile:
+    if strange := row.keys() - _OTHERS - {*_TEXTS, *_EVERYONES}:
+        message = f"{row['client']}: unknown fields {sorted(strange)}"
+        raise ValueError(message)
+    entry, kept = row.get("entry", ()), row.get("kept", ())
+    entry = content["entries"][entry] if isinstance(entry, str) else entry
+    kept = content["places"][kept] if isinstance(kept, str) else kept
+    simple: dict[str, Any] = {key: row[key] for key in _TEXTS if key in row}
+    simple |= {key: tuple(row[key]) for key in (*_EVERYONES, "key", "builtin") if key in row}
+    return ConfigFile(
+        **simple,
+        also=tuple(tuple(key) for key in row.get("also", ())),
+        accepts=frozenset(row.get("accepts", ())),
+        refuses=frozenset(row.get("refuses", ())),
+        paths=_paths(row["paths"]),
+        legacy=row.get("legacy", False),
+        entry=tuple(Place(spelling="tool", effect=effect, path=tuple(path)) for effect, *path in entry),
+        kept=tuple(Place(spelling=spelling, effect=effect, path=tuple(path)) for spelling, effect, *path in kept),
+    )
+
+
+def _paths(given: Mapping[str, list[str]] | list[str]) -> Mapping[str, tuple[str, ...]]:
+    by_system = given if isinstance(given, dict) else dict.fromkeys(_SYSTEMS, given)
+    return MappingProxyType({system: tuple(patterns) for system, patterns in by_system.items()})

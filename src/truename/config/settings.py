@@ -1,0 +1,156 @@
+"""The settings, one row each: how it is read, what a schema says of it, and what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from truename import dialects
+from truename.config.checks import wrong
+from truename.config.faults import nearest
+from truename.config.fields import Fields
+from truename.config.model import MEMORY, NamesMode
+from truename.errors import InvalidToolId, UnknownDialect, excerpt
+from truename.identity import ToolId
+from truename.naming import STYLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["REFERENCE", "SETTINGS", "Setting"]
+
+Reader = Callable[[Fields, str, Path], Any]
+Schema = Mapping[str, Any]
+# What holds a reference can be judged only when the reference is replaced.
+REFERENCE: Final[Schema] = {"type": "string", "pattern": r"\$\{"}
+_PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
+_TEXT: Final[Schema] = {"type": "string"}
+_SECONDS: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
+_WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
+_WORD: Final[Schema] = {"anyOf": [{"type": "string", "pattern": r"\S", "maxLength": 64}, REFERENCE]}
+_TOKEN: Final[Schema] = {"anyOf": [{"type": "string", "pattern": "^[!-~]+$"}, REFERENCE]}
+_ALIASES: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [*_WORD["anyOf"], {"type": ["number", "boolean"]}]},
+}
+_OVERRIDES: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "propertyNames": {"pattern": "[/~%]"},
+        "additionalProperties": _PLAIN,
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One setting: its reader notes faults and returns None for what can't be used."""
+
+    read: Reader
+    schema: Schema
+    what: str
+
+
+def _choice(names: Iterable[str]) -> Schema:
+    return {"anyOf": [{"enum": sorted(names)}, REFERENCE]}
+
+
+def _text(fields: Fields, name: str, _: Path) -> str | None:
+    text = fields.text(name)
+    if text is not None and name in {"server_name", "token"} and (found := wrong(name, text)):
+        fields.faults.add(name, *found)
+        return None
+    return text
+
+
+def _chosen(known: Iterable[str], what: str) -> Reader:
+    known = tuple(known)
+
+    def read(fields: Fields, name: str, _: Path) -> str | None:
+        text = fields.text(name)
+        if text is not None and text not in known:
+            fields.faults.add(name, f"{excerpt(text)} is not {what}", nearest(text, known))
+            return None
+        return text
+
+    return read
+
+
+def _path(fields: Fields, name: str, base: Path) -> str | None:
+    text = fields.text(name)
+    return text if text is None or (name == "ledger" and text == MEMORY) else str(base / Path(text).expanduser())
+
+
+def _seconds(fields: Fields, name: str, _: Path) -> float | None:
+    return fields.number(name)
+
+
+def _whole(fields: Fields, name: str, _: Path) -> int | None:
+    return fields.whole(name)
+
+
+def _aliases(fields: Fields, name: str, _: Path) -> Mapping[str, str] | None:
+    if name not in fields:
+        return None
+    aliases = fields.pairs(name)
+    for integration, alias in aliases.items():
+        if found := wrong(name, alias):
+            fields.faults.add(f"{name}.{excerpt(integration)[1:-1]}", *found)
+    return MappingProxyType(aliases)
+
+
+def _overrides(fields: Fields, name: str, _: Path) -> Mapping[str, Mapping[str, str]] | None:
+    declared = fields.nested(name, "an object: dialect -> tool id -> name")
+    if declared is None:
+        return None
+    for dialect in declared:
+        _check_override(dialect, declared)
+    return MappingProxyType({dialect: MappingProxyType(declared.pairs(dialect)) for dialect in declared})
+
+
+def _check_override(dialect: str, fields: Fields) -> None:
+    try:
+        dialects.get(dialect)
+        for id in fields.pairs(dialect):
+            ToolId.parse(id)
+    except UnknownDialect as error:
+        problem, _, remedy = str(error).rpartition(". ")
+        fields.faults.add(fields.where(dialect), problem, remedy)
+    except InvalidToolId as error:
+        problem = f"{excerpt(error.text)} is not a tool id: {error.reason}"
+        fields.faults.add(fields.where(dialect), problem, "Write integration@version/suite.tool@version.")
+
+
+def _setting(read: Reader, schema: Schema, what: str) -> Setting:
+    return Setting(read=read, schema=schema, what=what)
+
+
+SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
+    {
+        "env_file": _setting(
+            _path, _TEXT, "A file of KEY=VALUE lines for ${KEY} references; the environment goes before it."
+        ),
+        "server_name": _setting(_text, _WORD, "The key under which clients know the gateway; short ones leave room."),
+        "style": _setting(_chosen(STYLES, "a style"), _choice(STYLES), "How names are made; else as remembered."),
+        "names": _setting(
+            _chosen(get_args(NamesMode), "a choice"),
+            _choice(get_args(NamesMode)),
+            "Which names /mcp has: universal for all, by the client detected, or canonical.",
+        ),
+        "aliases": _setting(_aliases, _ALIASES, "Short names of integrations: salesforce = sf."),
+        "ledger": _setting(_path, _TEXT, "The file that remembers names, or memory."),
+        "token": _setting(_text, _TOKEN, "What HTTP clients must send as a bearer token; best a reference."),
+        "call_timeout": _setting(_seconds, _SECONDS, "Seconds that one call may take."),
+        "startup_timeout": _setting(_seconds, _SECONDS, "Seconds that a server may take to start."),
+        "max_body": _setting(_whole, _WHOLE, "Bytes of the longest request."),
+        "max_result": _setting(_whole, _WHOLE, "Bytes of the longest answer of a server."),
+        "max_tools": _setting(_whole, _WHOLE, "The most tools that one server may list."),
+        "max_sessions": _setting(_whole, _WHOLE, "The most sessions at a time."),
+        "max_claims": _setting(_whole, _WHOLE, "The most names that one server may hold in the ledger."),
+        "overrides": _setting(_overrides, _OVERRIDES, "Declared names: dialect, tool id, name."),
+    }
+)

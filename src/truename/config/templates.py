@@ -1,0 +1,175 @@
+"""A text of somebody's configuration, taken apart: what is plain, what names a variable, what has to become one.
+
+Every client has its own way to write a reference. Nothing is ever looked up, run or asked here: a reference is
+translated into ours, and what only that client could fill in becomes a hole that waits for a variable.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from truename.config.interpolate import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+__all__ = [
+    "LITERAL",
+    "SPELLINGS",
+    "Hole",
+    "Part",
+    "Ref",
+    "Template",
+    "spelling_of",
+    "translate",
+    "variable_name",
+    "written",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A variable of the environment that the text names already."""
+
+    name: str
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """What has to become a variable: a secret that stands there (``value``), or what only the client could fill in.
+
+    ``label`` says what it is; ``own`` whether that is a variable's name by itself, without the server's before it.
+    """
+
+    label: str
+    own: bool = False
+    value: str | None = field(default=None, repr=False)
+    said: str = ""
+
+
+Part = str | Ref | Hole
+Template = tuple[Part, ...]
+
+LITERAL: Final = "literal"
+_BRACES: Final = r"\$\{(?P<braces>[^{}]*)\}"
+# Facts of the clients' own documents and sources; what is not listed is read as ${VAR} and ${env:VAR}.
+SPELLINGS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        "braces": re.compile(_BRACES),
+        "dollar": re.compile(rf"{_BRACES}|\$(?P<dollar>[A-Za-z_][A-Za-z0-9_]*)"),
+        "shell": re.compile(rf"{_BRACES}|\$\((?P<command>[^()]*)\)|\$(?P<dollar>[A-Za-z_][A-Za-z0-9_]*)"),
+        "curly": re.compile(rf"{_BRACES}|\{{env:(?P<dollar>[^{{}}]*)\}}|\{{file:(?P<file>[^{{}}]*)\}}"),
+        "secrets": re.compile(rf"\$\{{\{{\s*(?P<secret>[\w.-]+)\s*\}}\}}|{_BRACES}"),
+        "mustache": re.compile(rf"\{{\{{(?P<template>[^{{}}]*)\}}\}}|{_BRACES}"),
+        "project": re.compile(rf"{_BRACES}|\{{(?P<template>[?a-z][^{{}}]*)\}}"),
+    }
+)
+_CLIENTS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("claude-desktop", "zed", "cherry-studio", "kimi-cli", "5ire", "witsy", "mastra-code"), LITERAL
+        ),
+        **dict.fromkeys(("gemini-cli", "qwen-code", "tabnine", "goose", "copilot-cli"), "dollar"),
+        **dict.fromkeys(("opencode", "kilo-code"), "curly"),
+        "crush": "shell",
+        "continue": "secrets",
+        "librechat": "mustache",
+    }
+)
+_VARIABLE: Final = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]+")
+_DOLLAR: Final = "${TRUENAME_DOLLAR:-$}"
+
+
+def spelling_of(client: str) -> str:
+    """Return how this client writes references; most write ``${VAR}``."""
+    return _CLIENTS.get(client, "braces")
+
+
+def variable_name(text: str) -> str:
+    """Return the text as the name of a variable.
+
+    >>> variable_name("x-api-key"), variable_name("1st key"), variable_name("天気")
+    ('X_API_KEY', '_1ST_KEY', 'VALUE')
+    """
+    name = _NOT_IN_NAMES.sub("_", text).strip("_").upper() or "VALUE"
+    return f"_{name}" if name[0].isdigit() else name
+
+
+def translate(text: str, spelling: str, base: Path | None = None) -> Template:
+    """Take a text apart. ``base`` is the directory that an editor's ``${workspaceFolder}`` would mean.
+
+    >>> translate("Bearer ${env:TOKEN}", "braces")
+    ('Bearer ', Ref(name='TOKEN', default=None))
+    """
+    if spelling == LITERAL:
+        return (text,) if text else ()
+    parts: list[Part] = []
+    end = 0
+    for match in SPELLINGS[spelling].finditer(text):
+        parts += [text[end : match.start()], _part(match, base)]
+        end = match.end()
+    return _joined([*parts, text[end:]])
+
+
+def written(template: Template, name_of: Callable[[Hole], str]) -> str:
+    """Return the text as a truename.toml has it."""
+    pieces: list[str] = []
+    for part in template:
+        if isinstance(part, str):
+            pieces.append(literal(part))
+            continue
+        if pieces and pieces[-1].endswith("$"):
+            # A dollar before a reference would be read as its escape.
+            pieces[-1] = pieces[-1][:-1] + _DOLLAR
+        name, default = (part.name, part.default) if isinstance(part, Ref) else (name_of(part), None)
+        pieces.append(f"${{{name}}}" if default is None else f"${{{name}:-{default}}}")
+    return "".join(pieces)
+
+
+def _joined(parts: list[Part]) -> Template:
+    joined: list[Part] = []
+    for part in parts:
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        elif part != "":
+            joined.append(part)
+    return tuple(joined)
+
+
+def _part(match: re.Match[str], base: Path | None) -> Part:
+    kind = str(match.lastgroup)
+    inside = match[kind]
+    if kind == "braces":
+        return _braces(inside, match[0], base)
+    if kind == "dollar" and (variable := _VARIABLE.fullmatch(inside)):
+        return Ref(variable["name"])
+    return Hole(variable_name(inside.rpartition(".")[2]), own=True, said=match[0])
+
+
+def _braces(inside: str, said: str, base: Path | None) -> Part:
+    place = _place(inside, base)
+    if place is not None:
+        return place
+    if variable := _VARIABLE.fullmatch(inside):
+        return Ref(variable["name"], variable["default"])
+    kind, colon, name = inside.partition(":")
+    return Hole(variable_name(name if colon and name else kind), own=True, said=said)
+
+
+def _place(inside: str, base: Path | None) -> Part | None:
+    """Return what an editor's word for a place means, or None if it is not one."""
+    if inside == "userHome":
+        return Ref("HOME")
+    if inside in {"/", "pathSeparator"}:
+        return "/"
+    if inside in {"workspaceFolder", "workspaceRoot", "fileWorkspaceFolder"}:
+        return Hole("WORKSPACE", own=True, said=f"${{{inside}}}") if base is None else str(base)
+    if inside == "workspaceFolderBasename" and base is not None:
+        return base.name
+    return None

@@ -1,0 +1,117 @@
+"""A case: one client with the servers that it would connect, and what they list as far as that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.catalog import Catalog
+from truename.doctor.prediction import predict
+from truename.naming import project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from truename.clients import Found
+    from truename.dialects import Dialect
+    from truename.doctor.prediction import Prediction
+    from truename.policy import Location
+
+__all__ = ["Case", "Lists", "Server"]
+
+_INVALID: Final = "invalid"
+_DUPLICATE: Final = "duplicate"
+_GATEWAY: Final = "truename"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """One server as its client knows it: the key, and what it lists.
+
+    ``definitions`` are its tools by name, None as long as nobody asked the server; ``repeated`` are the names that it
+    lists twice, ``unusable`` what stands in its list without a usable name, in words.
+    """
+
+    key: str
+    definitions: Mapping[str, Mapping[str, Any]] | None = None
+    repeated: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+    location: Location | None = None
+
+    @classmethod
+    def listing(cls, key: str, listing: Any, location: Location | None = None) -> Server:
+        """Read what a server answered to tools/list: tools, names, a result or a response. Raises nothing."""
+        catalog = Catalog.from_mcp([(key, listing)], {}, strict=False)
+        found = {code: [one for one in catalog.notices if one.code == code] for code in (_INVALID, _DUPLICATE)}
+        return cls(
+            key=key,
+            definitions={tool.origin.name: tool.definition for tool in catalog.values()},
+            repeated=tuple(dict.fromkeys(one.name for one in found[_DUPLICATE])),
+            unusable=tuple(one.text for one in found[_INVALID]),
+            location=location,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names as listed, one that is listed twice twice."""
+        return (*(self.definitions or ()), *self.repeated)
+
+
+class Lists:
+    """What a set of servers lists, with all that is worked out once for every client that has them."""
+
+    def __init__(self, servers: Iterable[Server]) -> None:
+        self.servers = tuple(servers)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """All tools whose names can be admitted, in the servers' order."""
+        pairs = [(server.key, list((server.definitions or {}).values())) for server in self.servers]
+        return Catalog.from_mcp(pairs, strict=False)
+
+    @cached_property
+    def universal(self) -> tuple[str, ...]:
+        """The names that the gateway would give to these tools."""
+        return tuple(project(self.catalog, "universal").values())
+
+    @property
+    def tools(self) -> int:
+        """How many tools there are."""
+        return sum(len(server.definitions or ()) for server in self.servers)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every server was asked."""
+        return all(server.definitions is not None for server in self.servers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One client, framework or provider, the servers that it would connect, and the files that say so."""
+
+    dialect: Dialect
+    lists: Lists
+    client: str = ""
+    title: str = ""
+    files: tuple[Found, ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        """The client as a command names it: `truename connect NAME`; a dialect's name where no client was found."""
+        return self.client or self.dialect.name
+
+    @property
+    def called(self) -> str:
+        """The client as people call it."""
+        return self.title or self.dialect.title
+
+    @cached_property
+    def bare(self) -> Prediction:
+        """What the client makes of the tools as they are."""
+        return predict(self.dialect, [(server.key, server.names) for server in self.lists.servers])
+
+    @cached_property
+    def through(self) -> Prediction:
+        """What the client makes of the same tools behind the gateway, which gives them their universal names."""
+        return predict(self.dialect, [(_GATEWAY, self.lists.universal)])

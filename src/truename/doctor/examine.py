@@ -1,0 +1,100 @@
+"""The examination: cases in, a diagnosis of each and what concerns no client out. Nothing is started or written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from truename.doctor.files import about_files
+from truename.doctor.kept import about_kept
+from truename.doctor.lists import about_limits, about_lists
+from truename.doctor.tools import about_tools
+from truename.policy import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from truename.doctor.case import Case
+    from truename.policy import Finding
+
+__all__ = ["Diagnosis", "Report", "examine"]
+
+_WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What is the matter with one client: its case, and the findings, the worst first."""
+
+    case: Case
+    findings: tuple[Finding, ...]
+
+    def count(self, severity: Severity) -> int:
+        """How many findings there are of this severity."""
+        return sum(one.rule.severity is severity for one in self.findings)
+
+    @property
+    def tools(self) -> int:
+        """How many tools the client's servers list, as far as they were asked."""
+        return self.case.lists.tools
+
+    @property
+    def lost(self) -> int:
+        """How many of them can't be called from the client."""
+        return len(self.case.bare.lost)
+
+    @property
+    def lost_through(self) -> int:
+        """How many could not be called if the client had them from the gateway."""
+        return len(self.case.through.lost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A whole examination: the diagnosis of each client, and what is the matter whatever the client."""
+
+    diagnoses: tuple[Diagnosis, ...]
+    general: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, the worst first."""
+        return _sorted([*self.general, *(one for diagnosis in self.diagnoses for one in diagnosis.findings)])
+
+
+def examine(cases: Iterable[Case], general: Iterable[Finding] = ()) -> Report:
+    """Examine each case, and each set of lists once.
+
+    A case whose servers were not asked gets what its files alone tell. ``general`` are findings made elsewhere, such
+    as servers that did not start.
+    """
+    cases = tuple(cases)
+    lists = {id(case.lists): case.lists for case in cases}
+    about = [finding for one in lists.values() for finding in about_lists(one)]
+    seen: set[object] = set()
+    return Report(
+        diagnoses=tuple(Diagnosis(case=case, findings=_sorted(_new(_of(case), seen))) for case in cases),
+        general=_sorted([*general, *about]),
+    )
+
+
+def _of(case: Case) -> list[Finding]:
+    found = [*about_files(case.files, case.dialect), *about_tools(case), *about_limits(case), *about_kept(case)]
+    return list(dict.fromkeys(found))
+
+
+def _new(findings: Iterable[Finding], seen: set[object]) -> Iterator[Finding]:
+    """Leave out what was told of the same client before: its cases in other projects share most of their servers."""
+    for one in findings:
+        mark = (one.rule.code, one.client, one.server, one.tools, one.location, "" if one.tools else one.fact)
+        if mark not in seen:
+            seen.add(mark)
+            yield one
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=_rank))
+
+
+def _rank(finding: Finding) -> tuple[int, bool, str]:
+    return _WORST_FIRST.index(finding.rule.severity), finding.confidence == "read", finding.rule.code

@@ -1,0 +1,200 @@
+"""Findings about the files of one client: what it refuses to read, servers that it ignores, secrets in plain text."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from truename.clients.shapes import speaks_http
+from truename.dialects.mangling import machine
+from truename.doctor.rules import RULES
+from truename.doctor.secrets import literal_secrets
+from truename.errors import ConfigError, excerpt
+from truename.policy import Finding, Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from truename.clients import Document, Found, Sighting
+    from truename.dialects import Dialect
+    from truename.policy.finding import Confidence
+
+__all__ = ["about_files", "place"]
+
+_PLACE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
+# What a document notes -> the rule, what is there, what to do.
+_QUIRKS: Final = {
+    "comment": ("comment-refused", "it has a comment, which {client} does not read", "Remove the comment."),
+    "trailing-comma": (
+        "trailing-comma-refused",
+        "a comma stands behind the last item, which {client} does not read",
+        "Remove the comma.",
+    ),
+    "bom": (
+        "byte-order-mark-refused",
+        "it begins with a byte order mark, which {client} does not read",
+        "Save it as UTF-8 without one.",
+    ),
+    "duplicate-key": ("duplicate-key", "one key stands twice in one object", "Remove or rename one of the two."),
+}
+_WORDS: Final = {"comment": "comment", "trailing-comma": "trailing comma", "bom": "byte order mark"}
+_TOLD_OF_ONE_KIND: Final = 3
+_LOOPBACK_NAMES: Final = ("localhost", "host.docker.internal")
+
+
+def about_files(files: Sequence[Found], dialect: Dialect) -> Iterator[Finding]:
+    """Tell what is wrong with these files of one client and with the entries in them. Starts nothing."""
+    for found in files:
+        yield from _about_reading(found)
+        for sighting in found.servers:
+            yield from _about_entry(found, sighting, dialect)
+    yield from _about_scopes(files)
+
+
+def place(found: Found, where: tuple[str | int, ...] = ()) -> Location:
+    """Return a place in a file, with line and column where the file could be read."""
+    line, column = 0, 0
+    if found.document is not None and where:
+        try:
+            line, column = found.document.position(where)
+        except (ConfigError, LookupError, ValueError, TypeError):
+            line, column = 0, 0
+    key = ".".join(map(str, where))
+    return Location(file=str(found.path), line=line, column=column, key=excerpt(key, 200)[1:-1] if key else "")
+
+
+def _about_reading(found: Found) -> Iterator[Finding]:
+    if found.problem is not None:
+        at = _PLACE.search(found.problem.key)
+        line, column = (int(at[1]), int(at[2] or 0)) if at else (0, 0)
+        location = Location(file=str(found.path), line=line, column=column, key="" if at else found.problem.key)
+        fact = f"{found.path.name} can't be read: {found.problem.problem}."
+        yield _finding("unreadable-file", found, location, fact, found.problem.remedy)
+    if found.document is None:
+        return
+    told: defaultdict[str, int] = defaultdict(int)
+    for quirk in found.document.quirks:
+        row = _QUIRKS.get(quirk.kind)
+        if row is None or (quirk.kind != "duplicate-key" and quirk.kind not in found.file.refuses):
+            continue
+        told[quirk.kind] += 1
+        if told[quirk.kind] > _TOLD_OF_ONE_KIND:
+            continue
+        rule, fact, remedy = row
+        location = Location(file=str(found.path), line=quirk.line, column=quirk.column)
+        fact = f"{found.path.name}: {fact.format(client=found.file.title)}.{_known(found, quirk.kind)}"
+        yield _finding(rule, found, location, fact, remedy)
+
+
+def _known(found: Found, kind: str) -> str:
+    """Return what is noted in the table of what the client does then; some move the file away."""
+    notes = (note for note in found.file.notes if kind in _WORDS and _WORDS[kind] in note.lower())
+    return f" {note}" if (note := next(notes, "")) else ""
+
+
+def _about_entry(found: Found, sighting: Sighting, dialect: Dialect) -> Iterator[Finding]:
+    server, key = sighting.server, excerpt(sighting.server.key, 64)
+    here = place(found, sighting.where)
+    if machine(dialect.mangling).ignores(server.key):
+        fact = f"{found.file.title} never connects the server {key}: its key has characters that it ignores."
+        yield _finding(
+            "server-ignored", found, here, fact, "Use letters, digits, _ and - in the key.", server=server.key
+        )
+    if server.disabled:
+        return
+    if server.command is None and server.url is None:
+        fact = f"The entry {key} says neither what to start nor where to connect."
+        yield _finding(
+            "server-not-understood", found, here, fact, "Give it a command or an address.", server=server.key
+        )
+    if server.url is not None and not speaks_http(found.file.shape):
+        fact = f"{found.file.title} can't connect {key}: it takes commands only, not addresses."
+        remedy = f"`truename connect {found.file.client}` puts a command in between."
+        yield _finding("server-ignored", found, here, fact, remedy, server=server.key)
+    if server.url is not None and _is_open(server.url):
+        fact = f"{key} is reached over the network without TLS."
+        yield _finding("unencrypted-server", found, here, fact, "Use https, or a tunnel.", server=server.key)
+    yield from _about_secrets(found, sighting)
+
+
+def _about_secrets(found: Found, sighting: Sighting) -> Iterator[Finding]:
+    leaves = list(literal_secrets(_at(found.document, sighting.where)))
+    if not leaves:
+        return
+    names = ", ".join(dict.fromkeys(excerpt(leaf.name or "a text", 40) for leaf in leaves))
+    fact = f"{excerpt(sighting.server.key, 64)} has {names} in plain text."
+    remedy = "Put it into an environment variable, and write a reference to that."
+    here = place(found, (*sighting.where, *leaves[0].where))
+    yield _finding("literal-secret", found, here, fact, remedy, server=sighting.server.key)
+
+
+def _at(document: Document | None, where: Sequence[str | int]) -> Any:
+    value: Any = None if document is None else document.value
+    for step in where:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value
+
+
+def _is_open(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").rstrip(".").lower()
+    except ValueError:
+        return False
+    if parts.scheme != "http" or not host or host in _LOOPBACK_NAMES or host.endswith(".localhost"):
+        return False
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return True
+
+
+def _about_scopes(files: Sequence[Found]) -> Iterator[Finding]:
+    """Tell of servers that several files of the client configure; projects other than one's own don't meet."""
+    seen: defaultdict[str, list[tuple[Found, Sighting]]] = defaultdict(list)
+    for found in files:
+        for sighting in found.servers:
+            if all(not _apart(sighting, other) for _, other in seen[sighting.server.key]):
+                seen[sighting.server.key].append((found, sighting))
+    for key, sightings in seen.items():
+        if len(sightings) > 1:
+            yield _several(key, sightings)
+
+
+def _apart(one: Sighting, other: Sighting) -> bool:
+    """Whether two entries are never read together, being those of two projects in one file."""
+    return one.path == other.path and one.where[:-1] != other.where[:-1]
+
+
+def _several(key: str, sightings: Sequence[tuple[Found, Sighting]]) -> Finding:
+    first = sightings[0][1].server
+    same = all(sighting.server == first for _, sighting in sightings)
+    where = " and ".join(f"{found.path} ({sighting.scope})" for found, sighting in sightings[:3])
+    found, sighting = sightings[-1]
+    fact = f"{excerpt(key, 64)} is configured {'alike' if same else 'differently'} in {where}."
+    remedy = "Keep one of them." if same else "Keep one of them, or give one another key."
+    rule = "repeated-server" if same else "shadowed-server"
+    return _finding(rule, found, place(found, sighting.where), fact, remedy, server=key)
+
+
+def _finding(rule: str, found: Found, location: Location, *said: str, server: str = "") -> Finding:
+    fact, remedy = said
+    return Finding(
+        rule=RULES[rule],
+        fact=fact,
+        remedy=remedy,
+        location=location,
+        client=found.file.client,
+        confidence=_confidence(found),
+        server=server,
+    )
+
+
+def _confidence(found: Found) -> Confidence:
+    return "run" if found.file.confidence == "run" else "read"

@@ -1,0 +1,94 @@
+"""What the doctor looks for: each rule with a stable code, what it means and why it matters.
+
+Codes are never used again: TN00x are about files, TN01x about servers, TN02x about what a client makes of names, TN03x
+about lists of tools, TN04x about tool names that a client keeps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from truename.policy import Rule, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BY_LOSS", "RULES"]
+
+_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+# fmt: off
+_TABLE: Final = (
+    ("TN001", "unreadable-file", _E, "The file can't be read as what it has to be.",
+     "The client starts without the servers that it configures, often without a word."),
+    ("TN002", "comment-refused", _E, "The file has comments, and the client reads strict JSON.",
+     "The client refuses the whole file, so none of its servers is there."),
+    ("TN003", "trailing-comma-refused", _E, "The file has a comma behind the last item, which the client doesn't take.",
+     "The client refuses the whole file; some set it aside and begin an empty one."),
+    ("TN004", "byte-order-mark-refused", _E, "The file begins with a byte order mark, which the client doesn't take.",
+     "The client refuses the whole file, though every editor shows it as correct."),
+    ("TN005", "duplicate-key", _W, "One key stands twice in one object.",
+     "The client uses one of the two, most often the last, and says nothing of the other."),
+    ("TN010", "server-ignored", _E, "The client never connects a server with this key, or of this kind.",
+     "All its tools are missing, and nothing is reported."),
+    ("TN011", "server-not-understood", _W, "The entry says neither what to start nor where to connect.",
+     "The client ignores it or fails on it, and its tools are missing."),
+    ("TN012", "shadowed-server", _W, "Several files of one client configure different servers under one key.",
+     "Only one of them is used; which one depends on the directory in which the client is started."),
+    ("TN013", "repeated-server", _N, "Several files of one client configure the same server under one key.",
+     "A change in one of them may have no effect."),
+    ("TN014", "server-failed", _E, "The server could not be started, or did not list its tools.",
+     "Clients that start it in the same way have none of its tools."),
+    ("TN015", "literal-secret", _N, "The file holds what looks like a secret, in plain text.",
+     "Whoever reads the file, a copy of it or a commit has the secret."),
+    ("TN016", "unencrypted-server", _N, "The server is reached over the network without TLS.",
+     "Everyone on the way reads the calls and the credentials, and can change the tools."),
+    ("TN020", "request-fails", _E, "A name makes the whole request fail.",
+     "The model gets no answer at all while this tool is listed, whatever it is asked."),
+    ("TN021", "server-fails", _E, "A name makes its whole server fail.",
+     "All tools of that server are missing because of one."),
+    ("TN022", "tool-refused", _E, "The client refuses the tool because of its name.",
+     "The tool can't be called."),
+    ("TN023", "tool-dropped", _E, "The client leaves the tool out because of its name.",
+     "The model never sees the tool, and nobody is told."),
+    ("TN024", "tools-merged", _E, "Several tools become one name, and the client keeps one of them.",
+     "The others can't be called, and nobody is told."),
+    ("TN025", "wrong-tool", _E, "The model sees a tool whose call runs another one, or none.",
+     "The model reads one description and something else happens."),
+    ("TN026", "name-cut", _W, "The client cuts the name because it is too long.",
+     "The end of a name is what tells tools apart, for a model and in every list of permissions."),
+    ("TN027", "name-respelled", _N, "The client spells the name otherwise than its server.",
+     "Prompts, allow lists and logs that use the server's name don't match."),
+    ("TN028", "clash-of-unknown-end", _W, "Several tools become one name, and what the client does then is not known.",
+     "At most one of them can be called with certainty."),
+    ("TN030", "too-many-tools", _W, "There are more tools than the client or provider takes.",
+     "Requests fail, or tools are missing, depending on the order of the list."),
+    ("TN031", "heavy-definitions", _N, "The definitions of the tools fill much of what a model reads at every turn.",
+     "They cost money at each turn, and models choose worse among many tools (from 30 to 50 on, by vendors' advice)."),
+    ("TN032", "tool-listed-twice", _W, "A server lists one name twice.",
+     "Some clients refuse the server or the request; the others keep one of the two."),
+    ("TN033", "shared-name", _N, "Several servers have a tool of this name.",
+     "Where a client doesn't put the server in front, they are one; prompts and logs that use the name mean either."),
+    ("TN034", "unusable-name", _E, "A tool has a name that is empty, can't be printed or has over 1,024 characters.",
+     "Such a name can't be shown or written down; clients fail on it in different ways."),
+    ("TN040", "kept-name-unmatched", _W, "A tool name in the configuration matches no tool.",
+     "The permission, block or hook has no effect: what should be forbidden may be allowed."),
+    ("TN041", "kept-name-elsewhere", _W, "A tool name in the configuration matches another tool than it names.",
+     "The permission or block applies to a tool that nobody had in mind."),
+)
+# fmt: on
+
+RULES: Final[Mapping[str, Rule]] = {
+    name: Rule(code=code, name=name, severity=severity, what=what, why=why)
+    for code, name, severity, what, why in _TABLE
+}
+# (loss, scope) of a fate -> its rule; a tool that falls with another is told with that one.
+BY_LOSS: Final[Mapping[tuple[str, str], Rule]] = {
+    ("refused", "request"): RULES["request-fails"],
+    ("refused", "server"): RULES["server-fails"],
+    ("refused", "tool"): RULES["tool-refused"],
+    ("dropped", ""): RULES["tool-dropped"],
+    ("merged", ""): RULES["tools-merged"],
+    ("misrouted", ""): RULES["wrong-tool"],
+    ("unknown", ""): RULES["clash-of-unknown-end"],
+}

@@ -99,14 +99,14 @@ def probes(script: Script, reached: Mapping[int, tuple[str, str]], *, ended: boo
         if step.probe is None or step.number > len(script.results):
             continue
         answer = script.results[step.number] if step.number < len(script.results) else None
-        past = script.history[step.number] if step.number < len(script.history) else step.shown
+        past = script.history[step.number] if step.number < len(script.history) else step.sent_name
         out.append(
             Probe(
                 probe=step.probe,
                 name=step.shown,
                 reached=reached.get(step.number),
                 answer=None if answer is None else cleaned(answer),
-                history=None if past == step.shown else past,
+                history=None if past == step.sent_name else past,
                 ended=ended and answer is None,
             )
         )
@@ -117,7 +117,7 @@ def followed(script: Script, turns_marks: Sequence[Sequence[int | None]]) -> boo
     """Say whether the model saw a tool that came later; None if nothing was to come."""
     if not any(step.probe == "after-rename" for step in script.plan):
         return None
-    return any(mark is not None and mark % BASE > LATER for marks in turns_marks for mark in marks)
+    return any(mark is not None and mark % BASE >= LATER for marks in turns_marks for mark in marks)
 
 
 def ordered(script: Script) -> bool | None:

@@ -2,7 +2,7 @@
 
 from mcp import StdioServerParameters
 from setting import KEY, MODEL_V1, PROMPT, SERVERS, TURNS, run
-from smolagents import AgentError, MCPClient, OpenAIServerModel, ToolCallingAgent
+from smolagents import AgentError, LogLevel, MCPClient, OpenAIServerModel, ToolCallingAgent
 
 
 def connection(server):
@@ -20,7 +20,13 @@ def end_without_call(step, agent):
 def main():
     client = MCPClient([connection(server) for server in SERVERS], structured_output=False)
     model = OpenAIServerModel(model_id="fake-model", api_base=MODEL_V1, api_key=KEY)
-    agent = ToolCallingAgent(tools=client.get_tools(), model=model, max_steps=TURNS, step_callbacks=[end_without_call])
+    agent = ToolCallingAgent(
+        tools=client.get_tools(),
+        model=model,
+        max_steps=TURNS,
+        step_callbacks=[end_without_call],
+        verbosity_level=LogLevel.ERROR,
+    )
     try:
         return agent.run(PROMPT)
     except AgentError as ended:

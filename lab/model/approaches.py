@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lab.model.script import Approach
     from lab.model.turn import Turn
 
-__all__ = ["APPROACHES", "Coding", "Direct", "Searching", "Selecting", "approach"]
+__all__ = ["APPROACHES", "Bridged", "Coding", "Direct", "Searching", "Selecting", "approach"]
 
 
 class Direct:
@@ -39,7 +39,7 @@ class Direct:
 
 
 class Selecting(Direct):
-    """The request lists names only; a search tool is asked for some of them (Claude Code, Qwen Code).
+    """The request lists names only; a search tool is asked for some of them (Claude Code).
 
     ``tool`` is the search tool, ``names`` how a listed name looks, ``most`` how many are asked for at a time.
     """
@@ -61,6 +61,22 @@ class Selecting(Direct):
 
     def _listed(self, turn: Turn) -> list[str]:
         return list(dict.fromkeys(self._names.findall(turn.text)))
+
+
+class Bridged(Selecting):
+    """As `Selecting`, but what the search finds stays hidden: it is called through one more tool (Qwen Code)."""
+
+    _FOUND: Final = re.compile(r'\{"name":"[^"]+","description":"\[lab:\d+\][^"]*"')
+
+    def offered(self, turn: Turn) -> Sequence[Offered]:
+        """Return what the searches told."""
+        found = [json.loads(text + "}") for result in turn.results for text in self._FOUND.findall(result)]
+        return [Offered(name=tool["name"], description=tool["description"]) for tool in found]
+
+    def call(self, step: Step) -> Step:
+        """Return the call of the tool that calls tools."""
+        inner = step.arguments or {"q": "kNUMBER"}
+        return replace(step, name="tool_call", arguments={"name": step.name, "arguments": inner}, means=step.shown)
 
 
 class Searching(Direct):
@@ -99,13 +115,13 @@ class Coding(Direct):
     def call(self, step: Step) -> Step:
         """Return the program that calls the tool; ``NUMBER`` becomes the step's number when it is known."""
         code = f"text(await tools[{json.dumps(step.name)}]({{q: 'kNUMBER'}}))"
-        return replace(step, kind="code", name="exec", namespace=None, code=code)
+        return replace(step, kind="code", name="exec", namespace=None, code=code, means=step.shown)
 
 
 APPROACHES: Final[Mapping[str, Callable[[], Approach]]] = {
     "direct": Direct,
     "claude-search": lambda: Selecting("ToolSearch", r"^(mcp__\S+)$", 50),
-    "qwen-search": lambda: Selecting("tool_search", r"\b(mcp__[\w-]+)", 20),
+    "qwen-search": lambda: Bridged("tool_search", r'^- "(mcp__[^"]+)"', 20),
     "codex-search": Searching,
     "codex-code": Coding,
 }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["read", "reply"]
 
 _RESULTS: Final = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
+_CALLS: Final = frozenset({"function_call", "custom_tool_call", "tool_search_call"})
 _BRINGS_TOOLS: Final = frozenset({"additional_tools", "tool_search_output"})
 _USAGE: Final = {
     "input_tokens": 10,
@@ -38,7 +39,7 @@ def read(body: dict[str, Any], path: str) -> Turn:  # noqa: ARG001 - the other A
         results=tuple(
             plain_text(item.get("output") or item.get("tools")) for item in items if item.get("type") in _RESULTS
         ),
-        history=tuple(_called(item) for item in items if item.get("type") == "function_call"),
+        history=tuple(_called(item) for item in items if item.get("type") in _CALLS),
         text="\n".join([plain_text(body.get("instructions"))] + [plain_text(item.get("content")) for item in items]),
         streaming=bool(body.get("stream")),
     )

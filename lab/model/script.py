@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from lab.model.turn import Offered, Step, Turn
 
@@ -83,11 +82,4 @@ class Script:
         return self.plan[place : place + (self._batch if place >= self._opening else 1)]
 
     def _numbered(self, steps: Sequence[Step]) -> list[Step]:
-        return [
-            replace(step, number=number, code=step.code.replace("NUMBER", str(number)))
-            for number, step in enumerate(steps, len(self.plan))
-        ]
-
-    def answers(self) -> Mapping[int, str]:
-        """Return what the client told the model of each step, by the step's number."""
-        return dict(enumerate(self.results))
+        return [step.numbered(number) for number, step in enumerate(steps, len(self.plan))]

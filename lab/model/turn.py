@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class Turn:
 class Step:
     """One thing that the model does: a tool call, a search in deferred tools, or a program (Codex's code mode).
 
-    ``mark``: the tool that is meant; ``probe``: what a wrong name tries. ``number`` is its place in the plan.
+    ``mark``: the tool that is meant; ``probe``: what a wrong name tries. ``number`` is its place in the plan. Where a
+    call goes through another tool or a program, ``means`` is the name inside it.
     """
 
     kind: Literal["call", "search", "code"] = "call"
@@ -71,12 +72,23 @@ class Step:
     code: str = ""
     mark: int | None = None
     probe: str | None = None
+    means: str | None = None
     number: int = 0
 
     @property
-    def shown(self) -> str:
-        """The name as `Offered.shown` has it."""
+    def sent_name(self) -> str:
+        """The name that is called, as `Offered.shown` has it."""
         return self.name if self.namespace is None else f"{self.namespace}.{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """The name of the tool that is meant."""
+        return self.means or self.sent_name
+
+    def numbered(self, number: int) -> Step:
+        """Return the step with its place in the plan, also where its arguments or program say ``NUMBER``."""
+        arguments = json.loads(json.dumps(dict(self.arguments)).replace("NUMBER", str(number)))
+        return replace(self, number=number, arguments=arguments, code=self.code.replace("NUMBER", str(number)))
 
     @property
     def sent(self) -> Mapping[str, Any]:

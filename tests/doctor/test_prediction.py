@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,20 +57,12 @@ SEEN = [
 ]
 
 
-@pytest.mark.parametrize(("client", "servers", "tool", "shown", "reaches", "loss", "scope", "change"), SEEN)
-def test_a_tool_is_shown_reaches_what_it_names_or_is_lost_for_a_reason(
-    client: str,
-    servers: list[tuple[str, list[str]]],
-    tool: tuple[str, str],
-    shown: str | None,
-    reaches: tuple[str, str] | None,
-    loss: str,
-    scope: str,
-    change: str,
-) -> None:
+@pytest.mark.parametrize("seen", SEEN, ids=lambda seen: f"{seen[0]}-{seen[2][1]}")
+def test_a_tool_is_shown_reaches_what_it_names_or_is_lost_for_a_reason(seen: tuple[Any, ...]) -> None:
+    client, servers, tool, *expected = seen
     fate = predict(dialects.get(client), servers).by_key[tool]
 
-    assert (fate.shown, fate.reaches, fate.loss, fate.scope, fate.change) == (shown, reaches, loss, scope, change)
+    assert [fate.shown, fate.reaches, fate.loss, fate.scope, fate.change] == expected
 
 
 def test_a_cut_name_is_told_from_one_that_is_only_respelled() -> None:

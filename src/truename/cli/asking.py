@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.failure import split
@@ -82,7 +83,7 @@ def _filled(one: Startable) -> ServerConfig:
     if one.shape in _SHELLS and any(mark in text for text in texts for mark in _SUBSTITUTED):
         problem = "it has a command that only the client's shell would run"
         raise ConfigError(
-            file=str(one.path), key=server.key, problem=problem, remedy="Start it by hand, and give a dump."
+            file=str(one.path or ""), key=server.key, problem=problem, remedy="Start it by hand, and give a dump."
         )
     entry = {
         "command": server.command,
@@ -94,7 +95,9 @@ def _filled(one: Startable) -> ServerConfig:
         "type": server.type,
     }
     kept = {key: value for key, value in entry.items() if value}
-    return parse(json.dumps({"mcpServers": {server.key: kept}}), one.path.with_suffix(".json")).servers[0]
+    return parse(
+        json.dumps({"mcpServers": {server.key: kept}}), (one.path or Path("typed")).with_suffix(".json")
+    ).servers[0]
 
 
 def _free(key: str, taken: Iterable[str]) -> str:
@@ -121,6 +124,6 @@ def _failed(one: Startable, error: TruenameError) -> Finding:
         rule=RULES["server-failed"],
         fact=f"{fact}{whose}.",
         remedy=remedy or f"Start {excerpt(one.server.key, 64)} by hand to see why.",
-        location=Location(file=str(one.path), key=excerpt(one.server.key, 64)[1:-1]),
+        location=None if one.path is None else Location(file=str(one.path), key=excerpt(one.server.key, 64)[1:-1]),
         server=one.server.key,
     )

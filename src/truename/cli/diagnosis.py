@@ -45,7 +45,7 @@ def _file(found: Found) -> dict[str, Any]:
 
 
 def _startable(one: Startable) -> dict[str, Any]:
-    told = {"server": one.server.key, "file": str(one.path), "clients": list(one.clients)}
+    told = {"server": one.server.key, "file": str(one.path or ""), "clients": list(one.clients)}
     return told | {"would_start": would_start(one.server), "project": one.of_project}
 
 

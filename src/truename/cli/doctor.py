@@ -29,7 +29,12 @@ Project = Annotated[
     Path | None, Parameter(show_default=False, help="The directory whose project files are looked at (default: here).")
 ]
 Sarif = Annotated[
-    str | None, Parameter(show_default=False, help="Write the findings as SARIF 2.1.0 to this file; - is stdout.")
+    str | None,
+    Parameter(
+        show_default=False,
+        allow_leading_hyphen=True,
+        help="Write the findings as SARIF 2.1.0 to this file; - is stdout.",
+    ),
 ]
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Show every finding.")]
 

@@ -103,7 +103,7 @@ def _address(source: str) -> Startable:
     if not host:
         raise UsageFault(fact=f"{source!r} is not an address", advice="Write it as http://HOST:PORT/PATH.")
     server = ServerConfig(key=host.replace(".", "-").replace(":", "-"), url=source, type="http")
-    return Startable(server=server, path=Path.cwd() / "address", clients=(), of_project=False)
+    return Startable(server=server, path=None, clients=(), of_project=False)
 
 
 def _is_our_own(path: Path) -> bool:

@@ -10,8 +10,8 @@ from truename.cli.asking import ask, consented
 from truename.cli.failure import UsageFault
 from truename.cli.intake import take_in
 from truename.cli.scene import without_gateway
+from truename.clients import config_files
 from truename.doctor import Case, Lists, Server, about_files, cases_of, examine, general_dialects, servers_of, startable
-from truename.errors import UnknownDialect
 from truename.policy import Location
 
 if TYPE_CHECKING:
@@ -43,18 +43,13 @@ class _Wanted:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(name.strip().lower() for name in names)
-        self._dialects = tuple(dict.fromkeys(found for name in names if (found := _dialect(name)) is not None))
+        self._dialects = tuple(dict.fromkeys(found for name in self._names if (found := _dialect(name)) is not None))
 
     def only(self, intake: Intake) -> Intake:
         """Return what is there of these clients. Raises `UsageFault` where nothing is."""
-        if not self._names or not intake.files:
-            self._require_dialects()
+        if not self._names:
             return intake
-        files = tuple(
-            found
-            for found in intake.files
-            if not found.file.client or self._means(found.file.client, found.file.dialect)
-        )
+        files = tuple(found for found in intake.files if not found.file.client or self._means(found))
         if intake.searched and not files:
             raise UsageFault(
                 fact=f"no configuration of {' or '.join(self._names)} was found",
@@ -64,22 +59,17 @@ class _Wanted:
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:
-        """Those that were named."""
-        return self._dialects
+        """Those that were named, also by the name of a client whose dialect they are."""
+        of_clients = (dialects.get(file.dialect) for name in self._names for file in config_files(name)[:1])
+        return tuple(dict.fromkeys([*self._dialects, *of_clients]))
 
-    def _means(self, client: str, dialect: str) -> bool:
-        return client in self._names or dialect in {one.name for one in self._dialects}
-
-    def _require_dialects(self) -> None:
-        for name in self._names:
-            dialects.get(name)
+    def _means(self, found: Found) -> bool:
+        return found.file.client in self._names or found.file.dialect in {one.name for one in self._dialects}
 
 
 def _dialect(name: str) -> Dialect | None:
-    try:
-        return dialects.get(name)
-    except UnknownDialect:
-        return None
+    """Return the dialect of this name; none for a client that has files but no row of its own."""
+    return None if config_files(name) else dialects.get(name)
 
 
 def look(sources: Sequence[str], clients: Sequence[str], project: Path | None, *, start: bool, may_ask: bool) -> Looked:

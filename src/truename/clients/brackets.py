@@ -99,7 +99,7 @@ def _fill(layout: Layout, box: Container, piece: Callable[[str | None], str]) ->
         if not _LINE_END.search(rest):
             return [(inner.edge, inner.edge, f" {piece(None)}")]
         return [(inner.edge, inner.edge, layout.newline + indent + piece(indent))]
-    if layout.is_inline:
+    if layout.is_inline and not _LINE_END.search(text, at, box.end - 1):
         return [(at, at, text[at : box.end - 1] + piece(None))]
     return [(at, at, layout.newline + indent + piece(indent) + layout.newline + outer)]
 
@@ -132,6 +132,7 @@ def _empty(text: str, box: Container, comma: int) -> list[Splice]:
     end = comma + 1 if comma >= 0 else entry.end
     lead, rest = text[box.start + 1 : entry.start], text[end : box.end - 1]
     if _LINE_END.search(lead):
-        closing = _LINE_END.match(rest)
+        # The line end and indentation that were put before the bracket, and no more: the rest was there.
+        closing = re.match(rf"(?:\r\n|\n|\r)(?:{line_indent(text, box.start)})?", rest)
         return [(box.start + 1, end + (closing.end() if closing else 0), "")]
     return [(entry.start, box.end - 1 if lead == rest else end, "")]

@@ -94,7 +94,8 @@ class _Making:
             entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
             what = f"server {one.key}"
             new = server.url or f"{server.command} {' '.join(server.args)}"
-            self._draft.put(document, where, entry, Change(where=where, what=what, old=_way(one), new=new))
+            change = Change(where=where, what=what, old=_way(one), new=new)
+            self._draft.enter(document, where, one.key, entry, change)
         self._carry([self._move(one, one.key) for one in taken], skipped=())
         return self._plan(taken)
 
@@ -166,9 +167,8 @@ tools it has is not known"
             servers.append((self._move(one, name), self._draft.value(document, place), inside, place))
         for one in sorted(group, key=lambda one: str(one.sighting.where[-1]).zfill(9), reverse=True):
             place = one.sighting.where
-            self._draft.put(
-                document, place, ABSENT, Change(where=place, what=f"server {one.key}", old=_way(one))
-            )  # fmt: skip
+            change = Change(where=place, what=f"server {one.key}", old=_way(one))
+            self._draft.enter(document, place, one.key, ABSENT, change)
         server = self._address.server(name, None, file=found.file, stdio=self._wish.stdio)
         if any(one.path == document.path and one.where[:-1] == where for one in self._choice.already):
             return
@@ -216,7 +216,7 @@ tools it has is not known"
                 document.path, f"it has a server {excerpt(name)} already", "Choose another key with --name."
             )
         place = (*where, len(holder) if listed else name)
-        self._draft.put(document, place, entry, Change(where=place, what=f"server {name}", new=new))
+        self._draft.enter(document, place, name, entry, Change(where=place, what=f"server {name}", new=new))
 
     def _carry(self, moves: Sequence[Move], skipped: Sequence[Taken]) -> None:
         """Respell the names that the client keeps, the last of a list first: one may become several."""

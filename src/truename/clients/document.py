@@ -74,17 +74,17 @@ class Document:
         return cls.parse(_bytes(path, MAX_BYTES.get(format, 0)), path, format)
 
     @classmethod
-    def parse(cls, raw: bytes, path: Path, format: str) -> Document:  # noqa: A002
+    def parse(cls, raw: bytes, path: Path, format: str) -> Document:  # noqa: A002 - as above
         """Read what a file holds. Raises `ConfigError` with line and column where it is broken."""
         return cls._parsed(raw, path, format, exists=True)
 
     @classmethod
-    def empty(cls, path: Path, format: str) -> Document:  # noqa: A002
+    def empty(cls, path: Path, format: str) -> Document:  # noqa: A002 - as above
         """Return the document of a file that does not exist yet: an object without members."""
         return cls._parsed(b"", path, format, exists=False)
 
     @classmethod
-    def _parsed(cls, raw: bytes, path: Path, format: str, *, exists: bool) -> Document:  # noqa: A002
+    def _parsed(cls, raw: bytes, path: Path, format: str, *, exists: bool) -> Document:  # noqa: A002 - as above
         language = _LANGUAGES.get(format)
         if language is None:
             _refuse(path, "", f"{excerpt(format)} files can't be read here", "Change the file by hand.")
@@ -161,20 +161,20 @@ class Document:
         proposals: Iterator[Sequence[Splice]] = getattr(language, verb)(self._reading, where, *value)
         try:
             for splices in proposals:
-                changed = self._tried(spliced(self.text, splices))
+                changed = self._tried(splices)
                 if changed is not None and same(changed.value, wanted):
                     return changed
         except Broken as error:
             raise left_alone(self.path, f"it can't be changed in place ({error.problem})", key=_key(where)) from error
         raise left_alone(self.path, "it can't be changed without touching something else", key=_key(where))
 
-    def _tried(self, text: str) -> Document | None:
+    def _tried(self, splices: Sequence[Splice]) -> Document | None:
         start = _BOM if self.raw.startswith(_BOM.encode()) else ""
         try:
-            changed = Document.parse((start + text).encode(), self.path, self.format)
-        except (ConfigError, UnicodeEncodeError):
+            raw = (start + spliced(self.text, splices)).encode()
+            return replace(Document.parse(raw, self.path, self.format), exists=self.exists)
+        except (ConfigError, Broken, UnicodeEncodeError):
             return None
-        return replace(changed, exists=self.exists)
 
 
 def left_alone(path: Path, problem: str, remedy: str = "", *, key: str = "") -> ConfigError:

@@ -28,10 +28,17 @@ class Draft:
         self._documents: dict[Path, Document] = {}
         self._values: dict[Path, Any] = {}
         self._changes: defaultdict[Path, list[Change]] = defaultdict(list)
+        self._entries: defaultdict[Path, list[Where]] = defaultdict(list)
 
     def value(self, document: Document, where: Where) -> Any:
         """Return what is to be at a place, as far as is known by now; `ABSENT` for nothing."""
         return reached(self._values.get(document.path, document.value), where)
+
+    def enter(self, document: Document, where: Where, key: str, entry: Any, change: Change) -> None:
+        """Have a server's entry at a place, or `ABSENT`: none. Raises `TypeError` where there can be none."""
+        # By its key, also in a list: places in lists move.
+        self._entries[document.path].append((*where[:-1], key))
+        self.put(document, where, entry, change)
 
     def put(self, document: Document, where: Where, value: Any, change: Change | None = None) -> None:
         """Have a value at a place, or `ABSENT`: nothing. Raises `TypeError` where there can be none."""
@@ -54,6 +61,7 @@ class Draft:
                 after=after.raw,
                 changes=tuple(self._changes[path]),
                 edits=tuple(edits(document.value, wanted)),
+                entries=tuple(self._entries[path]),
             )
 
     def _value(self, document: Document) -> Any:

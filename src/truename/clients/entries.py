@@ -67,7 +67,7 @@ def _members(file: ConfigFile, where: Where, group: Any) -> Iterator[Entry]:
     form = FORMS.get(file.shape, FORMS["any"])
     if isinstance(group, dict):
         members: Iterable[Entry] = (((*where, key), str(key), raw) for key, raw in group.items())
-    elif isinstance(group, list):
+    elif isinstance(group, list) and form.in_list:
         members = (((*where, at), _own_name(raw, form.named or "name", at), raw) for at, raw in enumerate(group))
     else:
         return

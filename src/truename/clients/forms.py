@@ -24,8 +24,9 @@ class Form:
 
     ``urls`` are the keys of an address by transport, ``bare`` what an address without a word is taken for; with
     ``url_first`` it wins over a command. ``listed``: program and arguments are one list. ``inside`` is the key of an
-    object that holds all that is about the transport, ``named`` that of the server's own name. ``off`` is the key and
-    the value that switch a server off, ``offs`` those that are understood; ``always``: also written for one that is on.
+    object that holds all that is about the transport, ``named`` that of the server's own name, ``in_list``: entries
+    are items of a list. ``off`` is the key and the value that switch a server off, ``offs`` those that are understood;
+    ``always``: also written for one that is on.
     ``env_names``, ``header_names`` and ``bearer`` hold names of environment variables in place of values.
     ``stdio`` and ``http`` are fixed fields that the client wants; entries with a ``foreign`` word are no MCP servers.
     """
@@ -45,6 +46,7 @@ class Form:
     per_second: int = 1
     inside: str = ""
     named: str = ""
+    in_list: bool = False
     off: tuple[str, bool] | None = None
     offs: tuple[tuple[str, bool], ...] = (("disabled", True), ("enabled", False), ("isActive", False))
     always: bool = False
@@ -74,7 +76,7 @@ _BARE_SSE: Final[Mapping[str, Kind]] = {"url": "sse"}
 _GOOSE: Final[Mapping[str, Any]] = {"description": "", "env_keys": [], "envs": {}}
 
 FORMS: Final[Mapping[str, Form]] = {
-    "any": Form(kinds=_TYPED, cwd="cwd", off=_DISABLED),
+    "any": Form(kinds=_TYPED, cwd="cwd", in_list=True, off=_DISABLED),
     "plain": Form(kinds=_WORDLESS),
     "stdio-only": Form(kinds={"stdio": ""}),
     "typed": Form(kinds=_TYPED),
@@ -87,7 +89,11 @@ FORMS: Final[Mapping[str, Form]] = {
     "cline-flat": Form(kinds=_CLINE, cwd="cwd", bare=_BARE_SSE, off=_DISABLED, **_SECONDS),
     "roo": Form(kinds=_kinds("stdio", "streamable-http", "sse"), cwd="cwd", off=_DISABLED, **_SECONDS),
     "continue": Form(
-        kinds=_kinds("stdio", "streamable-http", "sse"), named="name", cwd="cwd", headers=("requestOptions", "headers")
+        kinds=_kinds("stdio", "streamable-http", "sse"),
+        named="name",
+        in_list=True,
+        cwd="cwd",
+        headers=("requestOptions", "headers"),
     ),
     "zed": Form(kinds=_WORDLESS, off=_ENABLED),
     "codex": Form(
@@ -135,6 +141,6 @@ FORMS: Final[Mapping[str, Form]] = {
         always=True,
     ),
     "kimi": Form(kinds=_kinds("stdio", "http", "sse"), word="transport"),
-    "vibe": Form(kinds=_kinds("stdio", "streamable-http", None), word="transport", named="name"),
+    "vibe": Form(kinds=_kinds("stdio", "streamable-http", None), word="transport", named="name", in_list=True),
     "5ire": Form(kinds=_kinds("local", "remote", None), named="key", off=("isActive", False), always=True),
 }

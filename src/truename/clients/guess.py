@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.entries import entries_of, looks_like_server, reach
-from truename.clients.globs import like
+from truename.clients.globs import is_glob, like
 from truename.clients.table import ConfigFile, config_files, name_files
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ _FORMATS: Final[Mapping[str, str]] = {
     ".json": "jsonc",
     ".jsonc": "jsonc",
 }
-_BASE: Final = re.compile(r"(?:.*\}|~|%\w+%|<\w+>)?/?")
+_VARIABLE: Final = re.compile(r"\$\{\w+:-|\}")
+_BASE: Final = re.compile(r"(?:~|%\w+%|<\w+>)?/?")
 _ANY: Final = ConfigFile(
     client="", title="MCP configuration", dialect="universal", scope="user", format="json", shape="any", paths={},
     key=("mcpServers",), also=((),),
@@ -79,9 +80,9 @@ def _tails() -> tuple[tuple[tuple[str, ...], ConfigFile], ...]:
     found: dict[tuple[tuple[str, ...], int], ConfigFile] = {}
     for at, file in enumerate((*config_files(), *name_files())):
         for pattern in (one for patterns in file.paths.values() for one in patterns):
-            rest = pattern[_BASE.match(pattern).end() :]  # type: ignore[union-attr]
+            rest = _BASE.sub("", _VARIABLE.sub("", pattern), count=1)
             steps = tuple(step for step in rest.rpartition("**/")[2].split("/") if step)
-            if steps and not steps[-1].startswith("*."):
+            if steps and (len(steps) > 1 or not is_glob(steps[0])):
                 found[steps, at] = file
     return tuple((steps, file) for (steps, _), file in found.items())
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients import brackets
-from truename.clients.spans import Broken, Container, Entry, Reading, is_deep, line_indent, newline_of, TooDeep
+from truename.clients.spans import Broken, Container, Entry, Reading, TooDeep, is_deep, line_indent, newline_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +43,8 @@ class _Language:
         """Return the value; of a key that stands twice, the last counts, as it does for the clients."""
         if not text.strip():
             return Reading(text, {}, (("empty", 0),))
-        clean, marks = text, ()
+        clean = text
+        marks: tuple[Mark, ...] = ()
         pairs = _Pairs()
         try:
             value = _decoded(text, pairs)
@@ -54,7 +55,7 @@ class _Language:
                 return Reading(text, {}, (("empty", 0), *marks))
             value = _strictly(clean, pairs)
         if is_deep(value):
-            raise TooDeep()
+            raise TooDeep
         if pairs.repeated:
             marks = tuple(sorted((*marks, *_repeated(clean)), key=lambda mark: mark[1]))
         return Reading(text, value, marks, clean)
@@ -113,7 +114,7 @@ def _decoded(text: str, pairs: _Pairs) -> Any:
     except (json.JSONDecodeError, Broken):
         raise
     except RecursionError as error:
-        raise TooDeep() from error
+        raise TooDeep from error
     except ValueError as error:
         raise Broken(_NOT_JSON.format("a number has too many digits")) from error
 

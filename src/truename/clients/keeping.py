@@ -93,14 +93,14 @@ def _hooked(spot: _Spot, reading: _Reading) -> Iterator[KeptName]:
     for piece in _pieces(spot.text):
         known = glob_of(piece, regular=True) is not None
         found = parts(piece, SPELLINGS[_HOOK], reading.servers) if known else None
-        yield _name(spot, _HOOK, "hook", reading.path, found or Parts(None, piece, ""), piece)
+        yield _name(spot, _HOOK, "hook", reading.path, found or Parts(None, None, ""), piece)
 
 
 def _pieces(matcher: str) -> tuple[str, ...]:
     """Return the alternatives of a hook's matcher that are names of MCP tools; one with groups is not taken apart."""
     if "mcp__" not in matcher or "(" in matcher:
         return (matcher,) if "mcp__" in matcher else ()
-    return tuple(piece for piece in matcher.split("|") if piece.lstrip("^").startswith("mcp__"))
+    return tuple(piece for piece in matcher.split("|") if piece.removeprefix("^").startswith("mcp__"))
 
 
 def _rule(spot: _Spot, reading: _Reading) -> Iterator[KeptName]:
@@ -172,4 +172,5 @@ def _effect(effect: str, value: Any) -> str:
 
 
 def _is_builtin(file: ConfigFile, name: KeptName) -> bool:
-    return any(name.text == builtin or (builtin != "*" and like(name.text, builtin)) for builtin in file.builtin)
+    text = name.text.removesuffix(name.suffix)
+    return any(text == builtin or (builtin != "*" and like(text, builtin)) for builtin in file.builtin)

@@ -30,7 +30,7 @@ class KeptName:
     only a piece of it, as in a hook's ``mcp__a__x|mcp__b__y``. ``server`` is the server's key where it is known, and
     None where a name can't be taken apart (opencode's ``a_b_c``).
     ``effect`` is allow, deny or ask (a permission), only or without (what is offered), hook, alias or setting.
-    ``opaque``: a regular expression that is not understood here; what it matches can't be said.
+    ``opaque``: a regular expression that is not understood here; what it matches can't be said, so it has neither.
     """
 
     text: str
@@ -90,7 +90,7 @@ def respelled(kept: KeptName, server: str, tool: str | None) -> str:
         return kept.text
     template = kept.template or (spelling.tool if tool or kept.tool else spelling.whole[0])
     if kept.tool is None and tool is not None:
-        template = spelling.tool or template
+        template = ("^" if template.startswith("^") else "") + spelling.tool if spelling.tool else template
     return template.format(server=_owner(kept, server, spelling), tool=_tool(kept, tool, spelling)) + kept.suffix
 
 
@@ -115,14 +115,14 @@ def _may_mean(kept: KeptName, pattern: str, server: str, spelling: Spelling) -> 
     if kept.server is not None:
         return _covers(kept.server, server, regular=spelling.pattern)
     # It could not be taken apart: it begins as a name of this server does, or is a glob that allows it.
-    starts = [form.partition("\0")[0] for form in _forms(spelling, server, "\0")]
+    start = spelling.tool.partition("{tool}")[0]
+    starts = [start.format(server=owner) for owner in variants(server)]
     literal = _WILD.split(pattern)[0]
     return any(literal.startswith(one) or (literal != pattern and one.startswith(literal)) for one in starts)
 
 
 def _forms(spelling: Spelling, server: str, tool: str) -> Iterator[str]:
-    tools = (tool,) if tool == "\0" else variants(tool)
-    return (spelling.tool.format(server=owner, tool=one) for owner in variants(server) for one in tools)
+    return (spelling.tool.format(server=owner, tool=one) for owner in variants(server) for one in variants(tool))
 
 
 def _wholes(spelling: Spelling, server: str) -> set[str]:

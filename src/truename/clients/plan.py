@@ -45,7 +45,8 @@ class Note:
 class Step:
     """One file: as it was read (an empty one is not there), its new bytes (None: it is to go), and what that changes.
 
-    ``edits`` are the same changes as places and values, kept with the backup, so that they can be undone singly.
+    ``edits`` are the same changes as places and values, and ``entries`` the places of servers among them: kept with
+    the backup, so that they can be undone singly.
     """
 
     path: Path
@@ -53,6 +54,7 @@ class Step:
     after: bytes | None
     changes: tuple[Change, ...] = ()
     edits: tuple[tuple[Where, Any], ...] = field(default=(), repr=False)
+    entries: tuple[Where, ...] = ()
 
     @property
     def raw(self) -> bytes | None:

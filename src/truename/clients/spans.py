@@ -39,8 +39,8 @@ _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _INDENT: Final = re.compile(r"[ \t]*")
 
 
-class Broken(ValueError):  # noqa: N818 - it never leaves the package: `Document` turns it into a ConfigError
-    """A text is not what it should be: what is wrong, and the offset where (None if that is not known)."""
+class Broken(ValueError):
+    """A text is not what it should be: what is wrong, and the offset where; `Document` makes a ConfigError of it."""
 
     def __init__(self, problem: str, offset: int | None = None) -> None:
         super().__init__(problem)
@@ -67,7 +67,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A list or object between brackets: the offsets of the opening one and after the closing one, and what is in it."""
+    """What stands between brackets: offsets of the opening one and after the closing one, and what is in it."""
 
     start: int
     end: int

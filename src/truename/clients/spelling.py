@@ -103,32 +103,55 @@ def parts(text: str, spelling: Spelling, servers: Iterable[str] = ()) -> Parts |
     """
     if not text or len(text) > _LONGEST:
         return None
+    if spelling.pattern and text.startswith("^"):
+        found = parts(text[1:], spelling, servers)
+        return found._replace(template="^" + found.template) if found and found.template else found
     whole, suffix = _without_suffix(text, spelling)
     if spelling.is_bare:
         return Parts(None, None, "*") if whole in spelling.whole else Parts(None, whole, "{tool}", suffix)
-    known = sorted(dict.fromkeys(servers), key=len, reverse=True)
-    found = next((found for server in known if (found := _of(server, whole, suffix, spelling))), None)
-    return found or _split(whole, suffix, spelling)
+    return _known(spelling, tuple(servers)).of(whole, suffix) or _split(whole, suffix, spelling)
 
 
 def _without_suffix(text: str, spelling: Spelling) -> tuple[str, str]:
+    if spelling.pattern and text.endswith("$"):
+        return text[:-1], "$"
     if not spelling.argument or not (found := _SUFFIX.search(text)) or not found.start():
         return text, ""
     return text[: found.start()], found[0]
 
 
-def _of(server: str, text: str, suffix: str, spelling: Spelling) -> Parts | None:
-    """Take a name apart that is of this server."""
-    for written in variants(server):
-        for template in spelling.whole:
-            if text == template.format(server=written):
-                return Parts(server, None, template, suffix)
-        if not spelling.tool:
-            continue
-        before, after = spelling.tool.format(server=written, tool="\0").split("\0")
-        if len(text) > len(before + after) and text.startswith(before) and text.endswith(after):
-            return Parts(server, text[len(before) : len(text) - len(after)], spelling.tool, suffix)
-    return None
+class _Known:
+    """The known servers by what names of theirs begin with: a name is looked up, not compared with each of them."""
+
+    def __init__(self, spelling: Spelling, servers: Iterable[str]) -> None:
+        before, _, self._after = spelling.tool.partition("{tool}")
+        self._spelling = spelling
+        self._wholes: dict[str, tuple[str, str]] = {}
+        self._starts: dict[str, str] = {}
+        for server in sorted(servers, key=len, reverse=True):
+            for written in variants(server):
+                for template in spelling.whole:
+                    self._wholes.setdefault(template.format(server=written), (server, template))
+                if before:
+                    self._starts.setdefault(before.format(server=written), server)
+        self._lengths = sorted({len(start) for start in self._starts}, reverse=True)
+
+    def of(self, text: str, suffix: str) -> Parts | None:
+        """Take a name apart that is of one of them."""
+        if text in self._wholes:
+            server, template = self._wholes[text]
+            return Parts(server, None, template, suffix)
+        for length in self._lengths:
+            server = self._starts.get(text[:length], "")
+            if server and len(text) > length + len(self._after) and text.endswith(self._after):
+                tool = text[length : len(text) - len(self._after)]
+                return Parts(server, tool, self._spelling.tool, suffix)
+        return None
+
+
+@lru_cache(maxsize=64)
+def _known(spelling: Spelling, servers: tuple[str, ...]) -> _Known:
+    return _Known(spelling, servers)
 
 
 def _split(text: str, suffix: str, spelling: Spelling) -> Parts | None:

@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import Final
 
-from truename.clients.spans import MAX_DEPTH, Broken, Container, Entry, Where, TooDeep
+from truename.clients.spans import MAX_DEPTH, Broken, Container, Entry, TooDeep, Where
 
 __all__ = ["Statement", "container", "scan"]
 
@@ -86,7 +86,7 @@ def _header(text: str, start: int, counts: dict[Where, int]) -> Statement:
     for number, key in enumerate(keys):
         path += (key,)
         is_last = number == len(keys) - 1
-        if brackets == 2 and is_last:  # noqa: PLR2004 - the brackets of an array's table
+        if brackets == 2 and is_last:
             counts[path] = counts.get(path, 0) + 1
         if path in counts:
             path += (counts[path] - 1,)

@@ -7,7 +7,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients import toml_edits
-from truename.clients.spans import Broken, Reading, is_deep, TooDeep
+from truename.clients.spans import Broken, Reading, TooDeep, is_deep
 from truename.clients.toml_scan import scan
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class _Language:
             raise
         value = _loaded(text)
         if is_deep(value):
-            raise TooDeep()
+            raise TooDeep
         return Reading(text, value, (), statements)
 
     def offset(self, reading: Reading, where: Where) -> int:
@@ -59,7 +59,7 @@ def _loaded(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise TooDeep() from error
+        raise TooDeep from error
     except tomllib.TOMLDecodeError as error:
         said = str(error)
         place = _PLACE.search(said)

@@ -52,7 +52,7 @@ def check_file(document: Document) -> None:
     except OSError as error:
         raise _failed(path, error) from error
     if stat.S_ISLNK(found.st_mode):
-        target = excerpt(os.readlink(path), 200)
+        target = excerpt(str(path.readlink()), 200)
         remedy = "Nothing was changed; put a file in the link's place, or change the other file by hand."
         raise left_alone(path, f"it is a symbolic link to {target}", remedy)
     if not stat.S_ISREG(found.st_mode):

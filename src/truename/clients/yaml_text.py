@@ -91,7 +91,7 @@ class _Builder:
             case yaml.DocumentStartEvent():
                 self._documents += 1
                 if self._documents > 1:
-                    raise Broken("it holds several documents", event.start_mark.index)
+                    raise Broken("it holds several documents", _start(event)[0])
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 self._begin(event)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
@@ -105,10 +105,11 @@ class _Builder:
 
     def _begin(self, event: yaml.CollectionStartEvent) -> None:
         if len(self._open) >= MAX_DEPTH:
-            raise TooDeep(event.start_mark.index)
-        kind, value = ("map", {}) if isinstance(event, yaml.MappingStartEvent) else ("list", [])
-        start = event.start_mark
-        node = Node(kind, start.index, start.index, start.column, value, bool(event.flow_style))
+            raise TooDeep(_start(event)[0])
+        kind = "map" if isinstance(event, yaml.MappingStartEvent) else "list"
+        value: Any = {} if kind == "map" else []
+        start, column = _start(event)
+        node = Node(kind, start, start, column, value, bool(event.flow_style))
         self._open.append(_Open(node, event.anchor))
         if event.anchor:
             # Until its end is met it can't be repeated: it would hold itself.
@@ -118,7 +119,7 @@ class _Builder:
         done = self._open.pop()
         node = done.node
         inside = node.pairs[-1].node.end if node.pairs else node.start
-        node.end = event.end_mark.index if node.is_flow else inside
+        node.end = _end(event) if node.is_flow else inside
         self._name(done.anchor, node, done.weight)
         self._add(node, done.weight)
 
@@ -127,11 +128,11 @@ class _Builder:
             self._anchors[anchor] = (node, weight)
 
     def _repeat(self, event: yaml.AliasEvent) -> None:
-        start = event.start_mark
+        start, column = _start(event)
         if event.anchor not in self._anchors:
-            raise Broken("an alias leads to nothing that is complete", start.index)
+            raise Broken("an alias leads to nothing that is complete", start)
         node, weight = self._anchors[event.anchor]
-        self._add(Node("alias", start.index, event.end_mark.index, start.column, node.value), weight)
+        self._add(Node("alias", start, _end(event), column, node.value), weight)
 
     def _add(self, node: Node, weight: int) -> None:
         if not self._open:
@@ -165,15 +166,24 @@ class _Builder:
         above.node.pairs.append(Pair(name, key.start, key.end, node))
 
 
+def _start(event: yaml.Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (mark.index, mark.column) if mark else (0, 0)
+
+
+def _end(event: yaml.Event) -> int:
+    return event.end_mark.index if event.end_mark else 0
+
+
 def _scalar(event: yaml.ScalarEvent) -> Node:
     # A tag can only make a text of what would be something else; no other is looked at.
     is_plain = bool(event.implicit[0]) or (event.tag is not None and event.tag.startswith(_MEANT))
-    start = event.start_mark
+    start, column = _start(event)
     return Node(
         "scalar",
-        start.index,
-        event.end_mark.index,
-        start.column,
+        start,
+        _end(event),
+        column,
         meaning(event.value) if is_plain else event.value,
         text=event.value,
         is_plain=bool(event.implicit[0]),

@@ -107,7 +107,8 @@ def _clusters(entries: Iterable[Entry]) -> list[list[Entry]]:
 
 def _is_same(one: Entry, other: Entry) -> bool:
     if one.seen.file == other.seen.file:
-        return False
+        # Several clients may read one file; two entries of it are two servers, whatever is in them.
+        return one.seen.where == other.seen.where
     return _folded(one) == _folded(other) or all(
         a == b or a is None or b is None for a, b in zip(one.secrets, other.secrets, strict=True)
     )
@@ -141,16 +142,17 @@ def _wish(cluster: Sequence[Entry]) -> str:
 def _merged(key: str, cluster: Sequence[Entry], variables: Variables) -> Merged:
     # A template with a reference goes before one with a secret: there somebody chose a variable already.
     entry = min(cluster, key=lambda entry: sum(value is not None for value in entry.secrets))
+    off = [one.seen.title for one in cluster if one.seen.server.disabled]
+    is_off = len(off) == len(cluster)
     for other in (entry, *cluster):
-        variables.note(key, other, entry)
+        variables.note(key, other, entry, needed=not is_off)
     server = variables.written(key, entry)
     timeouts = [one.seen.server.timeout for one in cluster if one.seen.server.timeout is not None]
-    off = [one.seen.title for one in cluster if one.seen.server.disabled]
     server = replace(
         server,
         type=_type(cluster, server),
         timeout=max(timeouts, default=None),
-        disabled=len(off) == len(cluster),
+        disabled=is_off,
     )
     remarks = [f"switched off in {', '.join(off)}"] if off and not server.disabled else []
     others = sorted({one.seen.server.key for one in cluster} - {key})

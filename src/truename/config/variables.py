@@ -24,7 +24,7 @@ class Variable:
 
     ``places`` is where its value stands now (file and key); ``said`` what stood there if it was no value but something
     that only the client could fill in. ``value`` is never shown: it is None where none stands anywhere, and where
-    several do that differ (``differs``).
+    several do that differ (``differs``). Without ``needed``, only servers that are switched off refer to it.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Variable:
     is_set: bool = False
     has_default: bool = False
     differs: bool = False
+    needed: bool = True
 
 
 @dataclass(kw_only=True)
@@ -42,6 +43,7 @@ class _Found:
     places: dict[str, None]
     said: str = ""
     has_default: bool = False
+    needed: bool = False
 
 
 class Variables:
@@ -54,12 +56,14 @@ class Variables:
         self._found: dict[str, _Found] = {}
         self._names: dict[tuple[str, str, str], str] = {}
 
-    def note(self, key: str, entry: Entry, chosen: Entry) -> None:
+    def note(self, key: str, entry: Entry, chosen: Entry, *, needed: bool) -> None:
         """Note what an entry of the server knows about the variables of the chosen one, which is noted first."""
         seen = entry.seen
         for (place, part), (_, named) in zip(entry.variables(), chosen.variables(), strict=True):
             where = f"{seen.where}.{place}" if seen.where else place
-            self._note(self._name(key, named, part), part, f"{seen.file}: {where}")
+            name = self._name(key, named, part)
+            self._note(name, part, f"{seen.file}: {where}")
+            self._found[name].needed |= needed
 
     def written(self, key: str, entry: Entry) -> ServerConfig:
         """Return the server with its texts as a truename.toml has them."""
@@ -88,6 +92,7 @@ class Variables:
                 is_set=name in self._environ,
                 has_default=found.has_default,
                 differs=len(found.values) > 1,
+                needed=found.needed,
             )
             for name, found in self._found.items()
         )

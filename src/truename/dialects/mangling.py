@@ -49,17 +49,21 @@ class Digest:
 class Mangling:
     """One client's treatment of names. The defaults are those of a client that sends every name as it is.
 
-    ``join`` builds the name that is shown, ``measure`` the text whose length is limited (if it is another one);
-    ``once``: a tool's name that begins with the server's part gets no prefix; ``avoid``: steps that make the
-    server's part which a name must therefore not begin with; ``ignores``: server keys that are never connected;
-    ``refuse``: patterns in a tool's part and what fails then (``drop``, ``tool``, ``server``, ``request``);
-    ``illegal``: what fails when a name breaks the dialect's known rules; ``room``: a fixed budget;
+    ``join`` builds the name that is shown, ``several`` does if there are several servers (empty: the same);
+    ``measure`` is the text whose length is limited (if it is another one); ``once``: a tool's name that begins with
+    the server's part gets no prefix; ``avoid``: steps that make the server's part which a name must therefore not
+    begin with; ``ignores``: server keys that are never connected; ``refuse``: patterns in a tool's part and what
+    fails then (``drop``, ``tool``, ``server``, ``request``); ``illegal``: what fails when a name breaks the dialect's
+    known rules; ``room``: a fixed budget; ``silent``: a pattern of shown names that the client doesn't call.
+
     ``equal``, ``duplicate``, ``across``: who wins when names became equal, a server lists one name twice, and
-    different servers' names became equal (empty: as ``equal``); ``keys``: what stands behind the server's part when
-    the keys of several servers became equal.
+    different servers' names became equal (empty: as ``equal``); ``joined``: who wins when names were equal as soon as
+    they were joined, before any change (empty: as ``equal``); ``keys``: what stands behind the server's part when the
+    keys of several servers became equal; ``alike``: steps after which names count as equal though they are not.
     """
 
     join: str = "{tool}"
+    several: str = ""
     measure: str = ""
     server: Steps = ()
     tool: Steps = ()
@@ -75,7 +79,10 @@ class Mangling:
     equal: str = "unknown"
     duplicate: str = "unknown"
     across: str = ""
+    joined: str = ""
     keys: Digest | None = None
+    alike: Steps = ()
+    silent: str = ""
 
 
 class Spelling(NamedTuple):
@@ -97,6 +104,8 @@ class Machine:
         self.server = lru_cache(maxsize=_FEW)(compile_steps(rules.server))
         self.tool = lru_cache(maxsize=_FEW)(compile_steps(rules.tool))
         self.whole = compile_steps(rules.whole)
+        self.alike = compile_steps(rules.alike)
+        self._silent = re.compile(rules.silent) if rules.silent else None
         self.avoid = tuple(compile_steps(steps) for steps in rules.avoid)
         self._ignores = re.compile(rules.ignores).search if rules.ignores else None
         self._refuse = tuple((re.compile(pattern), scope) for pattern, scope in rules.refuse)
@@ -104,6 +113,10 @@ class Machine:
     def ignores(self, server: str) -> bool:
         """Say whether the client never connects a server of this key."""
         return bool(self._ignores and self._ignores(server))
+
+    def calls(self, shown: str) -> bool:
+        """Say whether the client calls a tool that is shown by this name."""
+        return not (self._silent and self._silent.search(shown))
 
     def refuses(self, tool: str) -> str:
         """Return what fails because of this tool's name, or nothing."""

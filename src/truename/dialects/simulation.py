@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -100,17 +100,21 @@ class _Book(Generic[K]):
 
 def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
     """Return what the dialect's client or provider does with these tools, listed in this order."""
+    if dialect.mangling.several and len({entry.server for entry in entries}) > 1:
+        dialect = replace(dialect, mangling=replace(dialect.mangling, join=dialect.mangling.several))
     rules = dialect.mangling
     book: _Book[K] = _Book(dialect, [entry.server for entry in entries])
     admitted = [entry for entry in entries if not _refused(dialect, entry, book)]
     distinct = _without_copies(rules.duplicate, admitted, book)
-    groups: dict[str, list[Entry[K]]] = {}
+    if rules.joined:
+        distinct = _without_joined(rules.joined, distinct, book)
+    groups: dict[str, tuple[str, list[Entry[K]]]] = {}
     for entry in distinct:
         text = None if book.failed(entry) else book.text(entry)
         if text is not None:
-            groups.setdefault(text, []).append(entry)
-    book.taken = set(groups)
-    for text, group in groups.items():
+            groups.setdefault(book.engine.alike(text), (text, []))[1].append(entry)
+    book.taken = {text for text, _ in groups.values()}
+    for text, group in groups.values():
         _settle(_mode(dialect, group), text, group, book)
     return _result(entries, admitted, book)
 
@@ -132,8 +136,16 @@ def _without_copies(mode: str, entries: list[Entry[K]], book: _Book[K]) -> list[
     if mode.startswith("refuse-"):
         book.refuse([one for one in entries if counts[one.server, one.name] > 1], mode.removeprefix("refuse-"))
         return [one for one in entries if counts[one.server, one.name] == 1]
+    return _one_of_each(mode, entries, lambda one: (one.server, one.name))
+
+
+def _without_joined(mode: str, entries: list[Entry[K]], book: _Book[K]) -> list[Entry[K]]:
+    return _one_of_each(mode, entries, lambda one: book.spell(one).raw)
+
+
+def _one_of_each(mode: str, entries: list[Entry[K]], key: Callable[[Entry[K]], Hashable]) -> list[Entry[K]]:
     order = entries[::-1] if mode.endswith("last") else entries
-    kept = {id(one) for one in {(one.server, one.name): one for one in reversed(order)}.values()}
+    kept = {id(one) for one in {key(one): one for one in reversed(order)}.values()}
     return [one for one in entries if id(one) in kept]
 
 
@@ -156,7 +168,7 @@ def _settle(mode: str, text: str, group: list[Entry[K]], book: _Book[K]) -> None
         book.refuse(group, mode.removeprefix("refuse-"))
         return
     winner = _WINNER[mode](text, group)
-    if winner is not None:
+    if winner is not None and book.engine.calls(text):
         book.reaches[text] = winner
     book.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
 

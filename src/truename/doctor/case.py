@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog import Catalog
-from truename.doctor.prediction import predict
+from truename.doctor.prediction import effect, predict
 from truename.naming import project
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Lists:
 
     def __init__(self, servers: Iterable[Server]) -> None:
         self.servers = tuple(servers)
+        self._predictions: dict[object, Prediction] = {}
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -74,6 +75,13 @@ class Lists:
     def universal(self) -> tuple[str, ...]:
         """The names that the gateway would give to these tools."""
         return tuple(project(self.catalog, "universal").values())
+
+    def bare(self, dialect: Dialect) -> Prediction:
+        """Return what a client makes of the tools as they are; clients that do the same share the answer."""
+        key = effect(dialect)
+        if key not in self._predictions:
+            self._predictions[key] = predict(dialect, [(server.key, server.names) for server in self.servers])
+        return self._predictions[key]
 
     @property
     def tools(self) -> int:
@@ -106,10 +114,10 @@ class Case:
         """The client as people call it."""
         return self.title or self.dialect.title
 
-    @cached_property
+    @property
     def bare(self) -> Prediction:
         """What the client makes of the tools as they are."""
-        return predict(self.dialect, [(server.key, server.names) for server in self.lists.servers])
+        return self.lists.bare(self.dialect)
 
     @cached_property
     def through(self) -> Prediction:

@@ -28,10 +28,14 @@ _PROJECTS: Final = "projects"
 
 @dataclass(frozen=True, kw_only=True)
 class Startable:
-    """A server that could be asked, once for all that have it: which files say so, and whether a project alone does."""
+    """A server that could be asked, once for all that have it.
+
+    ``path`` is the file that says so (None: it was typed), ``clients`` whose files do, ``of_project`` tells that none
+    but a project's own file does.
+    """
 
     server: ServerConfig
-    path: Path
+    path: Path | None
     clients: tuple[str, ...]
     of_project: bool
     shape: str = field(default="", repr=False)

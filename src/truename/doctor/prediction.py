@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from truename.dialects import simulation
 from truename.dialects.mangling import machine
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from truename.dialects import Dialect, Simulation
 
-__all__ = ["LOSSES", "Fate", "Key", "Prediction", "predict"]
+__all__ = ["LOSSES", "Fate", "Key", "Prediction", "effect", "predict"]
 
 Key: TypeAlias = tuple[str, str]
 # The worst first: what takes others along, what runs another tool, what is merely missing.
@@ -28,8 +28,7 @@ _PROBE: Final = "truename_probe"
 _OTHERS_RUN: Final = ("both-first", "both-last", "same")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fate:
+class Fate(NamedTuple):
     """What becomes of one tool.
 
     ``shown`` is the name under which the model sees it, None if it doesn't. ``reaches`` is the tool (server, name)
@@ -58,7 +57,6 @@ class Fate:
 class Prediction:
     """One client's treatment of a set of tools; ``groups`` are the tools that share a name, by that name."""
 
-    dialect: Dialect
     fates: tuple[Fate, ...]
     scope: str = ""
     groups: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
@@ -84,6 +82,12 @@ class Prediction:
         return {fate.shown: fate for fate in self.fates if fate.shown is not None and not fate.loss}
 
 
+def effect(dialect: Dialect) -> tuple[object, ...]:
+    """Return all of a dialect that has an effect on a prediction: dialects that agree in it share one."""
+    rules = (dialect.mangling, dialect.chars, dialect.first, dialect.last, dialect.words, dialect.max_length)
+    return (*rules, dialect.reserved, dialect.unknown, dialect.kind == "provider")
+
+
 def predict(dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]]) -> Prediction:
     """Return what this client, framework or provider does with the tools of these servers, in their order.
 
@@ -102,7 +106,6 @@ def predict(dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]]) -> P
     groups = {text: tuple(dict.fromkeys(keys)) for text, keys in judge.simulation.merged.items()}
     groups |= _namesakes(listed) if provider else {}
     return Prediction(
-        dialect=dialect,
         fates=fates,
         scope=judge.simulation.scope,
         groups={text: keys for text, keys in groups.items() if len(keys) > 1},

@@ -18,7 +18,7 @@ MASK: Final = "***"
 _DEEPEST: Final = 8
 _LONGEST: Final = 10_000
 _NAME: Final = re.compile(
-    r"token|secret|passw|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth(?:orization|_|$)|bearer",
+    r"token(?!iz)|secret|passw|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth(?:orization|_|$)|bearer",
     re.IGNORECASE,
 )
 # Whose values are names or places of secrets, not secrets.
@@ -64,7 +64,7 @@ def masked(text: str, name: str = "") -> str:
     ('--api-key=***', '***', 'stdio')
     """
     option = _OPTION.fullmatch(text)
-    if option and option[2] and _is_secret(option[1], option[2]):
+    if option and option[2] and (_is_secret(option[1], option[2]) or _NAME.search(option[1])):
         return f"{option[1]}={MASK}"
     if not _LOGIN.search(text) and _is_secret(name, text):
         return MASK
@@ -114,7 +114,7 @@ def _option_before(word: str) -> str:
 
 
 def _is_secret(name: str, text: str) -> bool:
-    if not text or len(text) > _LONGEST or _REFERENCE.search(text):
+    if not text or len(text) > _LONGEST or text.startswith("-") or _REFERENCE.search(text):
         return False
     if _VALUE.match(text) or _LOGIN.search(text):
         return True
@@ -132,4 +132,5 @@ def _address(url: str) -> str:
 
 
 def _quoted(word: str) -> str:
-    return word if word and not re.search(r"[\s'\"$`\\;&|<>()*?]", word) else "'" + word.replace("'", "'\\''") + "'"
+    plain = word.replace(MASK, "")
+    return word if word and not re.search(r"[\s'\"$`\\;&|<>()*?]", plain) else "'" + word.replace("'", "'\\''") + "'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +34,7 @@ class Imported:
     file: str
     seen: tuple[Seen, ...] = ()
     renames: tuple[Rename, ...] = ()
-    aliases: Mapping[str, str] = MappingProxyType({})
+    aliases: Mapping[str, str] = field(default_factory=dict)
     left: tuple[Finding, ...] = ()
 
 
@@ -51,7 +51,9 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             _rule("IM002", "filter", _W, "A list hides or allows tools.", "Tools that were hidden will be seen."),
             _rule("IM003", "rename", _W, "A name can't be kept.", "The tool gets another name than before."),
             _rule("IM004", "description", _N, "A text about a tool is replaced.", "Models read the server's own text."),
-            _rule("IM005", "access", _W, "A rule says who may do what.", "Calls that were refused will be let through."),
+            _rule(
+                "IM005", "access", _W, "A rule says who may do what.", "Calls that were refused will be let through."
+            ),
             _rule("IM006", "kept-elsewhere", _W, "Something is in no file.", "It has to be taken over by hand."),
             _rule("IM007", "setting", _N, "A setting has no counterpart.", "The gateway behaves otherwise there."),
         )

@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.entries import Seen
-from truename.config.model import ServerConfig
 from truename.errors import excerpt
 from truename.peers.imported import Imported, Rename, left
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from truename.config.model import ServerConfig
     from truename.policy import Finding
 
 __all__ = ["Reading", "Taken"]
@@ -98,7 +98,10 @@ class Reading:
 
 
 class Taken:
-    """One object of the file; every key that is asked for counts as taken. What is of another kind is left to `rest`."""
+    """One object of the file; every key that is asked for counts as taken.
+
+    What is of another kind than asked for does not: it is told with the `rest`.
+    """
 
     def __init__(self, values: object, where: str) -> None:
         self._values: Mapping[str, Any] = values if isinstance(values, dict) else {}
@@ -107,7 +110,7 @@ class Taken:
 
     def where(self, name: str) -> str:
         """Return the path of a key."""
-        return f"{self._where}.{name}" if self._where else name
+        return f"{self._where}.{name}" if self._where and name else self._where or name
 
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) not in _EMPTY
@@ -115,6 +118,10 @@ class Taken:
     def ignore(self, *names: str) -> None:
         """Count keys as taken that say nothing (titles, schemas, dates)."""
         self._taken.update(names)
+
+    def give_back(self, name: str) -> None:
+        """Count a key as not taken after all."""
+        self._taken.discard(name)
 
     def untaken(self) -> Iterator[str]:
         """Yield the keys that nobody took and that say something."""
@@ -163,8 +170,10 @@ class Taken:
         return self.texts(name)[:_MOST_TOOLS]
 
     def pairs(self, name: str) -> dict[str, str]:
-        """Return an object of texts; what is no text or number in it is left out."""
+        """Return an object of texts; it counts as taken only if there is nothing else in it."""
         found = self.object(name)
+        if not all(value is None or isinstance(value, str | int | float) for value in found.values()):
+            self._taken.discard(name)
         return {key: _said(value) for key, value in found.items() if isinstance(value, str | int | float)}
 
     def object(self, name: str) -> dict[str, Any]:
@@ -173,7 +182,7 @@ class Taken:
         if not isinstance(value, dict):
             return {}
         self._taken.add(name)
-        return {key: item for key, item in value.items() if isinstance(key, str)}
+        return {str(key): item for key, item in value.items()}
 
     def items(self, name: str) -> list[Any]:
         """Return a list of anything, empty if there is none."""

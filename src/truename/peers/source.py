@@ -18,6 +18,7 @@ __all__ = ["read_plain"]
 _MAX_YAML: Final = 2 * 1024 * 1024
 _MAX_MERGED: Final = 10_000
 _MAX_DEPTH: Final = 100
+_MOST_VALUES: Final = 500_000
 
 
 class _Loader(yaml.SafeLoader):
@@ -40,7 +41,7 @@ class _Loader(yaml.SafeLoader):
         if self.merged > _MAX_MERGED * 10:
             raise yaml.YAMLError("its << keys merge too much")
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - as the base
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
@@ -61,11 +62,26 @@ def read_plain(path: Path) -> dict[str, Any]:
         raise _fault(path, f"it is larger than {_MAX_YAML:,} characters", "Give a configuration file.")
     try:
         found = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, made stricter
+        _measure(found, {})
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise _fault(path, f"it is not YAML ({_said(error)})", "Mend the file there.") from None
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise _fault(path, "it is not an object with named keys", "Give a gateway's configuration file.")
     return found
+
+
+def _measure(value: Any, known: dict[int, int]) -> int:
+    """Return how large a value is with its aliases written out; one that contains itself never ends."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        # Until it is known, its own size: what meets it inside meets itself.
+        known[id(value)] = _MOST_VALUES
+        items = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_measure(item, known) for item in items)
+    if known[id(value)] >= _MOST_VALUES:
+        raise yaml.YAMLError("its aliases make it too large")
+    return known[id(value)]
 
 
 def _said(error: Exception) -> str:

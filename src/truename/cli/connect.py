@@ -1,0 +1,243 @@
+"""`truename connect`: the gateway in a client's own configuration, with everything that is changed shown first."""
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from cyclopts import Parameter
+
+from truename import dialects
+from truename.cli.changes import show_diff
+from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.newnames import new_names
+from truename.cli.options import JsonOutput
+from truename.cli.reachable import answers, checked_url
+from truename.cli.rendering import output, print_json, say, show, styled
+from truename.cli.sources import configuration
+from truename.clients import Machine, config_files, find
+from truename.clients.address import Address
+from truename.clients.applying import connect as apply
+from truename.clients.backup import Backup
+from truename.clients.choosing import OWN_SCOPES
+from truename.clients.connection import Wish, plan_connection
+from truename.clients.plan import Note, Plan
+from truename.config import Config, Settings
+from truename.errors import ConfigError, UnknownDialect, excerpt
+
+__all__ = ["agreed", "client_named", "connect", "show_notes"]
+
+Client = Annotated[str, Parameter(help="The client whose configuration is changed (`truename clients` lists many).")]
+Source = Annotated[
+    str | None, Parameter(name="--config", help="The gateway's configuration, else as `truename serve`.")
+]
+Url = Annotated[str, Parameter(name="--url", help="Where the gateway serves.")]
+One = Annotated[bool, Parameter(name="--one", help="One entry for all servers, in place of one for each.")]
+Stdio = Annotated[bool, Parameter(name="--stdio", help="Have the client start the gateway, in place of its address.")]
+Name = Annotated[str | None, Parameter(name="--name", help="The key of the one entry; else server_name, or tn.")]
+Scope = Annotated[
+    tuple[Literal["user", "local", "project", "deployment"], ...],
+    Parameter(name="--scope", show_default=False, help="Which files: user, local, project. May be repeated."),
+]
+Dump = Annotated[
+    str | None, Parameter(name="--catalog", help="A dump of the servers' tools, to know their names from.")
+]
+Project = Annotated[Path | None, Parameter(name="--project", help="The directory whose project files are meant.")]
+DryRun = Annotated[bool, Parameter(name="--dry-run", help="Show what would be changed, as a diff, and change nothing.")]
+Yes = Annotated[bool, Parameter(name="--yes", help="Don't ask.")]
+
+_URL: Final = "http://127.0.0.1:8750"
+_SHORT: Final = "tn"
+_UNSET: Final = re.compile(r"the environment variable (\w+) is not set")
+_MARKS: Final = {"left": "left   ", "names": "names  ", "token": "token  ", "file": "file   ", "info": "note   "}
+
+
+def connect(
+    client: Client,
+    /,
+    *,
+    source: Source = None,
+    url: Url = _URL,
+    one: One = False,
+    stdio: Stdio = False,
+    name: Name = None,
+    scope: Scope = (),
+    catalog: Dump = None,
+    project: Project = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Put the gateway into a client's own configuration, in place; `truename disconnect` takes it out again.
+
+    Every server of the client that the gateway has too keeps its key and goes through the gateway, so that permissions
+    and skills go on working; other servers stay as they are.
+    """
+    client = client_named(client)
+    url = checked_url(url)
+    config = _configured(source)
+    machine = Machine.here(project)
+    reached = not stdio and answers(url)
+    wish = Wish(
+        client=client,
+        one=one,
+        stdio=stdio,
+        name=name or _key(config.settings),
+        scopes=frozenset(scope) or OWN_SCOPES,
+    )
+    names = new_names(config, catalog, one=one, dialect=_shared(config, client), url=url if reached else None)
+    plan = plan_connection(machine, find(machine), Address(config=config, url=url, program=_program()), wish, names)
+    backups: Sequence[Backup] = ()
+    if not as_json:
+        _show(plan, dry_run=dry_run)
+    done = bool(plan.steps) and not dry_run and agreed(yes=yes, files=len(plan.steps), as_json=as_json)
+    if done:
+        backups = apply(plan)
+    start = None if reached or stdio else _start(config, url)
+    if as_json:
+        print_json(_document(plan, wish, backups, url=url, reached=reached, start=start))
+    else:
+        _conclude(plan, backups, start, done=done)
+    return 0 if plan.steps or plan.already else EXIT_FINDINGS
+
+
+def client_named(text: str) -> str:
+    """Return a client that keeps a configuration, by its name in the table or any name of its dialect.
+
+    Raises `UsageFault`.
+    """
+    known = {file.client: file for file in config_files()}
+    if text.lower() in known:
+        return text.lower()
+    try:
+        dialect = dialects.get(text).name
+    except UnknownDialect:
+        dialect = ""
+    if found := next((client for client, file in known.items() if file.dialect == dialect), None):
+        return found
+    close = get_close_matches(text.lower(), known, 3)
+    advice = f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(sorted(known))}."
+    raise UsageFault(fact=f"no client is known as {excerpt(text)} whose configuration could be changed", advice=advice)
+
+
+def agreed(*, yes: bool, files: int, as_json: bool) -> bool:
+    """Ask whether to go on, if there is somebody to ask. Raises `UsageFault` if there is not."""
+    if yes:
+        return True
+    if as_json or not (sys.stdin.isatty() and output(error=True).is_terminal):
+        raise UsageFault(
+            fact="nothing was changed, for there is nobody to ask",
+            advice="Say --yes to make the changes, or --dry-run to see them.",
+        )
+    say(styled(f"Change {files} {'file' if files == 1 else 'files'}? [y/N] ", "bold"))
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def show_notes(notes: Sequence[Note]) -> None:
+    """Print what there is to know, each with what to do."""
+    for note in notes:
+        show("  ", styled(_MARKS.get(note.kind, ""), "yellow"), f"{note.fact}. {note.advice}".rstrip())
+
+
+def _configured(source: str | None) -> Config:
+    """Read the gateway's configuration; a variable that only the gateway's environment has stays a reference."""
+    environ = dict(os.environ)
+    try:
+        return configuration(source, environ)
+    except (ConfigError, ExceptionGroup) as error:
+        unset = {name for one in _leaves(error) for name in _UNSET.findall(getattr(one, "problem", ""))}
+        if not unset:
+            raise
+        return configuration(source, environ | {name: f"${{{name}}}" for name in unset})
+
+
+def _leaves(error: Exception) -> Sequence[Exception]:
+    if isinstance(error, ExceptionGroup):
+        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+    return [error]
+
+
+def _key(settings: Settings) -> str:
+    # In front of every tool's name, a short key leaves the most room.
+    return _SHORT if settings.server_name == Settings().server_name else settings.server_name
+
+
+def _shared(config: Config, client: str) -> str:
+    """Return the dialect of the names at ``/mcp`` for this client."""
+    if config.settings.names == "detect":
+        return config_files(client)[0].dialect
+    return "native" if config.settings.names == "canonical" else "universal"
+
+
+def _program() -> str:
+    # A client has another PATH than this shell, so the program is named in full.
+    running = Path(sys.argv[0]).absolute()
+    return str(running) if running.stem == "truename" else shutil.which("truename") or "truename"
+
+
+def _start(config: Config, url: str) -> str:
+    address = url.partition("://")[2].partition("/")[0]
+    return shlex.join(["truename", "serve", str(config.path), "--http", address])
+
+
+def _show(plan: Plan, *, dry_run: bool) -> None:
+    for step in plan.steps:
+        if dry_run:
+            show_diff(step.path, step.raw, step.after, plan.secrets)
+            continue
+        show(styled(str(step.path), "bold"))
+        for change in step.changes:
+            what = styled(f"  {change.what}: ", "cyan")
+            show(what, f"{change.old} -> {change.new}" if change.old and change.new else change.new or "taken out")
+    if not plan.steps and plan.already:
+        show(f"{plan.title} is already connected: {', '.join(map(excerpt, plan.already))}.")
+    elif not plan.steps:
+        show(f"There is nothing to connect: no server of {plan.title} is in the gateway's configuration.")
+        show("`truename init` makes a configuration from your clients' servers; --one adds the gateway as an entry.")
+    show_notes(plan.notes)
+
+
+def _conclude(plan: Plan, backups: Sequence[Backup], start: str | None, *, done: bool) -> None:
+    if done:
+        show(styled(f"Connected {plan.title}.", "bold green"), f" {plan.reload}".rstrip())
+        for backup in backups:
+            show(f"  Backup of {backup.path}: {backup.copy if backup.before is not None else 'there was no file'}")
+        show(f"`truename disconnect {plan.client}` takes it out again.")
+    elif plan.steps:
+        show("Nothing was changed.")
+    if start is not None and (plan.steps or plan.already):
+        show("No gateway answers there yet. This starts it:")
+        show(f"  {start}")
+
+
+def _document(
+    plan: Plan, wish: Wish, backups: Sequence[Backup], *, url: str, reached: bool, start: str | None
+) -> Mapping[str, Any]:
+    copies = {backup.path: str(backup.copy) for backup in backups if backup.before is not None}
+    return {
+        "client": plan.client,
+        "mode": "one" if wish.one else "each",
+        "transport": "stdio" if wish.stdio else "http",
+        "connected": list(plan.servers),
+        "already": list(plan.already),
+        "changed": bool(backups),
+        "files": [
+            {
+                "path": str(step.path),
+                "backup": copies.get(step.path),
+                "changes": [{"what": one.what, "old": one.old, "new": one.new} for one in step.changes],
+            }
+            for step in plan.steps
+        ],
+        "notes": [
+            {"kind": note.kind, "subject": note.subject, "fact": note.fact, "advice": note.advice}
+            for note in plan.notes
+        ],
+        "reload": plan.reload,
+        "gateway": {"url": url, "answers": reached, "start": start},
+    }

@@ -1,0 +1,77 @@
+"""`truename disconnect`: a client's configuration as it was before `truename connect`."""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from truename.cli.changes import show_diff
+from truename.cli.connect import agreed, client_named, show_notes
+from truename.cli.options import JsonOutput
+from truename.cli.rendering import print_json, show, styled
+from truename.clients import config_files
+from truename.clients.applying import disconnect as apply
+from truename.clients.undoing import Undoing, plan_disconnection
+
+__all__ = ["disconnect"]
+
+Client = Annotated[str, Parameter(help="The client whose configuration is given back.")]
+DryRun = Annotated[bool, Parameter(name="--dry-run", help="Show what would be changed, as a diff, and change nothing.")]
+Yes = Annotated[bool, Parameter(name="--yes", help="Don't ask.")]
+
+
+def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, as_json: JsonOutput = False) -> int:
+    """Give a client its configuration back as it was; what was changed in it since stays.
+
+    Files that are still as `truename connect` left them become what they were to the byte; in others only the edits of
+    `truename connect` are undone.
+    """
+    client = client_named(client)
+    undoing = plan_disconnection(client, os.environ)
+    if not as_json:
+        _show(undoing, dry_run=dry_run)
+    done = not dry_run and (
+        not undoing.steps or agreed(yes=yes, files=len(undoing.steps), as_json=as_json)
+    )  # fmt: skip
+    if done:
+        apply(undoing)
+    if as_json and not undoing.problems:
+        print_json(_document(undoing, done=done))
+    elif not as_json and undoing.steps:
+        title, reload = config_files(client)[0].title, config_files(client)[0].reload
+        show(
+            styled(f"Disconnected {title}.", "bold green") if done else "Nothing was changed.",
+            f" {reload}" if done else "",
+        )
+    if undoing.problems:
+        message = f"{len(undoing.problems)} files were left alone"
+        raise ExceptionGroup(message, undoing.problems)
+    return 0
+
+
+def _show(undoing: Undoing, *, dry_run: bool) -> None:
+    for step in undoing.steps:
+        if dry_run:
+            show_diff(step.path, step.raw, step.after, ())
+            continue
+        what = "as it was" if step.path in undoing.exact else "only our own edits are undone"
+        show(styled(str(step.path), "bold"), f": {'it is removed again' if step.after is None else what}")
+    if not undoing.steps and not undoing.problems:
+        show(f"{config_files(undoing.client)[0].title} is not connected; there is nothing to undo.")
+    show_notes(undoing.notes)
+
+
+def _document(undoing: Undoing, *, done: bool) -> Mapping[str, Any]:
+    return {
+        "client": undoing.client,
+        "changed": done and bool(undoing.steps),
+        "files": [
+            {"path": str(step.path), "exact": step.path in undoing.exact, "removed": step.after is None}
+            for step in undoing.steps
+        ],
+        "notes": [
+            {"kind": note.kind, "subject": note.subject, "fact": note.fact, "advice": note.advice}
+            for note in undoing.notes
+        ],
+    }

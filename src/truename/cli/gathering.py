@@ -1,0 +1,93 @@
+"""Servers that clients have, as sightings for a proposal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from truename.clients import find, read_source
+from truename.config.entries import Seen
+from truename.config.templates import spelling_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from truename.clients import Found, Machine, Sighting
+    from truename.config import ServerConfig
+    from truename.errors import ConfigError
+
+__all__ = ["Gathered", "gather"]
+
+_OF_PROJECT: Final = frozenset({"project", "local"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """What was found: servers, files that can't be read, and servers that a project has and nobody named."""
+
+    seen: tuple[Seen, ...]
+    problems: tuple[ConfigError, ...]
+    unnamed: tuple[Seen, ...] = ()
+
+
+def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> Gathered:
+    """Return the servers of the files named, or else of all clients of the machine.
+
+    What a project's own files configure counts only if ``project`` or its file is named: they may be a stranger's.
+    """
+    if sources:
+        found = tuple(read_source(Path(source).expanduser()) for source in sources)
+        return _gathered(found, machine, kept_out=frozenset())
+    return _gathered(find(machine), machine, kept_out=frozenset() if project else _OF_PROJECT)
+
+
+def _gathered(found: Iterable[Found], machine: Machine, *, kept_out: frozenset[str]) -> Gathered:
+    seen: list[Seen] = []
+    unnamed: list[Seen] = []
+    problems: dict[str, ConfigError] = {}
+    for one in found:
+        if one.problem is not None:
+            problems.setdefault(str(one.problem), one.problem)
+        for sighting in one.servers:
+            (unnamed if sighting.scope in kept_out else seen).append(_seen(sighting, one, machine))
+    return Gathered(seen=tuple(seen), problems=tuple(problems.values()), unnamed=tuple(unnamed))
+
+
+def _seen(sighting: Sighting, found: Found, machine: Machine) -> Seen:
+    base = _base(sighting, machine)
+    return Seen(
+        client=sighting.client or "file",
+        title=found.file.title or "file",
+        file=_short(sighting.path, machine.home),
+        where=_dotted(sighting.where),
+        server=_placed(sighting.server, base),
+        spelling=spelling_of(sighting.client),
+        base=base,
+    )
+
+
+def _base(sighting: Sighting, machine: Machine) -> Path | None:
+    """Return the project that a server belongs to."""
+    if sighting.scope not in _OF_PROJECT:
+        return None
+    named = (Path(part) for part in sighting.where[1:2] if isinstance(part, str))
+    return next((path for path in named if path.is_absolute()), machine.project)
+
+
+def _placed(server: ServerConfig, base: Path | None) -> ServerConfig:
+    """Give a project's server the directory in which its client would have started it."""
+    if base is None or server.command is None or (server.cwd or "").startswith("$"):
+        return server
+    return replace(server, cwd=str(base / server.cwd) if server.cwd else str(base))
+
+
+def _short(path: Path, home: Path) -> str:
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def _dotted(where: Sequence[str | int]) -> str:
+    text = ""
+    for part in where:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

@@ -1,0 +1,139 @@
+"""`truename import`: another gateway's configuration as a truename.toml, with a list of what could not be kept."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
+
+from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.init import CopySecrets, DryRun, Force, Out, count
+from truename.cli.options import JsonOutput
+from truename.cli.proposed import SERVER_NAME, Files, plain, prepare, save_all, show_servers, show_variables
+from truename.cli.rendering import Cell, print_json, print_table, say_error, show, styled
+from truename.cli.saving import check_free
+from truename.clients import Machine
+from truename.config import Settings
+from truename.config.proposal import Proposal, propose
+from truename.peers import KINDS, Imported, names_of, read_peer
+from truename.policy import Finding, Severity
+
+__all__ = ["import_"]
+
+Peer = Annotated[Path, Parameter(name="FILE", help="The other gateway's configuration, or its directory of them.")]
+From = Annotated[str | None, Parameter(name="--from", help=f"Whose it is, if that can't be told: {', '.join(KINDS)}.")]
+_MOST = 5
+_COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+
+
+class _Result(NamedTuple):
+    imports: tuple[Imported, ...]
+    proposal: Proposal
+    settings: Settings
+    findings: tuple[Finding, ...]
+    files: Files
+    written: tuple[Path, ...]
+
+
+def import_(
+    *files: Peer,
+    kind: From = None,
+    out: Out = Path("truename.toml"),
+    copy_secrets: CopySecrets = False,
+    dry_run: DryRun = False,
+    force: Force = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Make a truename.toml from another gateway's configuration; what can't be carried over is listed (status 1)."""
+    if not dry_run:
+        check_free(out, force=force)
+    if not files:
+        raise UsageFault(fact="no FILE was given", advice="Give the configuration of another gateway.")
+    imports = tuple(imported for file in files for imported in read_peer(file.expanduser(), kind))
+    proposal = propose((seen for imported in imports for seen in imported.seen), Machine.here().environ)
+    if not proposal.servers:
+        raise _nothing(imports, proposal)
+    settings, findings = _settings(imports, proposal)
+    head = tuple(f"Imported from {KINDS[imported.kind].title}: {imported.file}" for imported in imports[:_MOST])
+    texts = prepare(proposal, out, settings, head=head, copy_secrets=copy_secrets, force=force or dry_run)
+    written = [] if dry_run else save_all(texts, force=force)
+    result = _Result(imports, proposal, settings, findings, texts, tuple(written))
+    if as_json:
+        print_json(_document(result))
+    else:
+        if dry_run:
+            print(texts.text, end="")  # noqa: T201 - the file itself, byte for byte
+        _summary(result, error=dry_run)
+    return EXIT_FINDINGS if findings or proposal.refused else 0
+
+
+def _settings(imports: tuple[Imported, ...], proposal: Proposal) -> tuple[Settings, tuple[Finding, ...]]:
+    keys = {(seen.file, seen.server.key): merged.server.key for merged in proposal.servers for seen in merged.seen}
+    names = names_of(imports, keys, SERVER_NAME)
+    settings = Settings(server_name=SERVER_NAME, aliases=names.aliases or None)
+    if names.overrides:
+        settings = replace(settings, overrides=MappingProxyType({"universal": names.overrides}))
+    return settings, (*(finding for imported in imports for finding in imported.left), *names.left)
+
+
+def _nothing(imports: tuple[Imported, ...], proposal: Proposal) -> UsageFault:
+    whose = ", ".join(f"{imported.file} ({KINDS[imported.kind].title})" for imported in imports[:_MOST])
+    if proposal.refused:
+        first = proposal.refused[0]
+        return UsageFault(fact=f"no server of {whose} can be used: {first.problem}", advice=first.remedy)
+    left = (finding for imported in imports for finding in imported.left)
+    reason = next((finding for finding in left if finding.rule.severity is Severity.ERROR), None)
+    if reason is not None:
+        return UsageFault(fact=f"no server of {whose} can be carried over: {reason.fact}", advice=reason.remedy)
+    return UsageFault(fact=f"{whose} names no servers", advice="If it is another gateway's, say so with --from.")
+
+
+def _summary(result: _Result, *, error: bool) -> None:
+    imports, proposal, settings, findings, files, written = result
+    show_servers(proposal, error=error)
+    show("", error=error)
+    renames = sum(map(len, settings.overrides.values()))
+    titles = ", ".join(dict.fromkeys(KINDS[imported.kind].title for imported in imports))
+    counted = f"{count(len(proposal.servers), 'server')} and {count(renames, 'name')} of {titles}."
+    show(styled(counted, "bold"), error=error)
+    for refused in proposal.refused:
+        say_error(f"{refused.seen.place} is left out: {refused.problem}", refused.remedy)
+    if findings:
+        show("", error=error)
+        show(styled(f"Not carried over ({len(findings):,}):", "bold"), error=error)
+        rows: list[list[Cell]] = [
+            [styled(one.rule.name, _COLOURS[one.rule.severity]), one.fact, one.location.key if one.location else ""]
+            for one in findings
+        ]
+        print_table(["what", "", "where"], rows, error=error)
+    show_variables(proposal, files, error=error)
+    if written:
+        show("", error=error)
+        show(f"Written: {', '.join(map(str, written))}", error=error)
+        show(
+            styled("Next:", "bold"), f" truename serve {shlex.quote(str(files.out))} --http 127.0.0.1:8750", error=error
+        )
+
+
+def _document(result: _Result) -> dict[str, Any]:
+    imports, proposal, settings, findings, files, written = result
+    return plain(proposal, files, written) | {
+        "from": [{"file": imported.file, "kind": imported.kind} for imported in imports],
+        "overrides": {dialect: dict(names) for dialect, names in settings.overrides.items()},
+        "aliases": dict(settings.aliases or {}),
+        "left": [
+            {
+                "code": one.rule.code,
+                "rule": one.rule.name,
+                "severity": str(one.rule.severity),
+                "fact": one.fact,
+                "remedy": one.remedy,
+                "where": one.location.key if one.location else "",
+                "server": one.server,
+                "tools": list(one.tools),
+            }
+            for one in findings
+        ],
+    }

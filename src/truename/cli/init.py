@@ -1,0 +1,158 @@
+"""`truename init`: one truename.toml from the servers that the clients of this machine have."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.gathering import Gathered, gather
+from truename.cli.options import JsonOutput
+from truename.cli.proposed import SERVER_NAME, Files, is_missing, plain, prepare, save_all, show_servers, show_variables
+from truename.cli.rendering import print_json, say_error, show, styled
+from truename.cli.saving import check_free
+from truename.clients import Machine
+from truename.config import Settings
+from truename.config.proposal import Proposal, propose
+
+__all__ = ["CopySecrets", "DryRun", "Force", "Out", "count", "init"]
+
+Source = Annotated[str, Parameter(help="A client's configuration file; without one, all that are on this machine.")]
+Out = Annotated[Path, Parameter(name="--out", help="The file to write.")]
+Project = Annotated[
+    Path | None,
+    Parameter(name="--project", help="A directory whose project files count too; else only those of the user."),
+]
+CopySecrets = Annotated[
+    bool,
+    Parameter(
+        name="--copy-secrets",
+        show_default=False,
+        help="Copy secrets into truename.env, which only you may read; else only ${REFERENCES} are written.",
+    ),
+]
+DryRun = Annotated[
+    bool, Parameter(name="--dry-run", show_default=False, help="Print the configuration on stdout; write nothing.")
+]
+Force = Annotated[
+    bool, Parameter(name="--force", show_default=False, help="Replace what is there, which is kept as FILE.bak.")
+]
+_MOST = 5
+_HEAD = (
+    "Servers found in the configurations of clients on this machine by `truename init`.",
+    "A ${NAME} is an environment variable; write $${ for a plain ${.",
+)
+
+
+def init(
+    *sources: Source,
+    out: Out = Path("truename.toml"),
+    project: Project = None,
+    copy_secrets: CopySecrets = False,
+    dry_run: DryRun = False,
+    force: Force = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Propose one truename.toml from the servers that your clients use. Nothing is started, no client is changed."""
+    if not dry_run:
+        check_free(out, force=force)
+    machine = Machine.here(project)
+    gathered = gather(sources, machine, project=project is not None)
+    proposal = propose(gathered.seen, machine.environ)
+    if not proposal.servers:
+        raise _nothing(gathered, proposal)
+    settings = Settings(server_name=SERVER_NAME)
+    files = prepare(proposal, out, settings, head=_HEAD, copy_secrets=copy_secrets, force=force or dry_run)
+    written = [] if dry_run else save_all(files, force=force)
+    told = as_json or dry_run
+    if as_json:
+        print_json(_document(gathered, proposal, files, written))
+    else:
+        if dry_run:
+            print(files.text, end="")  # noqa: T201 - the file itself, byte for byte
+        _summary(gathered, proposal, files, written, error=told)
+    return EXIT_FINDINGS if proposal.refused or gathered.problems else 0
+
+
+def _nothing(gathered: Gathered, proposal: Proposal) -> UsageFault:
+    if gathered.problems:
+        problem = gathered.problems[0]
+        return UsageFault(
+            fact=f"no server was found; {problem.file} can't be used: {problem.problem}", advice=problem.remedy
+        )
+    if proposal.refused:
+        first = proposal.refused[0]
+        return UsageFault(fact=f"{first.seen.place} can't be used: {first.problem}", advice=first.remedy)
+    if gathered.unnamed:
+        return UsageFault(
+            fact="only projects configure servers here, and none was named",
+            advice="Name one: --project DIR, or its file.",
+        )
+    if proposal.gateways:
+        return UsageFault(fact="all that is configured is Truename itself", advice="Nothing needs to be done.")
+    return UsageFault(
+        fact="no client on this machine has an MCP server", advice="Give a file, or write [mcpServers.KEY] by hand."
+    )
+
+
+def _summary(gathered: Gathered, proposal: Proposal, files: Files, written: list[Path], *, error: bool) -> None:
+    clients = {seen.title for merged in proposal.servers for seen in merged.seen}
+    entries = sum(len(merged.seen) for merged in proposal.servers)
+    show_servers(proposal, error=error)
+    show("", error=error)
+    counted = f"{count(entries, 'entry', 'entries')} of {count(len(clients), 'client')}"
+    show(styled(f"{counted}; {count(len(proposal.servers), 'server')}.", "bold"), error=error)
+    for one in proposal.gateways[:_MOST]:
+        show(f"Left out: {one.place}, which is Truename itself.", error=error)
+    if gathered.unnamed:
+        keys = ", ".join(dict.fromkeys(one.server.key for one in gathered.unnamed))
+        entries_of = count(len(gathered.unnamed), "entry", "entries")
+        show(
+            f"Left out: {entries_of} that projects configure ({keys[:200]}); --project DIR takes them in.", error=error
+        )
+    for refused in proposal.refused:
+        say_error(f"{refused.seen.place} is left out: {refused.problem}", refused.remedy)
+    for problem in gathered.problems:
+        say_error(
+            f"{problem.file} is left out: {f'{problem.key}: ' if problem.key else ''}{problem.problem}", problem.remedy
+        )
+    show_variables(proposal, files, error=error)
+    if not written:
+        return
+    show("", error=error)
+    show(f"Written: {', '.join(map(str, written))}", error=error)
+    if files.values is not None:
+        show(f"{files.env.name} holds secrets: keep it out of version control (.gitignore).", error=error)
+    _show_next(proposal, files, error=error)
+
+
+def _show_next(proposal: Proposal, files: Files, *, error: bool) -> None:
+    show("", error=error)
+    missing = any(is_missing(variable, files.known) for variable in proposal.variables)
+    show(styled("Next, when the variables are set:" if missing else "Next:", "bold"), error=error)
+    for command in _next(proposal, files.out):
+        show(f"  {command}", error=error)
+
+
+def _next(proposal: Proposal, out: Path) -> list[str]:
+    clients = dict.fromkeys(seen.client for merged in proposal.servers for seen in merged.seen if seen.client != "file")
+    config = shlex.quote(str(out))
+    connect = next(iter(clients), "CLIENT")
+    return [f"truename serve {config} --http 127.0.0.1:8750", f"truename connect {connect} --config {config}"]
+
+
+def _document(gathered: Gathered, proposal: Proposal, files: Files, written: list[Path]) -> dict[str, object]:
+    return plain(proposal, files, written) | {
+        "problems": [
+            {"file": one.file, "key": one.key, "problem": one.problem, "remedy": one.remedy}
+            for one in gathered.problems
+        ],
+        "unnamed": [{"client": one.client, "file": one.file, "key": one.server.key} for one in gathered.unnamed],
+        "next": _next(proposal, files.out),
+    }
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -1,0 +1,63 @@
+"""Which names a client will see at the gateway: from a dump, the ledger, or the running gateway's own answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from truename.catalog import Catalog
+from truename.cli.reachable import ask_names
+from truename.cli.rendering import say, styled
+from truename.clients.upcoming import alone, remembered, together
+from truename.errors import TruenameError
+from truename.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from truename.clients.upcoming import NewNames
+    from truename.config import Config
+
+__all__ = ["new_names"]
+
+
+def new_names(config: Config, dump: str | None, *, one: bool, dialect: str, url: str | None) -> NewNames:
+    """Return the names by server, as far as they can be known; ``url`` is given where a gateway answers.
+
+    Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
+    """
+    keys = [server.key for server in config.enabled]
+    path = config.ledger_path()
+    ledger = Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
+    listed = _listed(dump, ledger, keys)
+    known: NewNames = {}
+    # Without a memory, names of all servers together can be told only from all of them.
+    if listed and not (one and ledger is None and len(listed) < len(keys)):
+        known = _made(config, listed, ledger, one=one, dialect=dialect)
+    missing = [key for key in keys if key not in known]
+    if url is None or not missing:
+        return known
+    return {**ask_names(url, missing, config.settings.token, one=one), **known}
+
+
+def _listed(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {} if ledger is None else remembered(ledger)
+    if dump is not None:
+        given: dict[str, list[str]] = {}
+        for tool in Catalog.from_file(Path(dump).expanduser()).values():
+            given.setdefault(tool.origin.server, []).append(tool.origin.name)
+        found |= given
+    return {key: found[key] for key in keys if key in found}
+
+
+def _made(
+    config: Config, listed: Mapping[str, Sequence[str]], ledger: Ledger | None, *, one: bool, dialect: str
+) -> NewNames:
+    try:
+        if one:
+            return together(listed, config.settings, ledger, dialect=dialect)
+        return alone(listed, config.settings, ledger)
+    except (TruenameError, ExceptionGroup) as error:
+        first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+        say(styled("note: ", "yellow"), f"The names at the gateway can't be told: {first}")
+        return {}

@@ -1,0 +1,176 @@
+"""A proposal on its way to a truename.toml: its files, and what people are told of it. No value is ever shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.cli.rendering import Cell, print_table, show, styled
+from truename.cli.saving import PRIVATE, check_free, save
+from truename.config import Settings, json_schema, render
+from truename.config.envfile import read_env_file, write_env_lines
+from truename.errors import TruenameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from truename.config import ServerConfig
+    from truename.config.proposal import Proposal, Variable
+
+__all__ = ["SERVER_NAME", "Files", "is_missing", "plain", "prepare", "save_all", "show_servers", "show_variables"]
+
+SERVER_NAME: Final = "tn"
+_SCHEMA: Final = "truename.schema.json"
+_MOST: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What is to be written: the configuration's text, and the variables for the env_file beside it, if any.
+
+    ``known`` are the variables that an env_file has there already.
+    """
+
+    text: str
+    out: Path
+    known: frozenset[str]
+    env: Path
+    values: Mapping[str, str] | None = None
+
+
+def prepare(
+    proposal: Proposal, out: Path, settings: Settings, *, head: Sequence[str], copy_secrets: bool, force: bool
+) -> Files:
+    """Return what would be written. Raises `UsageFault` for secrets where a file of them is already."""
+    env = out.with_name(f"{out.stem}.env")
+    known = _known(env)
+    if copy_secrets:
+        check_free(env, force=force)
+    if copy_secrets or known:
+        settings = replace(settings, env_file=env.name)
+    text = render(proposal.config(settings), head=head, notes=proposal.notes, schema=f"./{_SCHEMA}")
+    values = {**known, **_copied(proposal.variables)} if copy_secrets else None
+    return Files(text=text, out=out, known=frozenset(values or known), env=env, values=values)
+
+
+def save_all(files: Files, *, force: bool) -> list[Path]:
+    """Write the files and return them, copies of what was there before among them. Raises `UsageFault`, `OSError`."""
+    done: list[Path | None] = []
+    if files.values is not None:
+        done += [files.env, save(files.env, write_env_lines(files.values), mode=PRIVATE, force=force)]
+    schema = files.out.with_name(_SCHEMA)
+    if not schema.exists():
+        save(schema, f"{json.dumps(json_schema(), indent=2)}\n")
+        done.append(schema)
+    # Last, so that whatever it refers to is there.
+    done += [files.out, save(files.out, files.text, force=force)]
+    return [path for path in done if path is not None]
+
+
+def is_missing(variable: Variable, known: frozenset[str]) -> bool:
+    """Tell whether somebody still has to set the variable."""
+    return variable.needed and not (variable.is_set or variable.has_default or variable.name in known)
+
+
+def show_servers(proposal: Proposal, *, error: bool) -> None:
+    """Print the servers with what each is and where it was found."""
+    rows: list[list[Cell]] = []
+    for merged in proposal.servers:
+        titles = list(dict.fromkeys(seen.title for seen in merged.seen))
+        more = f" and {len(titles) - _MOST} more" if len(titles) > _MOST else ""
+        found = ", ".join(titles[:_MOST]) + more
+        off = " (off)" if merged.server.disabled else ""
+        rows.append([styled(merged.server.key, "bold cyan"), f"{_what(merged.server)}{off}", found])
+    if rows:
+        print_table(["server", "what", "found in"], rows, error=error)
+
+
+def show_variables(proposal: Proposal, files: Files, *, error: bool) -> None:
+    """Print which variables have to be set, and where each value stands now."""
+    missing = [variable for variable in proposal.variables if is_missing(variable, files.known)]
+    if not missing:
+        return
+    show("", error=error)
+    show(styled("To be set before `truename serve`:", "bold"), error=error)
+    for variable in missing:
+        show("  ", styled(variable.name, "yellow"), error=error)
+        for place in variable.places[:_MOST]:
+            show(f"    now in {place}", error=error)
+        for remark in _remarks(variable):
+            show(f"    {remark}", error=error)
+
+
+def plain(proposal: Proposal, files: Files, written: Sequence[Path]) -> dict[str, Any]:
+    """Return the proposal for programs."""
+    return {
+        "servers": [
+            {
+                "key": merged.server.key,
+                "command": merged.server.command,
+                "args": list(merged.server.args),
+                "url": merged.server.url,
+                "disabled": merged.server.disabled,
+                "found": [
+                    {"client": seen.client, "file": seen.file, "where": seen.where, "key": seen.server.key}
+                    for seen in merged.seen
+                ],
+                "remarks": list(merged.remarks),
+            }
+            for merged in proposal.servers
+        ],
+        "variables": [
+            {
+                "name": variable.name,
+                "places": list(variable.places),
+                "set": not is_missing(variable, files.known),
+                "differs": variable.differs,
+                "said": variable.said,
+            }
+            for variable in proposal.variables
+        ],
+        "refused": [
+            {"server": one.seen.server.key, "file": one.seen.file, "problem": one.problem, "remedy": one.remedy}
+            for one in proposal.refused
+        ],
+        "gateways": [{"client": seen.client, "file": seen.file, "where": seen.where} for seen in proposal.gateways],
+        "text": files.text,
+        "written": [str(path) for path in written],
+    }
+
+
+def _what(server: ServerConfig) -> str:
+    if server.url is not None:
+        return server.url
+    command = Path(server.command or "")
+    return " ".join([command.name if command.is_absolute() else str(server.command), *server.args])[:80]
+
+
+def _remarks(variable: Variable) -> list[str]:
+    remarks = []
+    if len(variable.places) > _MOST:
+        remarks.append(f"and in {len(variable.places) - _MOST} more places")
+    if variable.differs:
+        remarks.append("its values differ there: choose one")
+    if variable.said:
+        remarks.append(f"it was {variable.said}, which only that client can fill in")
+    return remarks
+
+
+def _known(env: Path) -> dict[str, str]:
+    try:
+        return read_env_file(env) if env.is_file() else {}
+    except (TruenameError, ExceptionGroup):
+        # What is wrong with it is told by whoever needs it.
+        return {}
+
+
+def _copied(variables: Sequence[Variable]) -> dict[str, str]:
+    return {
+        variable.name: variable.value for variable in variables if variable.value and _can_be_written(variable.value)
+    }
+
+
+def _can_be_written(value: str) -> bool:
+    return "\0" not in value and not any(0xD800 <= ord(character) <= 0xDFFF for character in value)

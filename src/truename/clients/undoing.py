@@ -1,0 +1,170 @@
+"""Taking the gateway out of a client's configuration again: the bytes as they were, or only our own edits undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.clients.backup import Backup, backups, digest
+from truename.clients.document import Document, left_alone
+from truename.clients.editing import edited, replayed
+from truename.clients.merging import ABSENT, Where, merge, reached, same
+from truename.clients.plan import Change, Note, Step, from_plain
+from truename.clients.writing import check_file
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["CONNECT", "DISCONNECT", "Undoing", "plan_disconnection"]
+
+CONNECT: Final = "connect"
+DISCONNECT: Final = "disconnect"
+# Where an entry says what it leads to.
+_TARGETS: Final = ("url", "uri", "httpUrl", "serverUrl", "baseUrl", "command", "cmd", "args")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undoing:
+    """What `disconnect` would do: the steps, the backups that are then done with, and files that are left alone.
+
+    ``exact`` are the files that get the very bytes which they had.
+    """
+
+    client: str
+    steps: tuple[Step, ...] = ()
+    exact: frozenset[Path] = frozenset()
+    backups: Mapping[Path, tuple[Backup, ...]]
+    notes: tuple[Note, ...] = ()
+    problems: tuple[ConfigError, ...] = ()
+
+
+def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) -> Undoing:
+    """Return how to undo what `connect` did to the files of a client; nothing is changed.
+
+    A file that can't be given back (broken, read-only, a link, gone) is among the ``problems``, with the place of its
+    backup.
+    """
+    done = [one for one in backups(environ, client=client) if one.action == CONNECT]
+    by_path = {path: tuple(one for one in done if one.path == path) for path in dict.fromkeys(o.path for o in done)}
+    steps: list[Step] = []
+    exact: set[Path] = set()
+    notes: list[Note] = []
+    problems: list[ConfigError] = []
+    for path, changes in by_path.items():
+        try:
+            step, is_exact = _undone(path, changes, notes)
+            if step is not None:
+                steps.append(step)
+                exact |= {path} if is_exact else set()
+        except ConfigError as error:
+            problems.append(_with_backup(error, changes))
+    return Undoing(
+        client=client,
+        steps=tuple(steps),
+        exact=frozenset(exact),
+        backups=by_path,
+        notes=tuple(notes),
+        problems=tuple(problems),
+    )
+
+
+def _undone(path: Path, changes: Sequence[Backup], notes: list[Note]) -> tuple[Step | None, bool]:
+    """Undo the changes of one file, the newest first, in memory; tell whether all of it is as it was to the byte."""
+    format_ = _format(changes[0])
+    document = _current(path, format_)
+    now: Document | None = document if document.exists else None
+    is_exact = True
+    for change in changes:
+        found = None if now is None else digest(now.raw)
+        if found == change.before:
+            continue
+        if found == change.after:
+            raw = change.original()
+            now = None if raw is None else Document.parse(raw, path, format_)
+        elif now is None:
+            raise left_alone(path, "it is gone", "Nothing was changed; if it is to be there, copy its backup back.")
+        else:
+            now, is_exact = _in_place(now, change, notes), False
+    after = None if now is None else now.raw
+    if after == (document.raw if document.exists else None):
+        return None, is_exact
+    check_file(document)
+    what = "as it was" if is_exact else "our own edits are undone"
+    return Step(path=path, before=document, after=after, changes=(Change(where=(), what=what),)), is_exact
+
+
+def _format(change: Backup) -> str:
+    return str(change.note.get("format")) if isinstance(change.note, dict) else "json"
+
+
+def _current(path: Path, format_: str) -> Document:
+    if not path.exists() and not path.is_symlink():
+        return Document.empty(path, format_)
+    try:
+        return Document.read(path, format_)
+    except ConfigError as error:
+        raise left_alone(path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key) from error
+
+
+def _in_place(now: Document, change: Backup, notes: list[Note]) -> Document:
+    """Undo one change in a file that somebody changed since; what they did to the same things stays."""
+    raw = change.original()
+    before = {} if raw is None else Document.parse(raw, now.path, now.format).value
+    try:
+        after = replayed(before, from_plain(change.note["edits"]))
+        entries = [tuple(where) for where in change.note["entries"]]
+    except (LookupError, TypeError, ValueError) as error:
+        raise left_alone(now.path, "the record of what was changed can't be read") from error
+    theirs = now.value
+    for where in entries:
+        theirs = _without_ours(theirs, before, after, where)
+    merged, contested = merge(after, before, theirs)
+    for where in entries:
+        if any(place[: len(where)] == where for place in contested):
+            merged = _restored(merged, where, theirs)
+            fact = f"{excerpt(str(where[-1]))} in {now.path} was changed since, so it stays as it is now"
+            advice = f"What it was before is in {change.copy}."
+            notes.append(Note(kind="left", subject=str(where[-1]), fact=fact, advice=advice))
+    return edited(now, merged)
+
+
+def _without_ours(theirs: Any, before: Any, after: Any, where: Where) -> Any:
+    """Have an entry that was added, and got more fields since, go as if it had got none: it still leads to us."""
+    ours, found = _entry(after, where), _entry(theirs, where)
+    if _entry(before, where) is not ABSENT or not isinstance(ours, dict) or not isinstance(found, dict):
+        return theirs
+    targets = [key for key in _TARGETS if key in ours]
+    if targets and all(same(ours[key], found.get(key, ABSENT)) for key in targets):
+        return replayed(theirs, [(_place(theirs, where), ours)])
+    return theirs
+
+
+def _entry(value: Any, where: Where) -> Any:
+    return reached(value, _place(value, where))
+
+
+def _place(value: Any, where: Where) -> Where:
+    """Return the place of an entry by its key: in a list, the one that has this name, or the one after the last."""
+    holder = reached(value, where[:-1])
+    if not isinstance(holder, list):
+        return where
+    names = [item.get("name") if isinstance(item, dict) else None for item in holder]
+    return (*where[:-1], names.index(where[-1]) if where[-1] in names else len(holder))
+
+
+def _restored(merged: Any, where: Where, theirs: Any) -> Any:
+    """Have an entry go on as somebody left it, or stay away if they took it out."""
+    place, kept = _place(merged, where), _entry(theirs, where)
+    if kept is ABSENT and reached(merged, place) is ABSENT:
+        return merged
+    return replayed(merged, [(place, kept)])
+
+
+def _with_backup(error: ConfigError, changes: Sequence[Backup]) -> ConfigError:
+    oldest = changes[-1]
+    where = f" What it was before is in {oldest.copy}." if oldest.before is not None else ""
+    return ConfigError(
+        code=error.code, file=error.file, key=error.key, problem=error.problem, remedy=f"{error.remedy}{where}"
+    )

@@ -1,0 +1,174 @@
+"""Asking servers: with leave, each once, one that fails stops no other; addresses that are typed are asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import entry, fake
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Outcome
+
+MISSING = {"command": "no-such-program-anywhere"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = tmp_path / "home"
+    (made / "project").mkdir(parents=True)
+    return made
+
+
+def write(home: Path, name: str, servers: dict[str, Any]) -> Path:
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    return path
+
+
+def doctor(home: Path, *words: object) -> Outcome:
+    return entry("doctor", "--project", home / "project", *words, HOME=str(home))
+
+
+def test_servers_are_started_with_leave_and_each_once(home: Path) -> None:
+    lab = fake("lab", "a/b", "a_b")
+    write(home, ".claude.json", {"lab": lab, "other": fake("other", "x")})
+    write(home, ".gemini/settings.json", {"mine": lab})
+    done = doctor(home, "--start", "--json")
+
+    assert done.status == 1
+    assert done.document["asked"] == 2
+    lost = {one["client"]: one["tools"]["lost"] for one in done.document["clients"]}
+    assert lost == {"claude-code": 1, "gemini-cli": 1}
+    assert done.err.count("ready") == 2
+
+
+def test_without_leave_the_report_is_made_without_tools_and_says_so(home: Path) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "a/b", "a_b") | {"env": {"LAB_KEY": "k3y-k3y"}}})
+    done = doctor(home)
+
+    assert done.status == 0
+    assert "1 server not asked, so their tools are not known." in " ".join(done.out.split())
+    assert "LAB_KEY=***" in done.out
+    assert "k3y-k3y" not in done.out + done.err
+
+
+def test_one_that_fails_is_one_finding_and_the_others_are_examined(home: Path) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "a/b", "a_b"), "gone": MISSING})
+    done = doctor(home, "--start", "--json")
+
+    assert done.status == 1
+    assert {"TN014", "TN024"} <= {one["code"] for one in done.document["findings"]}
+    (client,) = done.document["clients"]
+    assert (client["servers_not_asked"], client["tools"]["lost"]) == (["gone"], 1)
+
+
+def test_a_failed_server_and_nothing_else_ends_with_3(home: Path) -> None:
+    write(home, ".claude.json", {"gone": MISSING, "fine": fake("fine", "get_x")})
+    done = doctor(home, "--start", "--json")
+
+    assert done.status == 3
+    assert [one["code"] for one in done.document["findings"]] == ["TN014"]
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"command": "x", "args": ["${TRUENAME_TEST_IS_NOT_SET}"]},
+        {"command": "x", "env": {"A": "${input:key}"}},
+        {"url": "ftp://host"},
+        {"command": "x\0y"},
+    ],
+)
+def test_what_can_not_be_filled_in_is_not_started(home: Path, server: dict[str, Any]) -> None:
+    write(home, ".claude.json", {"odd": server, "fine": fake("fine", "get_x")})
+    done = doctor(home, "--start", "--json")
+
+    assert [one["server"] for one in done.document["findings"] if one["code"] == "TN014"] == ["odd"]
+    assert done.document["clients"][0]["servers_not_asked"] == ["odd"]
+
+
+def test_a_project_s_server_is_started_when_its_file_is_named(home: Path) -> None:
+    path = write(home, "project/.mcp.json", {"lab": fake("lab", "a/b", "a_b")})
+
+    assert doctor(home, "--start", "--json").document["asked"] == 0
+    assert doctor(home, path, "--start", "--json").document["asked"] == 1
+
+
+def test_two_servers_of_one_key_are_both_asked(home: Path) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "one")})
+    write(home, ".gemini/settings.json", {"lab": fake("lab", "two", "three")})
+    told = {one["client"]: one for one in doctor(home, "--start", "--json").document["clients"]}
+
+    assert told["claude-code"]["tools"]["listed"] == 1
+    assert told["gemini-cli"]["tools"]["listed"] == 2
+
+
+def test_the_settings_of_truename_itself_are_examined_as_what_clients_would_have(home: Path) -> None:
+    path = home / "truename.toml"
+    lab = fake("lab", "a/b", "a_b")
+    path.write_text(
+        f"[mcpServers.lab]\ncommand = {json.dumps(lab['command'])}\nargs = {json.dumps(lab['args'])}\n"
+        f"cwd = {json.dumps(lab['cwd'])}\n",
+        "utf-8",
+    )
+    done = doctor(home, path, "--start", "--for", "gemini-cli", "--json")
+
+    assert [(one["client"], one["tools"]["lost"]) for one in done.document["clients"]] == [("gemini-cli", 1)]
+
+
+def test_an_address_is_asked_because_it_was_typed(home: Path) -> None:
+    config = write(home, "mcp.json", {"lab": fake("lab", "get_x", "get_y")})
+    command = [sys.executable, "-m", "tests.gateway.servers.gateway_http", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT) as gateway:
+        try:
+            assert gateway.stdout is not None
+            address = gateway.stdout.readline().strip()
+            done = doctor(home, f"{address}/mcp", "--for", "claude-code", "--json")
+        finally:
+            gateway.terminate()
+
+    assert [one["tools"]["listed"] for one in done.document["clients"]] == [2]
+    assert done.status == 0
+
+
+def on_a_terminal(home: Path, answer: str) -> tuple[int, str]:
+    """Run the command on a terminal, type an answer, and return the exit status and everything shown."""
+    ours, theirs = pty.openpty()
+    command = [str(Path(sys.executable).with_name("truename")), "doctor", "--project", str(home / "project")]
+    environ = os.environ | {"HOME": str(home), "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as process:
+        os.close(theirs)
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += os.read(ours, 4096)
+        os.write(ours, f"{answer}\n".encode())
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+    os.close(ours)
+    return process.returncode, shown.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y", 1), ("n", 0), ("", 0)])
+def test_on_a_terminal_it_shows_what_it_would_start_and_asks(home: Path, answer: str, status: int) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "a/b", "a_b")})
+    done, shown = on_a_terminal(home, answer)
+
+    assert done == status
+    assert "tests.gateway.servers.normal lab a/b a_b" in " ".join(shown.split())
+    assert ("through Truename" in shown) is (answer == "y")

@@ -1,0 +1,112 @@
+"""What the lab showed beyond the first measurement: exact digests, equal keys, silent names, prototypes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from truename import dialects
+from truename.dialects.mangling import Mangling, machine
+from truename.dialects.rows import _dialect
+from truename.dialects.steps import compile_steps
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "name", "shown"),
+    [
+        ("qwen-code", "lab", "fs.list", "mcp__lab__fs_list_1yxpa81"),
+        ("qwen-code", "lab", "天気取得", "mcp__lab_______0vepdjx"),
+        ("codex", "mcp__x", "y", "mcp__x.y"),
+        ("crewai", "http://127.0.0.1:47101/mcp", "getUserByID", "mcp_127_0_0_1_47101_mcp_get_user_by_id"),
+        ("crewai", "https://me:secret@example.com/mcp?key=1", "x", "example_com_mcp_x"),
+        ("crewai", "lab", "a1B", "lab_a1b"),
+    ],
+)
+def test_digests_and_parts_are_the_clients_own(client: str, server: str, name: str, shown: str) -> None:
+    assert dialects.get(client).shown(server, name) == shown
+
+
+def test_codex_digests_are_its_own() -> None:
+    seen = dialects.get("codex").simulate("lab", ["a/b", "a_b", "a.b"])
+
+    assert seen.shown["a/b"] == "mcp__lab.a_b_668d16c5456b"
+    assert seen.shown["a_b"] == "mcp__lab.a_b_8b3eddf37a8f"
+
+
+def test_codex_tells_servers_apart_whose_keys_became_equal() -> None:
+    seen = dialects.get("codex").simulate_all([("my-lab", ["x", "y" * 200]), ("my_lab", ["x"]), ("天", ["x"])])
+
+    assert seen.shown["my-lab", "x"] == "mcp__my_lab_470d20dc90be.x"
+    assert seen.shown["my_lab", "x"] == "mcp__my_lab_c19d62f8cdcb.x"
+    assert re.fullmatch(r"mcp__my_lab_470d20dc90be\.y{89}_[0-9a-f]{12}", seen.shown["my-lab", "y" * 200])
+    assert seen.dropped == (("天", "x"),)
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString", "hasOwnProperty"])
+def test_a_name_of_every_javascript_object_stops_a_server_of_qwen(name: str) -> None:
+    seen = dialects.get("qwen").simulate_all([("a", [name, "x"]), ("b", ["x"])])
+
+    assert (seen.refused, seen.scope) == ((("a", name),), "server")
+    assert list(seen.shown) == [("b", "x")]
+    assert [reason.code for reason in dialects.get("universal").check("constructor")] == ["reserved"]
+
+
+def test_mastra_loses_what_joins_to_one_key_and_fails_on_what_becomes_equal_later() -> None:
+    mastra = dialects.get("mastra")
+
+    joined = mastra.simulate_all([("a", ["b_c", "x"]), ("a_b", ["c"])])
+    assert (joined.dropped, joined.scope) == ((("a", "b_c"),), "")
+    assert joined.winner("a_b_c") == ("a_b", "c")
+    assert mastra.simulate("lab", ["a.b", "a_b", "x"]).scope == "request"
+    assert mastra.simulate("lab", ["__proto__", "x"]).dropped == ("__proto__",)
+
+
+def test_fastmcp_puts_keys_in_front_only_of_several_servers() -> None:
+    fastmcp = dialects.get("fastmcp")
+
+    assert dict(fastmcp.simulate("lab", ["a/b"]).shown) == {"a/b": "a/b"}
+    assert list(fastmcp.simulate_all([("a", ["x"]), ("b", ["x"])]).shown.values()) == ["a_x", "b_x"]
+    assert fastmcp.simulate_all([("a", ["b_c"]), ("a_b", ["c"])]).winner("a_b_c") == ("a", "b_c")
+
+
+def test_strands_shows_names_that_it_does_not_call() -> None:
+    strands = dialects.get("strands-agents")
+
+    seen = strands.simulate("lab", ["fs.list", "x"])
+    assert (seen.dropped, dict(seen.shown)) == (("fs.list",), {"x": "x"})
+    assert dict(seen.seen) == {"fs.list": ("fs.list",), "x": ("x",)}
+    assert strands.simulate("lab", ["with-dash", "with_dash", "x"]).refused == ("with-dash", "with_dash")
+
+
+def test_what_stands_before_the_model_is_said_even_of_what_runs_nothing() -> None:
+    adk, claude = dialects.get("google-adk"), dialects.get("claude-code")
+    both = [("a", ["x"]), ("b", ["x"])]
+
+    assert dict(adk.simulate_all(both).seen) == {"x": (("a", "x"), ("b", "x"))}
+    assert dict(claude.simulate("lab", ["a/b", "a_b"]).seen) == {"mcp__lab__a_b": ("a/b",)}
+    assert dict(dialects.get("pydantic-ai").simulate_all(both).seen) == {}
+    assert dict(dialects.get("vscode").simulate("lab", ["a/b", "a_b"]).seen) == {}
+
+
+def test_a_number_that_makes_a_name_too_long_becomes_a_digest() -> None:
+    long = "x" * 60
+    seen = dialects.get("crewai").simulate("lab", [f"{long}_a", f"{long}__a"])
+
+    assert re.fullmatch(r"lab_x{51}_[0-9a-f]{8}", seen.shown[f"{long}_a"])
+    assert re.fullmatch(r"lab_x{51}_[0-9a-f]{8}", seen.shown[f"{long}__a"])
+    assert len(set(seen.shown.values())) == 2
+
+
+def test_a_text_is_shortened_only_if_it_is_too_long() -> None:
+    change = compile_steps((("shorten", 12, "sha256", 4, "_"),))
+
+    assert change("short") == "short"
+    assert re.fullmatch(r"abcdef_[0-9a-f]{4}", change("abcdef_ghijklm"))
+
+
+def test_a_row_cites_its_runs() -> None:
+    row = _dialect({"name": "x", "kind": "client", "title": "X", "lab": ["x-1.0.json"]})
+
+    assert row.lab == ("x-1.0.json",)
+    assert machine(Mangling()).parts(["a", "a"]) == {}

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)
-    except LookupError as error:
+    except (LookupError, RuntimeError) as error:
         sys.stderr.write(f"{error.args[0]}\n")
         return 2
     return code
@@ -90,9 +90,8 @@ def _run(options: argparse.Namespace) -> int:
         if not client.installed:
             raise LookupError(f"{client.name} is not installed. Run: python -m lab install {client.name}")
         print(f"{client.title} {client.version}", flush=True)
-        run = runner.run_client(client, names, options.modes or scenarios.MODES, _tell, transport=options.transport)
-        if not options.dry:
-            results.save(run)
+        modes = options.modes or scenarios.MODES
+        runner.run_client(client, names, modes, _tell, transport=options.transport, keep=not options.dry)
     return 0
 
 

@@ -18,7 +18,7 @@ __all__ = ["Client", "Unavailable", "clients", "get", "node", "toolchain", "unav
 
 _TABLE: Final = places.ROOT / "lab" / "clients.toml"
 # name@1.2 of npm (the name may begin with an @), name[extra]==1.2 of Python.
-_PACKAGE: Final = re.compile(r"(?P<name>@?[^@=<>\[]+)(?:\[[^\]]*\])?(?:@|==)?(?P<version>[^@=]*)")
+_PACKAGE: Final = re.compile(r"(?P<name>@?[^@=<>\[]+)(?:\[[^\]]*\])?(?:(?:@|==)(?P<version>[^@=]+)|.*)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,8 @@ class Client:
     packages: tuple[str, ...]
     approach: str = "direct"
     parallel: bool = True
+    scenarios: tuple[str, ...] = ()
+    limit: float = 120.0
     script: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +77,7 @@ def version_of(package: str) -> str:
     ('0.169.0', '1.15.30')
     """
     found = _PACKAGE.fullmatch(package)
-    return found["version"] if found else ""
+    return (found and found["version"]) or ""
 
 
 @cache
@@ -83,13 +85,14 @@ def _table() -> dict[str, Any]:
     return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
 
 
+def _frozen(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+
+
 @cache
 def clients() -> Mapping[str, Client]:
     """Return all clients by name, in the order of the file."""
-    return {
-        name: Client(name=name, **row | {"packages": tuple(row["packages"])})
-        for name, row in _table()["client"].items()
-    }
+    return {name: Client(name=name, **_frozen(row)) for name, row in _table()["client"].items()}
 
 
 def unavailable() -> tuple[Unavailable, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -25,7 +26,7 @@ _LONGEST: Final = 400
 _TELLING: Final = re.compile(r"error|exception|invalid|fail|refus|unsupported|unknown", re.IGNORECASE)
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _PORTS: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=localhost:)\d+")
-_LONG_IDS: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b")
+_LONG_IDS: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b0x[0-9a-f]{6,}")
 
 
 def arrivals(servers: Sequence[Server], received: Sequence[Sequence[Received]]) -> dict[int, tuple[str, str]]:
@@ -158,8 +159,28 @@ def cleaned(text: str, places: Mapping[str, str] | None = None) -> str:
 
 def failure_text(output: str, places: Mapping[str, str]) -> str:
     """Return the line of a client's output that says best why it stopped."""
-    lines = [line.strip() for line in _ESCAPES.sub("", output).splitlines() if line.strip()]
+    lines = [said for line in _ESCAPES.sub("", output).splitlines() if (said := _said(line.strip()))]
     for wanted in (lambda line: line.startswith("LAB FAILURE"), _TELLING.search):
         if telling := [line for line in lines if wanted(line)]:
             return cleaned(telling[-1].removeprefix("LAB FAILURE "), places)
     return cleaned(lines[-1], places) if lines else "it said nothing"
+
+
+def _said(line: str) -> str:
+    """Return what a line says; of a JSON object, the text under the keys that hold one."""
+    if not line.startswith("{"):
+        return line
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return line
+    return next(_telling_texts(found), "")
+
+
+def _telling_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, str) and key in {"error", "message", "text"}:
+                yield inner
+            else:
+                yield from _telling_texts(inner)

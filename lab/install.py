@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["install"]
 
 _PYTHON: Final = "3.12"
+_CHOICE: Final = "TRUENAME_LAB_PYTHON"
 _NPM: Final = ("install", "--no-audit", "--no-fund", "--no-progress", "--legacy-peer-deps", "--save-exact")
 
 
 def install(client: Client) -> None:
-    """Install a client's packages in their exact versions. Raises `CalledProcessError` if that fails."""
-    _python(client) if client.kind == "python" else _node(client)
+    """Install a client's packages in their exact versions. Raises `RuntimeError` if that fails."""
+    try:
+        _python(client) if client.kind == "python" else _node(client)
+    except (subprocess.CalledProcessError, OSError) as error:
+        raise RuntimeError(f"{client.name} can't be installed: {error}. See what was said above.") from error
 
 
 def _node(client: Client) -> None:
@@ -46,9 +50,11 @@ def _npm(folder: Path, packages: Sequence[str]) -> None:
 
 
 def _python(client: Client) -> None:
-    uv = _uv()
+    uv, chosen = _uv(), os.environ.get(_CHOICE, _PYTHON)
     if not (client.place / "bin").is_dir():
-        subprocess.run([uv, "venv", "--quiet", "--python", _PYTHON, str(client.place)], check=True)
+        made = subprocess.run([uv, "venv", "--quiet", "--python", chosen, str(client.place)], check=False)
+        if made.returncode:
+            raise RuntimeError(f"There is no Python {chosen} for {client.name}. Set {_CHOICE} to a Python {_PYTHON}.")
     python = client.program("python")
     subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *client.packages], check=True)
 

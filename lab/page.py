@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from lab import places, results
+from lab import clients, places, results
 from lab.behaviour import behaviour
 from lab.verdicts import KINDS, QUESTIONS, brief, code, trials, verdict
 
@@ -47,6 +47,7 @@ def _results(runs: Sequence[Run]) -> str:
     parts += ["## What Truename can't mend", *_rest(runs), "## Question by question"]
     for question in QUESTIONS:
         parts += _section(runs, question)
+    parts += ["## Not run", "\n".join(f"- **{one.title}**: {one.reason}." for one in clients.unavailable())]
     return "\n\n".join(parts) + "\n"
 
 

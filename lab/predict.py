@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from lab.scenarios import scenario
 from lab.through import KEY
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from lab.results import Run, SeenTool, Trial
-    from truename.dialects import Simulation
+    from truename.dialects import Dialect, Simulation
 
 __all__ = ["Difference", "Pair", "compared", "differences", "predicted", "seen"]
 
-Pair = tuple[str, str]  # a server's key and the name that it lists
+Pair = tuple[str, str]  # a server, as the client knows it, and the name that it lists
+_UNCALLED: Final = ("", "")
+# Where a trial puts the gateway; the awkward servers stand on the ports behind it.
+_GATEWAY: Final = 47100
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Difference:
 
     scenario: str
     mode: str
-    tool: Pair | str
+    tool: Pair
     predicted: frozenset[str]
     seen: frozenset[str]
 
@@ -43,22 +47,30 @@ def compared(trial: Trial) -> bool:
     return bool(trial.tools) and scenario(trial.scenario).plan != "rename"
 
 
-def _pair(tool: SeenTool, mode: str) -> Pair:
+def _address(trial: Trial, server: str) -> str:
+    if trial.mode != "bare":
+        return f"http://127.0.0.1:{_GATEWAY}/mcp" + (f"/only/{quote(server, safe='')}" if trial.mode == "only" else "")
+    place = [one.key for one in scenario(trial.scenario).servers].index(server)
+    return f"http://127.0.0.1:{_GATEWAY + 1 + place}/mcp"
+
+
+def _given(dialect: Dialect, trial: Trial, tool: SeenTool) -> Pair:
     """Return the server and the name as the client was given them."""
-    return (KEY if mode == "through" else tool.server, tool.upstream if tool.listed is None else tool.listed)
+    name = tool.upstream if tool.listed is None else tool.listed
+    if dialect.mangling.part == "address":
+        return _address(trial, tool.server), name
+    return KEY if trial.mode == "through" else tool.server, name
 
 
-def predicted(run: Run, trial: Trial) -> Simulation[Pair]:
-    """Return what the run's dialect says of a trial's lists, in the order in which the client was given them."""
-    pairs = [_pair(tool, trial.mode) for tool in trial.tools if trial.mode == "bare" or tool.listed is not None]
+def predicted(dialect: Dialect, trial: Trial) -> Simulation[Pair]:
+    """Return what a dialect says of a trial's lists, in the order in which the client was given them."""
+    bare = trial.mode == "bare"
+    pairs = [_given(dialect, trial, tool) for tool in trial.tools if bare or tool.listed is not None]
     lists: dict[str, list[str]] = {}
     # Truename lists a tool once, however often its server does.
-    for server, name in pairs if trial.mode == "bare" else dict.fromkeys(pairs):
+    for server, name in pairs if bare else dict.fromkeys(pairs):
         lists.setdefault(server, []).append(name)
-    return dialects.get(run.dialect).simulate_all(lists.items())
-
-
-_UNCALLED: Final = ("", "")
+    return dialect.simulate_all(lists.items())
 
 
 def _said(shown: str, own: Pair, reached: Pair | None) -> str:
@@ -76,35 +88,27 @@ def _by_table(found: Simulation[Pair]) -> Mapping[Pair, frozenset[str]]:
     return {pair: frozenset(texts) for pair, texts in said.items()}
 
 
-def seen(trial: Trial) -> Mapping[Pair, frozenset[str]]:
+def seen(dialect: Dialect, trial: Trial) -> Mapping[Pair, frozenset[str]]:
     """Return what the lab saw of each tool that the model was shown: the shown name, and what a call of it ran."""
     sweep = scenario(trial.scenario).plan == "sweep"
-    given = {(tool.server, tool.upstream): _pair(tool, trial.mode) for tool in trial.tools}
+    given = {(tool.server, tool.upstream): _given(dialect, trial, tool) for tool in trial.tools}
     said: dict[Pair, set[str]] = {}
     for tool in trial.tools:
         if tool.shown is None:
             continue
-        own = _pair(tool, trial.mode)
+        own = _given(dialect, trial, tool)
         other = None if tool.reached is None else given.get(tool.reached, tool.reached)
-        reached = {"misrouted": other, "unreachable": None, "uncalled": _UNCALLED if sweep else own}.get(
-            tool.outcome, own
-        )
-        said.setdefault(own, set()).add(_said(tool.shown, own, reached))
+        ended = {"misrouted": other, "unreachable": None, "uncalled": _UNCALLED if sweep else own}
+        said.setdefault(own, set()).add(_said(tool.shown, own, ended.get(tool.outcome, own)))
     return {pair: frozenset(texts) for pair, texts in said.items()}
-
-
-def _failed(trial: Trial) -> bool:
-    return all(tool.outcome == "failed" for tool in trial.tools)
 
 
 def differences(run: Run) -> Iterable[Difference]:
     """Yield every tool of a run for which the table says something else than the lab saw."""
+    dialect = dialects.get(run.dialect)
     for trial in filter(compared, run.trials):
-        found = predicted(run, trial)
-        by_table, by_lab = _by_table(found), seen(trial)
-        if _failed(trial) and not by_table:
-            continue
-        for pair in dict.fromkeys(_pair(tool, trial.mode) for tool in trial.tools):
+        by_table, by_lab = _by_table(predicted(dialect, trial)), seen(dialect, trial)
+        for pair in dict.fromkeys(_given(dialect, trial, tool) for tool in trial.tools):
             expected, actual = by_table.get(pair, frozenset()), by_lab.get(pair, frozenset())
             if expected != actual:
                 yield Difference(trial.scenario, trial.mode, pair, expected, actual)

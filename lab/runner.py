@@ -26,7 +26,7 @@ __all__ = ["played", "run_client"]
 
 # Beyond the client's own limit: servers and the gateway are started and ended too.
 _AROUND: Final = 60.0
-_MOST_ENDINGS: Final = 12
+_MOST_ENDINGS: Final = 20
 
 
 def run_client(
@@ -36,16 +36,31 @@ def run_client(
     tell: Callable[[Trial], None],
     *,
     transport: str = "http",
+    keep: bool = True,
 ) -> Run:
-    """Play the scenarios that are named in these modes; trials that were made before and are not now are kept."""
-    made: list[Trial] = []
+    """Play the scenarios that are named in these modes; trials that were made before and are not now are kept.
+
+    With ``keep`` the results are saved after each scenario, so that a failure loses no more than one. Raises
+    `RuntimeError` if the lab itself fails.
+    """
+    run = _begun(client)
     for name in names:
+        made: list[Trial] = []
         for mode in modes:
-            if mode in scenarios.scenario(name).modes:
-                for trial in _trials(Order(client=client.name, scenario=name, mode=mode, transport=transport)):
+            if _applies(client, name, mode):
+                order = Order(client=client.name, scenario=name, mode=mode, transport=transport, limit=client.limit)
+                for trial in _trials(order):
                     tell(trial)
                     made.append(trial)
-    return _joined(client, made)
+        run = _with(run, made)
+        if keep:
+            results.save(run)
+    return run
+
+
+def _applies(client: Client, scenario: str, mode: scenarios.Mode) -> bool:
+    wanted = not client.scenarios or scenario.partition("/")[0] in client.scenarios
+    return wanted and mode in scenarios.scenario(scenario).modes
 
 
 def _trials(order: Order) -> list[Trial]:
@@ -60,13 +75,18 @@ def _trials(order: Order) -> list[Trial]:
 
 
 def _probed(order: Order) -> Trial:
-    """Play the probes; where a wrong name ends the run, begin again behind it."""
-    trial = played(order)
+    """Play the probes; where the run ends before the last one, begin again.
+
+    With the probe that ended it if others came before, since some clients end after several mistakes in a row, and
+    behind it if it was the first.
+    """
+    trial = last = played(order)
     probes = list(trial.probes)
-    last = trial
     for _ in range(_MOST_ENDINGS):
         if last.failure is None or not last.probes:
             break
+        if len(last.probes) > 1:
+            probes.pop()
         last = played(replace(order, start=len(probes)))
         probes += last.probes
     return replace(trial, probes=tuple(probes))
@@ -94,11 +114,8 @@ def _folder(order: Order) -> Path:
     return folder
 
 
-def _joined(client: Client, made: Sequence[Trial]) -> Run:
+def _begun(client: Client) -> Run:
     path = results.path_of(client.name, client.version)
-    played_now = {_key(trial) for trial in made}
-    before = results.load(path).trials if path.exists() else ()
-    kept = [trial for trial in before if _key(trial) not in played_now and not _replaced(trial, played_now)]
     return Run(
         client=client.name,
         title=client.title,
@@ -108,8 +125,15 @@ def _joined(client: Client, made: Sequence[Trial]) -> Run:
         date=datetime.now(UTC).date().isoformat(),
         truename=version("truename"),
         walls=sandbox.walls(),
-        trials=tuple(sorted([*kept, *made], key=_place)),
+        trials=results.load(path).trials if path.exists() else (),
     )
+
+
+def _with(run: Run, made: Sequence[Trial]) -> Run:
+    """Return the run with these trials instead of those of the same scenarios and modes."""
+    now = {_key(trial) for trial in made}
+    kept = [trial for trial in run.trials if _key(trial) not in now and not _replaced(trial, now)]
+    return replace(run, trials=tuple(sorted([*kept, *made], key=_place)))
 
 
 def _key(trial: Trial) -> tuple[str, str]:

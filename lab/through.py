@@ -50,14 +50,20 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 
 def _introduced(started: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
+    """Return what the gateway says of itself. Raises `RuntimeError` with what it says if it does not serve."""
     lines: list[str] = []
     for line in started.stdout or ():
         lines.append(line)
         if line.rstrip() == "}":
-            found: dict[str, Any] = json.loads("".join(lines))
-            return found
-    log = (folder / "gateway.log").read_text(encoding="utf-8", errors="replace")
-    raise RuntimeError(f"The gateway did not start: {log.strip()[-400:]}")
+            break
+    try:
+        found: dict[str, Any] = json.loads("".join(lines))
+    except ValueError:
+        found = {}
+    if "url" not in found:
+        log = (folder / "gateway.log").read_text(encoding="utf-8", errors="replace")
+        raise RuntimeError(f"The gateway did not start: {found or log.strip()[-400:]}")
+    return found
 
 
 def entries(url: str, servers: Sequence[Entry], mode: Mode) -> tuple[Entry, ...]:

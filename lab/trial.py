@@ -112,12 +112,19 @@ def play(order: Order, folder: Path) -> Trial:
         tools=evidence.seen_tools(scenario.servers, script, reached, listed),
         probes=evidence.probes(script, reached, ended=not script.finished),
         api=next((request.api for request in model.requests if request.turn.tools), None),
-        followed=evidence.followed(script, [[tool.mark for tool in one.turn.tools] for one in model.requests]),
+        followed=_followed(client, script, model),
         ordered=evidence.ordered(script),
         failure=None if script.finished else _failure(ended, folder, order.limit),
         handshake=evidence.handshake(received[0]) if order.mode == "bare" else None,
         seconds=round(seconds, 1),
     )
+
+
+def _followed(client: clients.Client, script: Script, model: ModelServer) -> bool | None:
+    # What is deferred is out of sight whether the client noticed the change or not.
+    if client.approach != "direct":
+        return None
+    return evidence.followed(script, [[tool.mark for tool in one.turn.tools] for one in model.requests])
 
 
 def _listed(entries: Sequence[Entry]) -> dict[int, str]:

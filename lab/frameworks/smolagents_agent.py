@@ -13,7 +13,8 @@ def connection(server):
 
 def end_without_call(step, agent):
     """End at the first answer in plain text; this agent would ask again until its steps are used up."""
-    if not step.tool_calls:
+    said = step.model_output_message
+    if said is None or not said.tool_calls:
         agent.interrupt()
 
 

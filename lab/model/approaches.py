@@ -94,23 +94,29 @@ class Searching(Direct):
 class Coding(Direct):
     """The model writes programs that call the tools (Codex's code mode)."""
 
-    _LISTING: Final = "text(JSON.stringify(ALL_TOOLS.filter(t => t.description.includes('[lab:'))))"
+    # What a program prints is cut when it is long, so the list comes in pieces.
+    _PIECE: Final = 40
+    _PIECES: Final = 8
+    _LISTING: Final = (
+        "text(JSON.stringify(ALL_TOOLS.map(t => [t.name, (t.description.match(/\\[lab:\\d+\\]/) || [])[0]])"
+        ".filter(t => t[1]).slice({}, {})))"
+    )
 
     def concerns(self, turn: Turn) -> bool:
         """Say whether programs can be run."""
         return any(tool.name == "exec" for tool in turn.tools)
 
     def opening(self, turn: Turn) -> Sequence[Step]:  # noqa: ARG002 - nothing is listed
-        """Return the program that lists the tools."""
-        return [Step(kind="code", name="exec", code=self._LISTING)]
+        """Return the programs that list the tools."""
+        starts = range(0, self._PIECES * self._PIECE, self._PIECE)
+        codes = [self._LISTING.format(start, start + self._PIECE) for start in starts]
+        return [Step(kind="code", name="exec", code=code) for code in codes]
 
     def offered(self, turn: Turn) -> Sequence[Offered]:
-        """Return what the first program printed."""
-        start = turn.results[0].find("[{") if turn.results else -1
-        if start < 0:
-            return ()
-        listed, _ = json.JSONDecoder().raw_decode(turn.results[0][start:])
-        return [Offered(name=tool["name"], description=tool["description"]) for tool in listed]
+        """Return what the first programs printed."""
+        texts = [text[text.find("[[") :] for text in turn.results[: self._PIECES] if "[[" in text]
+        listed = [pair for text in texts for pair in json.JSONDecoder().raw_decode(text)[0]]
+        return [Offered(name=name, description=mark) for name, mark in listed]
 
     def call(self, step: Step) -> Step:
         """Return the program that calls the tool; ``NUMBER`` becomes the step's number when it is known."""

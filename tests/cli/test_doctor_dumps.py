@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import HOSTILE
+from tests.cli.conftest import HOSTILE, same_as_golden
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,3 +164,11 @@ def test_a_machine_without_clients_says_so(run: Run) -> None:
 
     assert done.status == 0
     assert done.out.startswith("No client's configuration was found.")
+
+
+def test_the_summary_is_the_recorded_one(run: Run, lists: Path) -> None:
+    done = run("doctor", lists.name, "--for", "gemini-cli", "--for", "claude-code", "--for", "google-adk")
+    # Which version of a client was run is another test's matter.
+    text = re.sub(r"run, [0-9.]+", "run, VERSION", done.out)
+
+    same_as_golden("doctor", text)

@@ -131,7 +131,7 @@ _FOLDERS: Final = {
     "C:": "root",
     "": "root",
 }
-_PLAIN: Final = {"command": "node", "args": ["s.js"]}
+_PLAIN: Final[dict[str, Any]] = {"command": "node", "args": ["s.js"]}
 
 
 class Case(NamedTuple):
@@ -208,12 +208,13 @@ def _yaml(client: str, name: str) -> str:
 
 
 def _json(case: Case, name: str) -> Any:
-    entry: dict[str, Any] = {
+    others: dict[str, dict[str, Any]] = {
         "opencode": {"type": "local", "command": ["node", "s.js"]},
         "kilo-code": {"type": "local", "command": ["node", "s.js"]},
         "cline": {"transport": {"type": "stdio", **_PLAIN}},
         "5ire": {"type": "local", "key": name, "isActive": True, **_PLAIN},
-    }.get(case.client, _PLAIN)
+    }
+    entry = others.get(case.client, _PLAIN)
     if case.client == "kilo-code" and not case.path.endswith(("kilo.json", "kilo.jsonc")):
         return {"mcpServers": {name: {**_PLAIN, "alwaysAllow": ["t"]}}}
     if case.path.endswith(".code-workspace"):

@@ -1,117 +1,131 @@
-"""Runs `connect` or `disconnect` again and again, each time in a process that is killed one step later.
+"""Runs a function again and again, and kills it each time one system step later: before, during and after each.
 
-As a program: ``python -m tests.clients.killing DIRECTORY connect|disconnect`` leaves one home for each step in the
-directory, as the kill left it, and prints how many there are. Steps are the calls that change a disk or make that last;
-a process may be ended before and after each.
+``python -m tests.clients.killing MODULE:FUNCTION DIRECTORY`` calls ``prepare(place)`` and then, in a child that is
+going to be killed, ``FUNCTION(place)``, for places ``DIRECTORY/1``, ``DIRECTORY/2`` and so on, until one child lives
+to the end. Each place then is what a kill at that step leaves behind.
 """
 
 from __future__ import annotations
 
+import importlib
+import io
 import os
+import shutil
 import signal
+import subprocess
 import sys
+import traceback
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients import Machine, applying, find
-from truename.clients.address import Address
-from truename.clients.connection import Wish, plan_connection
-from truename.clients.undoing import plan_disconnection
-from truename.clients.upcoming import together
-from truename.config import Config, ServerConfig, Settings
+from tests.shared import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FILES", "environ_of", "finish", "home_at"]
+__all__ = ["killed_everywhere"]
 
-FILES = {
-    ".claude.json": '{"mcpServers": {"weather": {"command": "uvx", "args": ["w"]}, "mine": {"command": "x"}}}\n',
-    ".claude/settings.json": '{"permissions": {"allow": ["mcp__weather__get", "Bash(ls)"]}}\n',
-}
-CALLS = ("replace", "rename", "fsync", "open", "write", "mkdir", "unlink", "remove", "utime", "chmod")
-WEATHER = ServerConfig(key="weather", command="uvx", args=("w",))
-NAMES = together({"weather": ["get"]}, Settings(), dialect="universal")
+_STEPS: Final = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "utime", "chown", "close")
+_ENOUGH: Final = 1_000
 
 
-def home_at(base: Path) -> None:
-    """Make a home with two files of Claude Code."""
-    for name, text in FILES.items():
-        path = base / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+def killed_everywhere(function: str, directory: Path) -> list[Path]:
+    """Return the places of all kills, in the order of steps, and last that of the run that was not killed."""
+    command = [sys.executable, "-m", "tests.clients.killing", function, str(directory)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return [directory / str(n) for n in range(1, int(done.stdout) + 1)]
 
 
-def environ_of(base: Path) -> dict[str, str]:
-    return {"XDG_STATE_HOME": str(base / "state")}
+class _Countdown:
+    """Kills this process when it has been asked often enough."""
 
+    def __init__(self, left: int) -> None:
+        self._left = left
 
-def finish(base: Path, todo: str) -> None:
-    """Do it without being killed."""
-    if todo == "disconnect":
-        applying.disconnect(plan_disconnection("claude-code", environ_of(base)), environ_of(base))
-        return
-    home = base / "home"
-    machine = Machine(system="linux", home=home, environ=environ_of(base), project=home, root=base)
-    config = Config(path=Path("/etc/truename.toml"), servers=(WEATHER,))
-    address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    plan = plan_connection(machine, find(machine), address, Wish(client="claude-code", one=True), NAMES)
-    applying.connect(plan, environ_of(base))
-
-
-class _Deadly:
-    """Counts steps, and ends this process at the given one."""
-
-    def __init__(self, last: int) -> None:
-        self._left = last
-        for name in CALLS:
-            setattr(os, name, self._around(getattr(os, name)))
-
-    def _around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def instead(*args: Any, **kwargs: Any) -> Any:
-            self._step()
-            done = call(*args, **kwargs)
-            self._step()
-            return done
-
-        return instead
-
-    def _step(self) -> None:
+    def step(self) -> bool:
         self._left -= 1
-        if not self._left:
-            os.kill(os.getpid(), signal.SIGKILL)
+        return self._left == 0
+
+    def die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            if self.step():
+                self.die()
+            result = function(*arguments, **options)
+            if self.step():
+                self.die()
+            return result
+
+        return call
+
+    def opening(self, fdopen: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            stream = fdopen(*arguments, **options)
+            return _Halfway(stream, self) if stream.writable() else stream
+
+        return call
 
 
-def _killed_at(base: Path, last: int, todo: str) -> bool:
-    """Do it in a process that is killed at a step; tell whether it came so far."""
-    child = os.fork()
-    if not child:
-        try:
-            _Deadly(last)
-            finish(base, todo)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
-        message = f"step {last} of {todo} failed"
-        raise RuntimeError(message)
-    return os.WIFSIGNALED(status)
+class _Halfway(io.BufferedIOBase):
+    """A file in whose middle the process may die."""
+
+    def __init__(self, stream: Any, countdown: _Countdown) -> None:
+        self._stream, self._countdown = stream, countdown
+
+    def write(self, raw: Any) -> int:
+        if self._countdown.step():
+            self._stream.write(raw[: len(raw) // 2])
+            self._stream.flush()
+            self._countdown.die()
+        return int(self._stream.write(raw))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return int(self._stream.fileno())
+
+    def close(self) -> None:
+        self._stream.close()
 
 
-def main() -> None:
-    directory, todo = Path(sys.argv[1]), sys.argv[2]
-    step = 0
-    while True:
-        step += 1
-        base = directory / str(step)
-        home_at(base)
-        if todo == "disconnect":
-            finish(base, "connect")
-        if not _killed_at(base, step, todo):
-            break
-    sys.stdout.write(str(step - 1))
+def _child(run: Callable[[Path], None], place: Path, steps: int) -> None:
+    countdown = _Countdown(steps)
+    for name in _STEPS:
+        setattr(os, name, countdown.around(getattr(os, name)))
+    shutil.copystat = countdown.around(shutil.copystat)
+    os.fdopen = countdown.opening(os.fdopen)
+    status = 1
+    try:
+        run(place)
+        status = 0
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent has to hear of it
+        traceback.print_exc()
+        sys.stderr.flush()
+    os._exit(status)
+
+
+def _main(function: str, directory: Path) -> int:
+    module = importlib.import_module(function.partition(":")[0])
+    run = getattr(module, function.partition(":")[2])
+    for steps in range(1, _ENOUGH):
+        place = directory / str(steps)
+        place.mkdir(parents=True)
+        module.prepare(place)
+        child = os.fork()
+        if child == 0:
+            _child(run, place, steps)
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            sys.stdout.write(str(steps))
+            return os.waitstatus_to_exitcode(status)
+    return 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(_main(sys.argv[1], Path(sys.argv[2])))

@@ -2,73 +2,100 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.clients.killing import FILES, environ_of, finish, home_at
-from tests.shared import ROOT
+from tests.clients.killing import killed_everywhere
+from truename.clients import Machine, applying, find
+from truename.clients.address import Address
 from truename.clients.backup import backups, digest
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from truename.clients.connection import Wish, plan_connection
+from truename.clients.undoing import plan_disconnection
+from truename.clients.upcoming import together
+from truename.config import Config, ServerConfig, Settings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-OLD = {name: text.encode() for name, text in FILES.items()}
+
+WEATHER = ServerConfig(key="weather", command="uvx", args=("w",))
+OLD = {
+    ".claude.json": b'{"mcpServers": {"weather": {"command": "uvx", "args": ["w"]}, "mine": {"command": "x"}}}\n',
+    ".claude/settings.json": b'{"permissions": {"allow": ["mcp__weather__get", "Bash(ls)"]}}\n',
+}
+NEW = {
+    ".claude.json": b'{"mcpServers": {"mine": {"command": "x"}, '
+    b'"tn": {"type": "http", "url": "http://127.0.0.1:8750/mcp"}}}\n',
+    ".claude/settings.json": b'{"permissions": {"allow": ["mcp__tn__get", "Bash(ls)"]}}\n',
+}
 
 
-def homes_killed_at_each_step(directory: Path, todo: str) -> list[Path]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.clients.killing", str(directory), todo],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
-        check=True,
-    )
-    assert int(done.stdout) > 20
-    return [directory / str(step) for step in range(1, int(done.stdout) + 1)]
+def environ(place: Path) -> dict[str, str]:
+    return {"XDG_STATE_HOME": str(place / "state"), "HOME": str(place)}
+
+
+def prepare(place: Path) -> None:
+    """Make a home to connect, and one that is connected."""
+    for base in (place / "fresh", place / "connected"):
+        for name, raw in OLD.items():
+            (base / name).parent.mkdir(parents=True, exist_ok=True)
+            (base / name).write_bytes(raw)
+    finish_connect(place / "connected")
+
+
+def connect(place: Path) -> None:
+    finish_connect(place / "fresh")
+
+
+def disconnect(place: Path) -> None:
+    finish_disconnect(place / "connected")
+
+
+def finish_connect(base: Path) -> None:
+    machine = Machine(system="linux", home=base, environ=environ(base), project=base, root=base)
+    config = Config(path=Path("/etc/truename.toml"), servers=(WEATHER,))
+    address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
+    names = together({"weather": ["get"]}, Settings(), dialect="universal")
+    plan = plan_connection(machine, find(machine), address, Wish(client="claude-code", one=True), names)
+    applying.connect(plan, environ(base))
+
+
+def finish_disconnect(base: Path) -> None:
+    applying.disconnect(plan_disconnection("claude-code", environ(base)), environ(base))
 
 
 def state_of(base: Path) -> dict[str, bytes]:
-    return {name: (base / "home" / name).read_bytes() for name in FILES}
+    return {name: (base / name).read_bytes() for name in OLD}
 
 
-@pytest.fixture
-def new(tmp_path: Path) -> dict[str, bytes]:
-    """What the files are when nobody is killed."""
-    home_at(tmp_path / "whole")
-    finish(tmp_path / "whole", "connect")
-    return state_of(tmp_path / "whole")
-
-
-def test_a_kill_at_any_step_of_connect_leaves_old_or_new_files_and_a_backup_of_each_new_one(
-    tmp_path: Path, new: dict[str, bytes]
-) -> None:
-    changed = 0
-    for number, base in enumerate(homes_killed_at_each_step(tmp_path, "connect")):
-        kept = {str(one.path): one for one in backups(environ_of(base))}
+def test_a_kill_at_any_step_of_connect_leaves_old_or_new_files_and_a_backup_of_each_new_one(tmp_path: Path) -> None:
+    seen = set()
+    for number, place in enumerate(killed_everywhere(f"{__name__}:connect", tmp_path)):
+        base = place / "fresh"
+        kept = {one.path: one for one in backups(environ(base))}
         for name, now in state_of(base).items():
-            assert now in (OLD[name], new[name])
-            if now == new[name]:
-                changed += 1
-                backup = kept[str(base / "home" / name)]
+            assert now in (OLD[name], NEW[name])
+            seen.add(now)
+            if now == NEW[name]:
+                backup = kept[base / name]
                 assert (backup.original(), backup.after) == (OLD[name], digest(now))
-        # After one call and before the next the disk is the same: each state is finished once, and undone at once.
+        # After one call and before the next the disk is the same: most states are finished once, and undone at once.
         if number % 2:
-            finish(base, "connect")
-            assert state_of(base) == new
-        finish(base, "disconnect")
+            finish_connect(base)
+            assert state_of(base) == NEW
+        finish_disconnect(base)
         assert state_of(base) == OLD
-    assert changed
+    assert seen == {*OLD.values(), *NEW.values()}
 
 
-def test_a_disconnection_that_was_killed_can_be_finished(tmp_path: Path, new: dict[str, bytes]) -> None:
-    for base in homes_killed_at_each_step(tmp_path, "disconnect"):
+def test_a_kill_at_any_step_of_disconnect_leaves_files_that_can_be_given_back(tmp_path: Path) -> None:
+    seen = set()
+    for place in killed_everywhere(f"{__name__}:disconnect", tmp_path):
+        base = place / "connected"
         for name, now in state_of(base).items():
-            assert now in (OLD[name], new[name])
-        finish(base, "disconnect")
+            assert now in (OLD[name], NEW[name])
+            seen.add(now)
+        finish_disconnect(base)
         assert state_of(base) == OLD
-        assert not [one for one in backups(environ_of(base)) if one.action == "connect"]
+        assert not [one for one in backups(environ(base)) if one.action == "connect"]
+    assert seen == {*OLD.values(), *NEW.values()}

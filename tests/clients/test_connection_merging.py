@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.clients.editing import edits, replayed
+from truename.clients.document import Document
+from truename.clients.editing import edited, edits, replayed
 from truename.clients.merging import ABSENT, merge, reached
 
 _LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b", "github", ""])
@@ -17,6 +20,8 @@ _TREES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
     max_leaves=8,
 )
+
+_OBJECTS = st.dictionaries(st.sampled_from("abc"), _TREES, max_size=3)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +35,7 @@ _TREES = st.recursive(
         (["a", "new"], ["a"], ["new", "a", "b"], ["a", "b"]),
         (["a"], ["a", "b"], ["z", "a", "c"], ["z", "a", "b", "c"]),
         (["A", "B"], ["a", "b"], ["A"], ["a"]),
-        ([{"name": "x", "v": 2}], [{"name": "x", "v": 1}], [{"name": "x", "v": 2, "t": 1}], [{"name": "x", "v": 1, "t": 1}]),
+        ([{"name": "x"}], [{"name": "x", "v": 1}], [{"name": "x", "t": 2}], [{"name": "x", "t": 2, "v": 1}]),
         ({"on": 1}, {"on": True}, {"on": 1, "b": 0}, {"on": True, "b": 0}),
     ],
 )  # fmt: skip
@@ -67,6 +72,22 @@ def test_no_merge_fails(base: Any, mine: Any, theirs: Any) -> None:
 @given(_TREES, _TREES)
 def test_edits_lead_from_one_value_to_the_other(before: Any, after: Any) -> None:
     assert replayed(before, edits(before, after)) == after
+
+
+@given(_OBJECTS, _OBJECTS, st.sampled_from([None, 2, "\t"]))
+def test_a_text_is_brought_to_say_what_is_wanted(before: Any, wanted: Any, indent: int | str | None) -> None:
+    document = Document.parse(json.dumps(before, indent=indent).encode(), Path("mcp.json"), "json")
+
+    assert edited(document, wanted).value == wanted
+
+
+def test_what_says_the_same_already_stays_as_it_is_written() -> None:
+    text = b'{ "keep" :[1,2 ] , // mine\n"a": ["x", "y"], "b": {"c":1}}'
+    document = Document.parse(text, Path("mcp.json"), "jsonc")
+
+    after = edited(document, {"keep": [1, 2], "a": ["x", "z"], "b": {"c": 1}})
+
+    assert after.raw == text.replace(b'"y"', b'"z"')
 
 
 def test_a_place_that_is_not_there_is_absent() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from truename.clients import Machine, find
 from truename.clients.address import Address
@@ -84,7 +87,8 @@ def test_what_was_changed_since_stays_and_only_our_edits_are_undone(home: Home) 
 
     undoing = home.undo()
 
-    assert home.read() == {**SERVERS, "mcpServers": {**SERVERS["mcpServers"], "new": {"command": "n"}}, "starts": 2, "more": [1]}  # fmt: skip
+    servers = {**SERVERS["mcpServers"], "new": {"command": "n"}}
+    assert home.read() == {"mcpServers": servers, "starts": 2, "more": [1]}
     assert not undoing.exact
 
 
@@ -305,6 +309,59 @@ def test_a_server_that_is_refused_or_not_known_well_enough_stays_as_it_is(home: 
     assert any("--catalog" in note.advice for note in unknown.notes)
 
 
+LISTED_YAML = """name: mine
+version: 1.0.0
+schema: v1
+mcpServers:
+  - name: mine  # stays
+    command: x
+  - name: github
+    command: npx
+    args: [-y, gh]
+    env:
+      TOKEN: s3cret-value
+"""
+LISTED_TOML = """# mine
+[[mcp_servers]]
+name = "mine"
+transport = "stdio"
+command = "x"
+
+[[mcp_servers]]
+name = "github"
+transport = "stdio"
+command = "npx"
+args = ["-y", "gh"]
+env = { TOKEN = "s3cret-value" }
+"""
+
+
+@pytest.mark.parametrize("one", [False, True])
+@pytest.mark.parametrize(
+    ("name", "text", "more"),
+    [
+        (".continue/config.yaml", LISTED_YAML, "  - name: new\n    command: n\n"),
+        (".vibe/config.toml", LISTED_TOML, '\n[[mcp_servers]]\nname = "new"\ncommand = "n"\n'),
+    ],
+)
+def test_servers_in_lists_are_undone_by_their_names(home: Home, name: str, text: str, more: str, one: bool) -> None:
+    client = {".continue/config.yaml": "continue", ".vibe/config.toml": "mistral-vibe"}[name]
+    path = home.machine.home / name
+    path.parent.mkdir()
+    path.write_text(text, "utf-8")
+    names = together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings())
+    plan = plan_connection(home.machine, find(home.machine), home.address, Wish(client=client, one=one), names)
+    connect(plan, home.environ)
+    path.write_text(path.read_text("utf-8") + more, "utf-8")
+
+    disconnect(plan_disconnection(client, home.environ), home.environ)
+
+    found = next(one for one in find(home.machine) if one.path == path)
+    keys = {sighting.server.key: sighting.server.command for sighting in found.servers}
+    assert keys == {"mine": "x", "github": "npx", "new": "n"}
+    assert "127.0.0.1" not in path.read_text("utf-8")
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes are for POSIX")
 def test_the_mode_of_a_file_stays(home: Home) -> None:
     home.servers.chmod(0o640)
@@ -312,3 +369,48 @@ def test_the_mode_of_a_file_stays(home: Home) -> None:
     assert home.servers.stat().st_mode & 0o777 == 0o640
     home.undo()
     assert home.servers.stat().st_mode & 0o777 == 0o640
+
+
+_LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("npx") | st.just(["-y", "gh"])
+_HOSTILE = st.recursive(
+    _LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["mcpServers", "github", "tn", "command", "args", "url", "autoApprove", "disabled"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(value=st.dictionaries(st.just("mcpServers"), _HOSTILE), one=st.booleans())
+@example(value={"mcpServers": 3}, one=True)
+@example(value={"mcpServers": {"github": None, "tn": []}}, one=True)
+def test_whatever_stands_in_a_file_is_connected_and_given_back_or_left_alone(home: Home, value: Any, one: bool) -> None:
+    path = home.machine.home / ".cursor" / "mcp.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value), "utf-8")
+    names = together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings())
+    try:
+        plan = plan_connection(home.machine, find(home.machine), home.address, Wish(client="cursor", one=one), names)
+    except ConfigError as error:
+        assert error.code == "left_alone"  # noqa: PT017 - some are and some are not
+        return
+    connect(plan, home.environ)
+    disconnect(plan_disconnection("cursor", home.environ), home.environ)
+
+    assert path.read_text("utf-8") == json.dumps(value)
+
+
+def test_an_entry_at_another_address_of_the_gateway_is_told(home: Home) -> None:
+    home.connect()
+    moved = replace(home.address, url="http://127.0.0.1:9999")
+
+    plan = plan_connection(home.machine, find(home.machine), moved, Wish(client="claude-code"), {})
+
+    assert plan.steps == ()
+    assert any("truename disconnect" in note.advice for note in plan.notes)

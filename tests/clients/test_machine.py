@@ -56,6 +56,12 @@ def test_a_value_that_is_no_absolute_path_is_ignored(value: str, tmp_path: Path)
     assert here.expand("${CODEX_HOME:-~/.codex}/config.toml") == (tmp_path / "home/.codex/config.toml",)
 
 
+def test_a_path_that_no_file_system_takes_is_nowhere(tmp_path: Path) -> None:
+    here = machine(tmp_path, "linux", CODEX_HOME="/" + "a" * 300)
+
+    assert here.existing("${CODEX_HOME:-~/.codex}/config.toml") == ()
+
+
 def test_stars_in_a_value_are_no_globs(tmp_path: Path) -> None:
     (tmp_path / "ab").mkdir()
     (tmp_path / "ab" / "config.toml").touch()

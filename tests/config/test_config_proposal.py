@@ -128,7 +128,10 @@ def test_the_transport_is_the_one_of_whoever_knows_more(kinds: tuple[str, str], 
 
 def test_a_secret_is_in_no_text_and_its_places_are_told() -> None:
     entry = npx("pkg", "--api-key", SECRET, TOKEN=SECRET) | {"cwd": None}
-    far = {"url": f"https://me:{SECRET}@a.example/?token={SECRET}", "headers": {"Authorization": f"Bearer {SECRET}"}}
+    far: dict[str, Any] = {
+        "url": f"https://me:{SECRET}@a.example/?token={SECRET}",
+        "headers": {"Authorization": f"Bearer {SECRET}"},
+    }
     proposal = propose([seen("cursor", **entry), seen("zed", "far", type="http", **far)], {})
     text = render(proposal.config(Settings()), notes=proposal.notes)
 
@@ -154,6 +157,13 @@ def test_written_with_its_variables_each_server_is_what_its_client_had() -> None
     )
 
 
+def test_what_is_a_secret_in_one_place_is_one_everywhere() -> None:
+    proposal = propose([seen("cursor", **npx("p", f"a {SECRET} b", TOKEN=SECRET)), seen("zed", "x", **npx(SECRET))], {})
+
+    assert SECRET not in render(proposal.config(Settings()))
+    assert [variable.name for variable in proposal.variables] == ["TOKEN"]
+
+
 def test_a_variable_that_means_something_else_already_is_not_taken() -> None:
     sightings = [seen("cursor", **npx("a", TOKEN=SECRET)), seen("zed", "t", **npx("b", TOKEN=OTHER))]
 
@@ -170,6 +180,13 @@ def test_values_that_differ_are_told_and_none_is_chosen() -> None:
     assert variable.differs
     assert variable.value is None
     assert len(variable.places) == 2
+
+
+def test_a_value_that_the_environment_has_otherwise_is_told() -> None:
+    sightings = [seen("cursor", **npx("p", TOKEN=SECRET)), seen("zed", **npx("p", TOKEN="${TOKEN}"))]
+
+    assert [one.differs for one in propose(sightings, {"TOKEN": OTHER}).variables] == [True]
+    assert [one.differs for one in propose(sightings, {"TOKEN": SECRET}).variables] == [False]
 
 
 def test_variables_of_servers_that_are_off_are_not_needed() -> None:
@@ -225,8 +242,8 @@ ENTRIES = st.builds(
     st.sampled_from(["cursor", "zed", "codex"]),
     st.sampled_from(["a", "A", "b", "b-zed", "c"]),
     command=st.sampled_from(["npx", "uvx"]),
-    args=st.lists(st.sampled_from(["-y", "p", "p@latest", "--token", SECRET, "$X", "${X}"]), max_size=4).map(tuple),
-    env=st.dictionaries(st.sampled_from(["TOKEN", "A"]), st.sampled_from([SECRET, OTHER, "${TOKEN}", "1"]), max_size=2),
+    args=st.lists(st.sampled_from(["-y", "p", "p@latest", f"--token={SECRET}", "$X", "${X}"]), max_size=4).map(tuple),
+    env=st.dictionaries(st.just("TOKEN"), st.sampled_from([SECRET, OTHER, "${TOKEN}", "1"]), max_size=1),
     disabled=st.booleans(),
     spelling=st.sampled_from(["braces", "literal", "dollar"]),
 )

@@ -143,14 +143,9 @@ def test_whatever_is_translated_is_read_again(spelling: str, text: str) -> None:
     ours = written(translate(text, spelling), lambda hole: variable_name(hole.label))
     config = Config(servers=(ServerConfig(key="s", command="c", args=(ours,)),))
 
-    class Everything(dict[str, str]):
-        def __contains__(self, name: object) -> bool:
-            return True
+    names = {variable.partition("}")[0].partition(":")[0] for variable in ours.split("${")}
 
-        def get(self, name: str, default: object = None) -> str:  # type: ignore[override]
-            return "v"
-
-    parse(render(config), Path("/t.toml"), Everything())
+    parse(render(config), Path("/t.toml"), dict.fromkeys(names, "v"))
 
 
 HOSTILE = ["a" * 200_000, "://" * 60_000, "eyJ-" * 50_000, "x=" * 90_000, "a:" * 90_000, "?a=" * 60_000, "$" * 200_000]

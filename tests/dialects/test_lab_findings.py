@@ -98,6 +98,20 @@ def test_a_number_that_makes_a_name_too_long_becomes_a_digest() -> None:
     assert len(set(seen.shown.values())) == 2
 
 
+def test_copilot_writes_other_scripts_in_punycode_and_numbers_what_it_cut() -> None:
+    copilot = dialects.get("copilot-cli")
+    one, two, three = (f"{'x' * 70}_{end}" for end in ("one", "two", "three"))
+
+    assert copilot.shown("lab", "größe_ändern") == "lab-xn--gre_ndern-h1a1d6m"
+    assert copilot.shown("天気", "fs.list") == "xn--rss835b-fs-list"
+    assert copilot.simulate("lab", ["a/b", "a.b"]).dropped == ("a.b",)
+    assert list(copilot.simulate("lab", [one, two, three]).shown.values()) == [
+        f"lab-{'x' * 60}",
+        f"lab-{'x' * 59}2",
+        f"lab-{'x' * 59}3",
+    ]
+
+
 def test_a_text_is_shortened_only_if_it_is_too_long() -> None:
     change = compile_steps((("shorten", 12, "sha256", 4, "_"),))
 

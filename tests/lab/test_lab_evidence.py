@@ -65,6 +65,8 @@ def test_the_second_entry_of_a_name_that_is_right_is_a_copy() -> None:
         ("\x1b[31mError at http://127.0.0.1:4711/x\x1b[0m", "Error at http://127.0.0.1:PORT/x"),
         ("error first\nLAB FAILURE KeyError: 'a'\nerror in the end", "KeyError: 'a'"),
         ("opened /tmp/t/home/file", "opened TRIAL/home/file"),
+        ('{"type": "error", "error": {"message": "too many mistakes"}}\n{"type": "end"}', "too many mistakes"),
+        ("{not JSON", "{not JSON"),
         ("", "it said nothing"),
     ],
 )

@@ -245,7 +245,8 @@ def test_a_catalogue_of_docker_says_how_servers_are_started(tmp_path: Path) -> N
                 "volumes": ["/srv:/data"],
                 "command": ["--all"],
             },
-            "far": {"remote": {"url": "https://far.example/sse", "transport_type": "sse"}},
+            "far": {"remote": {"url": "https://far.example/sse", "transport_type": "sse"}, "oauth": {"providers": []}},
+            "older": {"sseEndpoint": "https://older.example/sse", "remote": {}},
         }
     }
 
@@ -254,7 +255,9 @@ def test_a_catalogue_of_docker_says_how_servers_are_started(tmp_path: Path) -> N
     assert told(found) == {
         "tickets": "docker run -i --rm -v /srv:/data -e TICKETS_TOKEN -e ZONE mcp/tickets --all",
         "far": "sse https://far.example/sse",
+        "older": "sse https://older.example/sse",
     }
+    assert ("setting", "registry.far.oauth") in left(found)
     assert ("kept-elsewhere", "registry.tickets.command") in left(found)
 
 

@@ -22,6 +22,7 @@ from truename.cli.rendering import output, print_json, say, show, styled
 from truename.cli.sources import configuration
 from truename.clients import Machine, config_files, find
 from truename.clients.address import Address
+from truename.clients.applying import check
 from truename.clients.applying import connect as apply
 from truename.clients.backup import Backup
 from truename.clients.choosing import OWN_SCOPES
@@ -92,9 +93,10 @@ def connect(
     )
     names = new_names(config, catalog, one=one, dialect=_shared(config, client), url=url if reached else None)
     plan = plan_connection(machine, find(machine), Address(config=config, url=url, program=_program()), wish, names)
+    check(plan)
     backups: Sequence[Backup] = ()
     if not as_json:
-        _show(plan, dry_run=dry_run)
+        _show(plan, wish, dry_run=dry_run)
     done = bool(plan.steps) and not dry_run and agreed(yes=yes, files=len(plan.steps), as_json=as_json)
     if done:
         backups = apply(plan)
@@ -185,7 +187,7 @@ def _start(config: Config, url: str) -> str:
     return shlex.join(["truename", "serve", str(config.path), "--http", address])
 
 
-def _show(plan: Plan, *, dry_run: bool) -> None:
+def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
     for step in plan.steps:
         if dry_run:
             show_diff(step.path, step.raw, step.after, plan.secrets)
@@ -197,8 +199,9 @@ def _show(plan: Plan, *, dry_run: bool) -> None:
     if not plan.steps and plan.already:
         show(f"{plan.title} is already connected: {', '.join(map(excerpt, plan.already))}.")
     elif not plan.steps:
-        show(f"There is nothing to connect: no server of {plan.title} is in the gateway's configuration.")
-        show("`truename init` makes a configuration from your clients' servers; --one adds the gateway as an entry.")
+        show(f"There is nothing to connect: no server of {plan.title} can go through the gateway as it is.")
+        if not wish.one:
+            show("`truename init` makes a configuration of your clients' servers; --one adds the gateway as an entry.")
     show_notes(plan.notes)
 
 
@@ -212,7 +215,8 @@ def _conclude(plan: Plan, backups: Sequence[Backup], start: str | None, *, done:
         show("Nothing was changed.")
     if start is not None and (plan.steps or plan.already):
         show("No gateway answers there yet. This starts it:")
-        show(f"  {start}")
+        # In one piece, for the terminal to break: a new line would end it when pasted.
+        output().print(styled(f"  {start}"), soft_wrap=True)
 
 
 def _document(

@@ -66,9 +66,11 @@ def _client(diagnosis: Diagnosis) -> dict[str, Any]:
         told["tools"] = {
             "listed": diagnosis.tools,
             "lost": diagnosis.lost,
+            "uncertain": diagnosis.uncertain,
             "changed": len(case.bare.changed),
             "lost_through_truename": diagnosis.lost_through,
-            "fates": [_fate(one) for one in (*case.bare.lost, *case.bare.changed)],
+            # Those that merely fall with another are counted, not listed: there are as many as tools.
+            "fates": [_fate(one) for one in (*case.bare.lost, *case.bare.changed) if one.loss != "falls"],
         }
     return told
 

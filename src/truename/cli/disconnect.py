@@ -53,7 +53,7 @@ def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, 
 def _show(undoing: Undoing, *, dry_run: bool) -> None:
     for step in undoing.steps:
         if dry_run:
-            show_diff(step.path, step.raw, step.after, ())
+            show_diff(step.path, step.raw, step.after, undoing.secrets)
             continue
         what = "as it was" if step.path in undoing.exact else "only our own edits are undone"
         show(styled(str(step.path), "bold"), f": {'it is removed again' if step.after is None else what}")

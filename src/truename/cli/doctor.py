@@ -1,5 +1,8 @@
 """`truename doctor`: what is wrong with the tools of the clients on this machine, or of what is named."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -55,14 +58,27 @@ def doctor(
     """
     if as_json and sarif == "-":
         raise UsageFault(fact="--json and --sarif - both want stdout", advice="Give --sarif a file.")
-    looked = look(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
-    if sarif is not None:
-        write_sarif(looked.report, sarif)
-    if as_json:
-        print_json(document(looked))
-    elif sarif != "-":
-        show_report(looked, everything=everything)
+    with _collecting_later():
+        looked = look(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
+        if sarif is not None:
+            write_sarif(looked.report, sarif)
+        if as_json:
+            print_json(document(looked))
+        elif sarif != "-":
+            show_report(looked, everything=everything)
     return _status(looked.report)
+
+
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    # Looking for garbage among a million small values that are all in use takes a third of the time.
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _status(report: Report) -> int:

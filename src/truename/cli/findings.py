@@ -14,7 +14,7 @@ from truename.cli.rendering import output, print_table, show, styled
 from truename.policy import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from truename.cli.looking import Looked
     from truename.cli.rendering import Cell
@@ -30,6 +30,8 @@ _FINDINGS: Final = 6
 _OF_ONE_RULE: Final = 2
 _ALSO: Final = 3
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+# Clients keep the one or the other tool; those that keep the same are told together.
+_WHOSE_END_COUNTS: Final = ("tools-merged", "wrong-tool")
 _KINDS: Final = ("client", "framework", "provider", "spec", "own")
 
 
@@ -84,7 +86,7 @@ def _show_clients(report: Report, most: int | None) -> None:
     if not told:
         return
     rows = [_row(one) for one in told[:most]]
-    print_table(["client", "tools that can't be called", "through Truename", "known by"], rows)
+    print_table(["client", "can't be called", "through Truename", "known by"], rows)
     if len(rows) < len(told):
         rest = told[len(rows) :]
         fine = sum(not one.lost for one in rest)
@@ -103,20 +105,24 @@ def _row(one: Diagnosis) -> list[Cell]:
     known = f"{dialect.confidence}, {dialect.version}" if dialect.version else dialect.confidence
     return [
         styled(one.case.called, "bold"),
-        styled(f"{one.lost:,} of {one.tools:,}", "bold red" if one.lost else "green"),
+        styled(f"{one.lost:,} of {one.tools:,}{_uncertain(one)}", "bold red" if one.lost else "green"),
         styled(f"{one.lost_through:,}", "red" if one.lost_through else "green"),
         styled(known, "green" if dialect.confidence == "run" else "dim"),
     ]
 
 
+def _uncertain(one: Diagnosis) -> str:
+    return f", {one.uncertain:,} uncertain" if one.uncertain else ""
+
+
 def _show_findings(report: Report, *, everything: bool) -> None:
-    groups = _grouped(report)
+    titles = {one.case.name: one.case.called for one in report.diagnoses}
+    groups = _grouped(report, titles)
     chosen = groups if everything else _chosen(groups)
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    titles = {one.case.name: one.case.called for one in report.diagnoses}
     said = ""
     for group in chosen:
         rule, remedy = group[0].rule, group[0].remedy
@@ -145,11 +151,12 @@ def _print(grid: Table) -> None:
         console.file.write(f"{text}\n")
 
 
-def _grouped(report: Report) -> list[list[Finding]]:
-    """Put together what one cause does in several clients, in the order of the first."""
+def _grouped(report: Report, titles: Mapping[str, str]) -> list[list[Finding]]:
+    """Put together what one cause does in several clients, what most of them do first."""
     groups: defaultdict[object, list[Finding]] = defaultdict(list)
     for one in report.findings:
-        groups[(one.rule.code, one.server, one.tools) if one.tools else one].append(one)
+        end = one.fact.partition(titles.get(one.client, ""))[2] if one.rule.name in _WHOSE_END_COUNTS else ""
+        groups[(one.rule.code, one.server, one.tools, end) if one.tools else one].append(one)
     return sorted(groups.values(), key=lambda group: (list(_STYLES).index(group[0].rule.severity), -_clients(group)))
 
 
@@ -173,12 +180,10 @@ def _text(group: Sequence[Finding], titles: dict[str, str], with_remedy: bool) -
     others = [titles.get(one, one) for one in dict.fromkeys(one.client for one in group) if one != first.client]
     also = f" Also in {_listed(others)}." if others else ""
     mark = " (read, not run)" if first.confidence == "read" else ""
-    text = Text.assemble(styled(first.fact), styled(also), styled(mark, "dim"), overflow="fold")
-    place = f"{_place(first.location)}  " if first.location is not None else ""
-    if place or with_remedy:
-        text.append_text(
-            Text.assemble("\n", styled(place, "dim"), styled(first.remedy if with_remedy else "", "green"))
-        )
+    place = f" {_place(first.location)}" if first.location is not None else ""
+    text = Text.assemble(styled(first.fact), styled(also), styled(f"{mark}{place}", "dim"), overflow="fold")
+    if with_remedy:
+        text.append_text(Text.assemble("\n", styled(first.remedy, "green")))
     return text
 
 
@@ -228,7 +233,9 @@ def _show_gain(report: Report) -> None:
 
 
 def _short(path: str) -> str:
-    home = str(Path.home())
+    home, here = str(Path.home()), str(Path.cwd())
+    if path.startswith(f"{here}/"):
+        return path[len(here) + 1 :]
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 

@@ -11,14 +11,18 @@ from truename.config.entries import Seen
 from truename.config.templates import spelling_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from truename.clients import Found, Machine, Sighting
     from truename.config import ServerConfig
     from truename.errors import ConfigError
 
+    Counts = Callable[[Sighting, Path | None], bool]
+
 __all__ = ["Gathered", "gather"]
 
+# Claude Code keeps what a user configured for one project in the user's own file.
+_LOCAL: Final = "local"
 _OF_PROJECT: Final = frozenset({"project", "local"})
 
 
@@ -37,12 +41,18 @@ def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> Gather
     What a project's own files configure counts only if ``project`` or its file is named: they may be a stranger's.
     """
     if sources:
-        found = tuple(read_source(Path(source).expanduser()) for source in sources)
-        return _gathered(found, machine, kept_out=frozenset())
-    return _gathered(find(machine), machine, kept_out=frozenset() if project else _OF_PROJECT)
+        named = tuple(read_source(Path(source).expanduser()) for source in sources)
+        return _gathered(named, machine, lambda _, __: True)
+    return _gathered(
+        find(machine),
+        machine,
+        lambda sighting, base: (
+            sighting.scope not in _OF_PROJECT or (project and (sighting.scope != _LOCAL or base == machine.project))
+        ),
+    )
 
 
-def _gathered(found: Iterable[Found], machine: Machine, *, kept_out: frozenset[str]) -> Gathered:
+def _gathered(found: Iterable[Found], machine: Machine, counts: Counts) -> Gathered:
     seen: list[Seen] = []
     unnamed: list[Seen] = []
     problems: dict[str, ConfigError] = {}
@@ -50,7 +60,8 @@ def _gathered(found: Iterable[Found], machine: Machine, *, kept_out: frozenset[s
         if one.problem is not None:
             problems.setdefault(str(one.problem), one.problem)
         for sighting in one.servers:
-            (unnamed if sighting.scope in kept_out else seen).append(_seen(sighting, one, machine))
+            it = _seen(sighting, one, machine)
+            (seen if counts(sighting, it.base) else unnamed).append(it)
     return Gathered(seen=tuple(seen), problems=tuple(problems.values()), unnamed=tuple(unnamed))
 
 
@@ -71,8 +82,16 @@ def _base(sighting: Sighting, machine: Machine) -> Path | None:
     """Return the project that a server belongs to."""
     if sighting.scope not in _OF_PROJECT:
         return None
-    named = (Path(part) for part in sighting.where[1:2] if isinstance(part, str))
-    return next((path for path in named if path.is_absolute()), machine.project)
+    named = (Path(part) for part in sighting.where[1:2] if sighting.scope == _LOCAL and isinstance(part, str))
+    return next((path for path in named if path.is_absolute()), None) or _holder(sighting.path, machine)
+
+
+def _holder(file: Path, machine: Machine) -> Path:
+    """Return the project of a file: the one that was looked at, or where the file lies (its ``.vscode`` apart)."""
+    if file.absolute().is_relative_to(machine.project):
+        return machine.project
+    directory = file.absolute().parent
+    return directory.parent if directory.name.startswith(".") else directory
 
 
 def _placed(server: ServerConfig, base: Path | None) -> ServerConfig:

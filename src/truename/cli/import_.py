@@ -11,8 +11,17 @@ from cyclopts import Parameter
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.init import CopySecrets, DryRun, Force, Out, count
 from truename.cli.options import JsonOutput
-from truename.cli.proposed import SERVER_NAME, Files, plain, prepare, save_all, show_servers, show_variables
-from truename.cli.rendering import Cell, print_json, print_table, say_error, show, styled
+from truename.cli.proposed import (
+    SERVER_NAME,
+    Files,
+    plain,
+    prepare,
+    save_all,
+    show_refused,
+    show_servers,
+    show_variables,
+)
+from truename.cli.rendering import Cell, print_json, print_table, show, styled
 from truename.cli.saving import check_free
 from truename.clients import Machine
 from truename.config import Settings
@@ -25,6 +34,7 @@ __all__ = ["import_"]
 Peer = Annotated[Path, Parameter(name="FILE", help="The other gateway's configuration, or its directory of them.")]
 From = Annotated[str | None, Parameter(name="--from", help=f"Whose it is, if that can't be told: {', '.join(KINDS)}.")]
 _MOST = 5
+_MOST_ROWS = 200
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
@@ -98,16 +108,17 @@ def _summary(result: _Result, *, error: bool) -> None:
     titles = ", ".join(dict.fromkeys(KINDS[imported.kind].title for imported in imports))
     counted = f"{count(len(proposal.servers), 'server')} and {count(renames, 'name')} of {titles}."
     show(styled(counted, "bold"), error=error)
-    for refused in proposal.refused:
-        say_error(f"{refused.seen.place} is left out: {refused.problem}", refused.remedy)
+    show_refused(proposal)
     if findings:
         show("", error=error)
         show(styled(f"Not carried over ({len(findings):,}):", "bold"), error=error)
         rows: list[list[Cell]] = [
             [styled(one.rule.name, _COLOURS[one.rule.severity]), one.fact, one.location.key if one.location else ""]
-            for one in findings
+            for one in findings[:_MOST_ROWS]
         ]
         print_table(["what", "", "where"], rows, error=error)
+        if (more := len(findings) - _MOST_ROWS) > 0:
+            show(f"... and {more:,} more; --json lists all.", error=error)
     show_variables(proposal, files, error=error)
     if written:
         show("", error=error)

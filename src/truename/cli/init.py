@@ -9,8 +9,18 @@ from cyclopts import Parameter
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.gathering import Gathered, gather
 from truename.cli.options import JsonOutput
-from truename.cli.proposed import SERVER_NAME, Files, is_missing, plain, prepare, save_all, show_servers, show_variables
-from truename.cli.rendering import print_json, say_error, show, styled
+from truename.cli.proposed import (
+    SERVER_NAME,
+    Files,
+    is_missing,
+    plain,
+    prepare,
+    save_all,
+    show_refused,
+    show_servers,
+    show_variables,
+)
+from truename.cli.rendering import print_json, say, say_error, show, styled
 from truename.cli.saving import check_free
 from truename.clients import Machine
 from truename.config import Settings
@@ -111,12 +121,12 @@ def _summary(gathered: Gathered, proposal: Proposal, files: Files, written: list
         show(
             f"Left out: {entries_of} that projects configure ({keys[:200]}); --project DIR takes them in.", error=error
         )
-    for refused in proposal.refused:
-        say_error(f"{refused.seen.place} is left out: {refused.problem}", refused.remedy)
-    for problem in gathered.problems:
-        say_error(
-            f"{problem.file} is left out: {f'{problem.key}: ' if problem.key else ''}{problem.problem}", problem.remedy
-        )
+    show_refused(proposal)
+    for problem in gathered.problems[:_MOST]:
+        where = f"{problem.file}: {problem.key}" if problem.key else problem.file
+        say_error(f"{where} is left out: {problem.problem}", problem.remedy)
+    if (more := len(gathered.problems) - _MOST) > 0:
+        say(f"... and {more:,} more files; --json lists all.")
     show_variables(proposal, files, error=error)
     if not written:
         return

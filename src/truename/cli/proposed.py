@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.cli.rendering import Cell, print_table, show, styled
+from truename.cli.rendering import Cell, print_table, say, say_error, show, styled
 from truename.cli.saving import PRIVATE, check_free, save
 from truename.config import Settings, json_schema, render
 from truename.config.envfile import read_env_file, write_env_lines
@@ -19,11 +19,22 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig
     from truename.config.proposal import Proposal, Variable
 
-__all__ = ["SERVER_NAME", "Files", "is_missing", "plain", "prepare", "save_all", "show_servers", "show_variables"]
+__all__ = [
+    "SERVER_NAME",
+    "Files",
+    "is_missing",
+    "plain",
+    "prepare",
+    "save_all",
+    "show_refused",
+    "show_servers",
+    "show_variables",
+]
 
 SERVER_NAME: Final = "tn"
 _SCHEMA: Final = "truename.schema.json"
 _MOST: Final = 3
+_MOST_TOLD: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +72,9 @@ def save_all(files: Files, *, force: bool) -> list[Path]:
     if files.values is not None:
         done += [files.env, save(files.env, write_env_lines(files.values), mode=PRIVATE, force=force)]
     schema = files.out.with_name(_SCHEMA)
-    if not schema.exists():
-        save(schema, f"{json.dumps(json_schema(), indent=2)}\n")
-        done.append(schema)
+    content = f"{json.dumps(json_schema(), indent=2)}\n"
+    if not schema.exists() or (force and schema.read_bytes() != content.encode()):
+        done += [schema, save(schema, content, force=force)]
     # Last, so that whatever it refers to is there.
     done += [files.out, save(files.out, files.text, force=force)]
     return [path for path in done if path is not None]
@@ -87,19 +98,33 @@ def show_servers(proposal: Proposal, *, error: bool) -> None:
         print_table(["server", "what", "found in"], rows, error=error)
 
 
+def show_refused(proposal: Proposal) -> None:
+    """Print what was found and can't become a server."""
+    for refused in proposal.refused[:_MOST_TOLD]:
+        say_error(f"{refused.seen.place} is left out: {refused.problem}", refused.remedy)
+    if (more := len(proposal.refused) - _MOST_TOLD) > 0:
+        say(f"... and {more:,} more; --json lists all.")
+
+
 def show_variables(proposal: Proposal, files: Files, *, error: bool) -> None:
     """Print which variables have to be set, and where each value stands now."""
-    missing = [variable for variable in proposal.variables if is_missing(variable, files.known)]
+    missing = [
+        variable
+        for variable in proposal.variables
+        if is_missing(variable, files.known) or (variable.needed and variable.differs)
+    ]
     if not missing:
         return
     show("", error=error)
-    show(styled("To be set before `truename serve`:", "bold"), error=error)
-    for variable in missing:
+    show(styled("To be set, or looked at, before `truename serve`:", "bold"), error=error)
+    for variable in missing[:_MOST_TOLD]:
         show("  ", styled(variable.name, "yellow"), error=error)
         for place in variable.places[:_MOST]:
             show(f"    now in {place}", error=error)
         for remark in _remarks(variable):
             show(f"    {remark}", error=error)
+    if (more := len(missing) - _MOST_TOLD) > 0:
+        show(f"  and {more:,} more; --json lists all.", error=error)
 
 
 def plain(proposal: Proposal, files: Files, written: Sequence[Path]) -> dict[str, Any]:
@@ -152,7 +177,8 @@ def _remarks(variable: Variable) -> list[str]:
     if len(variable.places) > _MOST:
         remarks.append(f"and in {len(variable.places) - _MOST} more places")
     if variable.differs:
-        remarks.append("its values differ there: choose one")
+        outside = "the environment has another value" if variable.is_set else "its values differ: choose one"
+        remarks.append(outside)
     if variable.said:
         remarks.append(f"it was {variable.said}, which only that client can fill in")
     return remarks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from truename.clients.shapes import read_entry, speaks_http, write_entry
 from truename.config import ServerConfig
@@ -97,6 +97,11 @@ class Address:
             return server.url == mine or server.url.startswith(f"{mine}/")
         words = server.args[:2]
         return server.command == self.program and words == ("serve", str(self.config.path))
+
+    def is_elsewhere(self, server: ServerConfig) -> bool:
+        """Tell whether a client's server looks like this gateway at another address."""
+        before, only, key = (server.url or "").rpartition("/mcp/only/")
+        return bool(only) and bool(before) and unquote(key) in {one.key for one in self.config.servers}
 
 
 def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, Any]:

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from truename.clients.plan import Plan, Step
     from truename.clients.undoing import Undoing
 
-__all__ = ["connect", "disconnect"]
+__all__ = ["check", "connect", "disconnect"]
+
+
+def check(plan: Plan) -> None:
+    """Raise `ConfigError` (``left_alone``) if a file of the plan is one that would not be touched."""
+    for step in plan.steps:
+        check_file(step.before)
 
 
 def connect(plan: Plan, environ: Mapping[str, str] | None = None) -> tuple[Backup, ...]:
@@ -26,8 +32,7 @@ def connect(plan: Plan, environ: Mapping[str, str] | None = None) -> tuple[Backu
     Files that hold names only come first: should it end half-way, connecting again does the rest.
     Raises `ConfigError` (``left_alone``).
     """
-    for step in plan.steps:
-        check_file(step.before)
+    check(plan)
     ordered = sorted(plan.steps, key=lambda step: bool(step.entries))
     return tuple(_replaced(step, plan.client, environ) for step in ordered)
 

@@ -14,9 +14,13 @@ from truename.errors import UnknownDialect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Carried", "Move", "carry", "images", "with_text"]
+__all__ = ["Carried", "Move", "beyond_text", "carry", "images", "with_text"]
 
 _WHOLE_SERVER: Final = "server"
+_TOOL: Final = "tool"
+# Gemini CLI's policies: a rule about a server, and about one of its tools if one is named.
+_RULE_SERVER: Final = "mcpName"
+_RULE_TOOL: Final = "toolName"
 _ALTERNATIVES: Final = "|"
 
 
@@ -109,6 +113,16 @@ def _staying(kept: KeptName, moves: Sequence[Move]) -> list[str]:
 
 def _once(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
+
+
+def beyond_text(kept: KeptName, value: Any) -> str:
+    """Say why a name can't follow its server to another key by its text alone; "" if it can."""
+    if kept.spelling == _TOOL and kept.server in kept.where[:-1]:
+        return f"it stands under {kept.server}, and that key is no server's any more"
+    rule = reached(value, kept.where[:-1])
+    if kept.where[-1:] == (_RULE_SERVER,) and isinstance(rule, dict) and _RULE_TOOL not in rule:
+        return "as a rule for a whole server it would be one for all servers of the gateway"
+    return ""
 
 
 def with_text(value: Any, kept: KeptName, texts: Sequence[str]) -> Any:

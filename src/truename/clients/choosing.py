@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.document import left_alone
+from truename.clients.entries import entries_of
 from truename.clients.matching import counterpart
 from truename.clients.plan import Note
+from truename.clients.shapes import read_entry
+from truename.clients.table import config_files
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from truename.clients.address import Address
+    from truename.clients.document import Document
     from truename.clients.find import Found, Sighting
+    from truename.config import ServerConfig
 
-__all__ = ["OWN_SCOPES", "READ_ONLY", "Choice", "Taken", "choose", "secrets_of", "usable"]
+__all__ = ["OWN_SCOPES", "READ_ONLY", "Choice", "Taken", "choose", "document_of", "secrets_of", "servers_in", "usable"]
 
 # What belongs to who asks; project files are their teams' too, managed ones an administrator's, plugins' their own.
 OWN_SCOPES: Final = frozenset({"user", "local", "deployment"})
@@ -46,6 +51,13 @@ class Choice:
     taken: tuple[Taken, ...]
     already: tuple[Sighting, ...]
     notes: tuple[Note, ...]
+
+
+def document_of(found: Found) -> Document:
+    """Return the document of a file that is `usable`. Raises `ConfigError` for any other."""
+    if found.document is None:
+        raise left_alone(found.path, "it is no document")
+    return found.document
 
 
 def usable(found: Iterable[Found], scopes: frozenset[str]) -> list[Found]:
@@ -88,6 +100,11 @@ def _upstream(sighting: Sighting, address: Address, notes: list[Note]) -> str | 
         )
         return None
     match = counterpart(server, address.config.servers)
+    if match is None and address.is_elsewhere(server):
+        fact = f"{excerpt(server.key)} leads to another address of a gateway ({excerpt(server.url or '')})"
+        advice = "To move it, take it out with `truename disconnect` first."
+        notes.append(Note(kind="left", subject=server.key, fact=fact, advice=advice))
+        return None
     if match is None:
         fact = f"{excerpt(server.key)} ({sighting.path}) is not in the gateway's configuration, so it stays as it is"
         advice = "`truename init` proposes a configuration with all servers of your clients."
@@ -101,17 +118,22 @@ def _upstream(sighting: Sighting, address: Address, notes: list[Note]) -> str | 
     return match.server.key
 
 
-def secrets_of(found: Iterable[Found]) -> Iterator[str]:
+def secrets_of(servers: Iterable[ServerConfig]) -> Iterator[str]:
     """Yield the texts of servers that are secrets, or look like one: a diff is shown to others."""
-    for one in found:
-        for sighting in one.servers:
-            server = sighting.server
-            for text in (*server.env.values(), *server.headers.values()):
-                yield text
-                yield text.rpartition(" ")[2]
-            for word in server.args:
-                value = word.rpartition("=")[2]
-                if len(value) >= _LIKELY_SECRET and not {"/", "@", ".", " "} & set(value):
-                    yield value
-            if server.url and "?" in server.url:
-                yield server.url.partition("?")[2]
+    for server in servers:
+        for text in (*server.env.values(), *server.headers.values()):
+            yield text
+            yield text.rpartition(" ")[2]
+        for word in server.args:
+            value = word.rpartition("=")[2]
+            if len(value) >= _LIKELY_SECRET and not {"/", "@", ".", " "} & set(value):
+                yield value
+        if server.url and "?" in server.url:
+            yield server.url.partition("?")[2]
+
+
+def servers_in(client: str, value: Any) -> Iterator[ServerConfig]:
+    """Yield the servers that a value would have as any of the client's files."""
+    for file in config_files(client):
+        for _, key, raw in entries_of(file, value):
+            yield read_entry(file.shape, key, raw)

@@ -8,23 +8,24 @@ for a single entry.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.address import TOKEN, entry_for, reference
-from truename.clients.carrying import Move, carry
-from truename.clients.choosing import OWN_SCOPES, READ_ONLY, Choice, Taken, choose, secrets_of, usable
+from truename.clients.address import entry_for
+from truename.clients.carrying import Move, beyond_text, carry
+from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, secrets_of, usable
 from truename.clients.document import Document, left_alone
 from truename.clients.drafting import Draft
-from truename.clients.joining import joined
-from truename.clients.merging import ABSENT, Where
+from truename.clients.joining import Leaving, joined
+from truename.clients.merging import ABSENT, Where, reached
 from truename.clients.plan import Change, Note, Plan
 from truename.clients.shapes import speaks_http
 from truename.clients.table import config_files
+from truename.clients.telling import lost_settings, other_files, stdio_notes, token_notes, way_of
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from truename.clients.address import Address
     from truename.clients.find import Found
@@ -90,11 +91,11 @@ class _Making:
         taken = self._choice.taken
         for one in taken:
             server = self._address.server(one.key, one.upstream, file=one.found.file, stdio=self._wish.stdio)
-            document, where = _document(one.found), one.sighting.where
+            document, where = document_of(one.found), one.sighting.where
             entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
             what = f"server {one.key}"
             new = server.url or f"{server.command} {' '.join(server.args)}"
-            change = Change(where=where, what=what, old=_way(one), new=new)
+            change = Change(where=where, what=what, old=way_of(one), new=new)
             self._draft.enter(document, where, one.key, entry, change)
         self._carry([self._move(one, one.key) for one in taken], skipped=())
         return self._plan(taken)
@@ -107,7 +108,7 @@ class _Making:
             containers[one.sighting.path, one.sighting.where[:-1]].append(one)
         for (_, where), group in containers.items():
             self._join(group, where)
-        if not taken and not self._choice.already:
+        if not self._choice.taken and not self._choice.already:
             self._begin()
         self._carry([self._move(one, self._wish.name) for one in taken], skipped=taken)
         return self._plan(taken)
@@ -116,8 +117,9 @@ class _Making:
         kinds = config_files(self._wish.client)
         steps = tuple(self._draft.steps())
         if steps:
-            self._say_token()
-        self._say_others()
+            is_http = not self._wish.stdio and any(speaks_http(kind.shape) for kind in kinds)
+            self._notes += token_notes(kinds, self._address) if is_http else stdio_notes(kinds)
+        self._notes += other_files(self._mine, self._files)
         reload = next((one.found.file.reload for one in taken), kinds[0].reload if kinds else "")
         return Plan(
             client=self._wish.client,
@@ -127,7 +129,7 @@ class _Making:
             servers=tuple(dict.fromkeys(one.key for one in taken)),
             already=tuple(dict.fromkeys(one.server.key for one in self._choice.already)),
             reload=reload,
-            secrets=frozenset(secrets_of(self._mine)),
+            secrets=frozenset(secrets_of(sighting.server for one in self._mine for sighting in one.servers)),
         )
 
     def _move(self, one: Taken, new_key: str) -> Move:
@@ -148,9 +150,8 @@ class _Making:
         if refused:
             fact = f"{excerpt(one.key)} is refused by {refused[0].path}, so it stays as it is"
             self._notes.append(Note(kind="left", subject=one.key, fact=fact))
-        elif about and move.names is None:
-            fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept in {about[0].path}, and which \
-tools it has is not known"
+        elif (about or _restricted(one)) and move.names is None:
+            fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept, and which it has is not known"
             advice = "Start the gateway once (`truename serve`), or give a list of them (--catalog DUMP)."
             self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))
         else:
@@ -159,22 +160,22 @@ tools it has is not known"
 
     def _join(self, group: Sequence[Taken], where: Where) -> None:
         found = group[0].found
-        document, shape, name = _document(found), found.file.shape, self._wish.name
+        document, shape, name = document_of(found), found.file.shape, self._wish.name
         servers = []
         for one in group:
             place = one.sighting.where
             inside = [kept for kept in one.found.kept if kept.path == one.sighting.path and _is_below(kept, place)]
-            servers.append((self._move(one, name), self._draft.value(document, place), inside, place))
+            servers.append(Leaving(self._move(one, name), self._draft.value(document, place), place, inside))
         for one in sorted(group, key=lambda one: str(one.sighting.where[-1]).zfill(9), reverse=True):
             place = one.sighting.where
-            change = Change(where=place, what=f"server {one.key}", old=_way(one))
+            change = Change(where=place, what=f"server {one.key}", old=way_of(one))
             self._draft.enter(document, place, one.key, ABSENT, change)
         server = self._address.server(name, None, file=found.file, stdio=self._wish.stdio)
         if any(one.path == document.path and one.where[:-1] == where for one in self._choice.already):
             return
-        entry = joined(entry_for(server, shape), servers)
+        entry = joined(entry_for(server, shape), servers, found.file)
         self._enter(document, where, entry, server.url or f"{server.command} {' '.join(server.args)}")
-        self._say_lost(group, entry)
+        self._notes += lost_settings(group, entry)
 
     def _begin(self) -> None:
         """Put the entry where the client looks for servers: it has none that could show the place."""
@@ -182,7 +183,7 @@ tools it has is not known"
         file = found.file if found else self._new_kind()
         server = self._address.server(self._wish.name, None, file=file, stdio=self._wish.stdio)
         if found is not None:
-            document = _document(found)
+            document = document_of(found)
         else:
             path = file.target(self._machine)
             if path is None:
@@ -228,6 +229,8 @@ tools it has is not known"
 
     def _carry_name(self, found: Found, kept: KeptName, moves: Sequence[Move]) -> None:
         texts, problem = carry(kept, moves)
+        if texts != (kept.text,) and any(move.key == kept.server != move.new_key for move in moves):
+            problem = problem or beyond_text(kept, None if found.document is None else found.document.value)
         subject = f"{kept.text} in {kept.path}"
         if problem:
             fact = f"{excerpt(kept.text)} in {kept.path} stays as it is: {problem}"
@@ -249,46 +252,11 @@ tools it has is not known"
     def _is_mine(self, found: Found) -> bool:
         return found.file.scope in self._wish.scopes or ".local." in found.path.name
 
-    def _say_lost(self, group: Sequence[Taken], entry: dict[str, Any]) -> None:
-        for one in group:
-            former = _document(one.found).value
-            for step in one.sighting.where:
-                former = former[step]
-            kept = entry_for(one.sighting.server, one.found.file.shape)
-            lost = [key for key in former if key not in entry and key not in kept] if isinstance(former, dict) else []
-            if lost:
-                fact = f"{excerpt(one.key)} had settings of its own: {', '.join(map(excerpt, lost))}"
-                advice = "The one entry does not have them; set them there if they are for all."
-                self._notes.append(Note(kind="info", subject=one.key, fact=fact, advice=advice))
 
-    def _say_token(self) -> None:
-        over_http = [one.file for one in self._files or self._mine if speaks_http(one.file.shape)]
-        if self._wish.stdio or self._address.config.settings.token is None or not over_http:
-            return
-        if reference(self._wish.client) is None:
-            fact = "The gateway asks for a token, and this client is not known to read one from the environment"
-            advice = "Write the header Authorization: Bearer TOKEN into its entries, or connect with --stdio."
-        else:
-            fact = f"The gateway asks for a token, which the entries take from {TOKEN}"
-            advice = f"Set {TOKEN} where the client is started."
-        self._notes.append(Note(kind="token", subject=self._wish.client, fact=fact, advice=advice))
-
-    def _say_others(self) -> None:
-        """Tell of servers in files that were not asked for."""
-        others = [one for one in self._mine if one.servers and one not in self._files]
-        wider = replace(self._wish, scopes=frozenset({"project"}))
-        for one in others:
-            keys = ", ".join(excerpt(sighting.server.key) for sighting in one.servers)
-            fact = f"{one.path} ({one.file.scope}) has servers too: {keys}"
-            advice = "It is not changed: it belongs to somebody else." if one.file.scope in READ_ONLY else ""
-            if one.file.scope in wider.scopes:
-                advice = "It is not changed; --scope project does that, for everybody who has the file."
-            self._notes.append(Note(kind="left", subject=str(one.path), fact=fact, advice=advice))
-
-
-def _document(found: Found) -> Document:
-    assert found.document is not None  # noqa: S101 - `usable` left out those without
-    return found.document
+def _restricted(one: Taken) -> bool:
+    """Tell whether an entry says which tools it offers, if only that it offers none."""
+    former = reached(document_of(one.found).value, one.sighting.where)
+    return any(reached(former, kind.path) is not ABSENT for kind in one.found.file.entry if kind.effect == "only")
 
 
 def _is_below(kept: KeptName, where: Where) -> bool:
@@ -297,15 +265,6 @@ def _is_below(kept: KeptName, where: Where) -> bool:
 
 def _place(kept: KeptName) -> list[tuple[int, str, int]]:
     return [(0, "", step) if isinstance(step, int) else (1, step, 0) for step in kept.where]
-
-
-def _way(one: Taken) -> str:
-    """Return where a server was reached so far, in short: arguments may be secret."""
-    server = one.sighting.server
-    if server.url is not None:
-        return server.url.partition("?")[0]
-    words: Iterator[str] = iter((server.command or "", *server.args[:1]))
-    return " ".join([*words, *(["..."] if len(server.args) > 1 else [])])
 
 
 def _without_file(client: str, file: ConfigFile | None) -> ConfigError:

@@ -6,9 +6,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from truename.clients.carrying import with_text
+from truename.clients.document import left_alone
 from truename.clients.editing import edited, edits, replayed
 from truename.clients.merging import reached, same
 from truename.clients.plan import Change, Step
+from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,14 +37,19 @@ class Draft:
         return reached(self._values.get(document.path, document.value), where)
 
     def enter(self, document: Document, where: Where, key: str, entry: Any, change: Change) -> None:
-        """Have a server's entry at a place, or `ABSENT`: none. Raises `TypeError` where there can be none."""
+        """Have a server's entry at a place, or `ABSENT`: none. Raises `ConfigError` where there can be none."""
         # By its key, also in a list: places in lists move.
         self._entries[document.path].append((*where[:-1], key))
         self.put(document, where, entry, change)
 
     def put(self, document: Document, where: Where, value: Any, change: Change | None = None) -> None:
-        """Have a value at a place, or `ABSENT`: nothing. Raises `TypeError` where there can be none."""
-        self._set(document, replayed(self._value(document), [(where, value)]), change)
+        """Have a value at a place, or `ABSENT`: nothing. Raises `ConfigError` where there can be none."""
+        try:
+            wanted = replayed(self._value(document), [(where, value)])
+        except TypeError as error:
+            problem = f"what stands above {excerpt(str(where[-1]))} is no object and no list"
+            raise left_alone(document.path, problem, "Nothing was changed; mend the file by hand.") from error
+        self._set(document, wanted, change)
 
     def respell(self, document: Document, kept: KeptName, texts: Sequence[str], change: Change) -> None:
         """Have other texts in place of a name. Raises `ValueError` where that can't be."""

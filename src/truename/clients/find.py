@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from truename.clients.entries import entries_of
 from truename.clients.guess import guessed_files, guessed_format
 from truename.clients.keeping import kept_names
-from truename.clients.reading import Reader
+from truename.clients.reading import Loaded, Reader
 from truename.clients.shapes import read_entry
 from truename.clients.table import ConfigFile, config_files, name_files
 from truename.errors import ConfigError
@@ -65,7 +65,8 @@ def find(machine: Machine) -> tuple[Found, ...]:
     """Return what is there of all clients, in the order of the table; never an error, whatever the files hold."""
     reader = Reader()
     rows = (*config_files(), *name_files())
-    return _with_kept(_look(file, path, reader) for file in rows for path in file.existing(machine))
+    there = ((file, path) for file in rows for path in file.existing(machine))
+    return _with_kept(_look(file, path, reader.load(path, file.format)) for file, path in there)
 
 
 def read_source(path: Path) -> Found:
@@ -74,24 +75,18 @@ def read_source(path: Path) -> Found:
     A file in a form that belongs to nobody alone (``mcpServers``) has a row without a client. One that names no
     servers has a ``problem``, as one that can't be read.
     """
-    reader = Reader()
-    loaded = reader.load(path, guessed_format(path))
-    files = guessed_files(path, loaded.value)
-    looks = [_look(replace(file, format=loaded.format), path, reader) for file in files]
-    merged = _with_kept(looks)
-    first = merged[0]
-    servers = tuple(dict.fromkeys((one.where, one.path) for found in merged for one in found.servers))
-    by_place = {(one.where, one.path): one for found in reversed(merged) for one in found.servers}
-    problem = first.problem
-    if problem is None and not servers and not any(found.kept for found in merged):
+    loaded = Reader().load(path, guessed_format(path))
+    merged = _with_kept(_look(file, path, loaded) for file in guessed_files(path, loaded.value))
+    servers = {one.where: one for found in reversed(merged) for one in reversed(found.servers)}
+    kept = dict.fromkeys(name for found in merged for name in found.kept)
+    problem = loaded.problem
+    if problem is None and not servers and not kept:
         remedy = "Give a client's configuration, or a list of tools."
         problem = ConfigError(file=str(path), key="", problem="it names no MCP servers", remedy=remedy)
-    kept = tuple(dict.fromkeys(name for found in merged for name in found.kept))
-    return replace(first, problem=problem, servers=tuple(by_place[place] for place in servers), kept=kept)
+    return replace(merged[0], problem=problem, servers=tuple(reversed(servers.values())), kept=tuple(kept))
 
 
-def _look(file: ConfigFile, path: Path, reader: Reader) -> _Look:
-    loaded = reader.load(path, file.format)
+def _look(file: ConfigFile, path: Path, loaded: Loaded) -> _Look:
     servers = tuple(
         Sighting(client=file.client, scope=file.scope, path=path, where=where, server=read_entry(file.shape, key, raw))
         for where, key, raw in (entries_of(file, loaded.value) if file.shape else ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,14 +78,19 @@ def _ends_with(steps: tuple[str, ...], tail: tuple[str, ...]) -> bool:
 @cache
 def _tails() -> tuple[tuple[tuple[str, ...], ConfigFile], ...]:
     """Return the ends of all paths by which a file can be known, wherever the home or the project lies."""
-    found: dict[tuple[tuple[str, ...], int], ConfigFile] = {}
-    for at, file in enumerate((*config_files(), *name_files())):
-        for pattern in (one for patterns in file.paths.values() for one in patterns):
-            rest = _BASE.sub("", _VARIABLE.sub("", pattern), count=1)
-            steps = tuple(step for step in rest.rpartition("**/")[2].split("/") if step)
-            if steps and (len(steps) > 1 or not is_glob(steps[0])):
-                found[steps, at] = file
-    return tuple((steps, file) for (steps, _), file in found.items())
+    found = [(steps, file) for file in (*config_files(), *name_files()) for steps in _steps(file)]
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for steps, file in found:
+        owners[steps[-1]].add(file.client)
+    own = [(steps[-1:], file) for steps, file in found if len(owners[steps[-1]]) == 1 and not is_glob(steps[-1])]
+    return (*found, *own)
+
+
+def _steps(file: ConfigFile) -> set[tuple[str, ...]]:
+    patterns = {pattern for patterns in file.paths.values() for pattern in patterns}
+    ends = (_BASE.sub("", _VARIABLE.sub("", pattern), count=1).rpartition("**/")[2] for pattern in patterns)
+    paths = {tuple(step for step in end.split("/") if step) for end in ends}
+    return {steps for steps in paths if len(steps) > 1 or (steps and not is_glob(steps[0]))}
 
 
 def _by_content(value: Any) -> ConfigFile:

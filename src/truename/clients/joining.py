@@ -2,65 +2,76 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.clients.carrying import images
 from truename.clients.editing import replayed
-from truename.clients.merging import ABSENT, Where, reached
+from truename.clients.merging import Where, reached
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from truename.clients.carrying import Move
     from truename.clients.kept import KeptName
+    from truename.clients.table import ConfigFile
 
-__all__ = ["joined"]
+__all__ = ["Leaving", "joined"]
 
 _ONLY: Final = "only"
 _ALL: Final = ["*"]
+# Where an empty list offers everything; elsewhere it offers nothing.
+_EMPTY_IS_ALL: Final = frozenset({"goose"})
 
 
-def joined(
-    entry: dict[str, Any], servers: Sequence[tuple[Move, Mapping[str, Any], Sequence[KeptName], Where]]
-) -> dict[str, Any]:
+class Leaving(NamedTuple):
+    """A server that makes room for the one entry: its move, its former entry and place, and the names kept in it."""
+
+    move: Move
+    former: Any
+    where: Where
+    names: Sequence[KeptName]
+
+    def place(self, kept: KeptName) -> Where:
+        """Return where a kept name stands inside the entry."""
+        return kept.where[len(self.where) :]
+
+
+def joined(entry: dict[str, Any], servers: Sequence[Leaving], file: ConfigFile) -> dict[str, Any]:
     """Return the entry with the lists of tools of all these servers, under the names of the one entry.
 
-    Each server comes with its former entry, the names that it keeps, and its place in the file. Where only one has a
-    list of what is offered, the others offer all that they have, tool by tool.
+    Where only one of them has a list of what is offered, the others offer all that they have, tool by tool.
     """
-    lists: dict[Where, list[str]] = {}
-    effects: dict[Where, str] = {}
+    lists = dict(_offered(servers, file))
     settings: dict[Where, Any] = {}
-    listed: defaultdict[Where, set[int]] = defaultdict(set)
-    for number, (move, former, names, where) in enumerate(servers):
-        for kept in names:
-            place = kept.where[len(where) :]
+    for server in servers:
+        for kept in server.names:
+            place = server.place(kept)
             if kept.is_key:
-                value = reached(former, place)
-                settings |= {(*place[:-1], wire): deepcopy(value) for wire in images(kept, move)}
-                continue
-            lists.setdefault(place[:-1], []).extend(images(kept, move))
-            effects[place[:-1]] = kept.effect
-            listed[place[:-1]].add(number)
-    for place, effect in effects.items():
-        if effect == _ONLY:
-            free = [one for number, one in enumerate(servers) if number not in listed[place] and not _has(one, place)]
-            lists[place] += [wire for move, *_ in free for wire in (move.names or {}).values()]
-    _everything(entry, lists, servers)
+                value = reached(server.former, place)
+                settings |= {(*place[:-1], wire): deepcopy(value) for wire in images(kept, server.move)}
+            elif kept.effect != _ONLY:
+                lists[place[:-1]] = [*lists.get(place[:-1], ()), *images(kept, server.move)]
     edits = [(place, list(dict.fromkeys(texts))) for place, texts in lists.items()]
     found: dict[str, Any] = replayed(entry, [*edits, *settings.items()])
     return found
 
 
-def _has(server: tuple[Move, Mapping[str, Any], Sequence[KeptName], Where], place: Where) -> bool:
-    # An empty list of what is offered offers nothing, and has no name in it that could be found.
-    return reached(server[1], place) is not ABSENT
+def _offered(servers: Sequence[Leaving], file: ConfigFile) -> Iterator[tuple[Where, list[str]]]:
+    for kind in file.entry:
+        restricting = [_restricts(reached(server.former, kind.path), file.shape) for server in servers]
+        if kind.effect != _ONLY or not any(restricting):
+            continue
+        yield kind.path, [wire for server in servers for wire in _offers(server, kind.path, file.shape)]
 
 
-def _everything(entry: dict[str, Any], lists: dict[Where, list[str]], servers: Sequence[Any]) -> None:
-    """Leave out a list that says no more than the entry does by itself: all tools (Copilot CLI writes ``["*"]``)."""
-    for place in [place for place in lists if reached(entry, place) == _ALL]:
-        if all(reached(former, place) in (ABSENT, _ALL) for _, former, *_ in servers):
-            del lists[place]
+def _restricts(listed: object, shape: str) -> bool:
+    return isinstance(listed, list) and listed != _ALL and bool(listed or shape not in _EMPTY_IS_ALL)
+
+
+def _offers(server: Leaving, place: Where, shape: str) -> list[str]:
+    names: Mapping[str, str] = server.move.names or {}
+    if not _restricts(reached(server.former, place), shape):
+        return list(names.values())
+    about = [kept for kept in server.names if server.place(kept)[:-1] == place]
+    return [wire for kept in about for wire in images(kept, server.move)]

@@ -24,7 +24,7 @@ __all__ = ["JSON"]
 
 # Possessive, and closed by the end of the text too: an opening quote without its partner must not be tried again and
 # again from every later quote.
-_STRING: Final = r'"(?:[^"\\]|\\.)*+(?:"|\Z)'
+_STRING: Final = r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)'
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
 _TRAILING: Final = re.compile(rf"{_STRING}|(?P<comma>,)(?=[ \t\r\n]*+[}}\]])", re.DOTALL)
 _TOKEN: Final = re.compile(rf"{_STRING}|[{{}}\[\],:]", re.DOTALL)

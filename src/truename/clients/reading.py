@@ -24,7 +24,6 @@ _TEXTS: Final[Mapping[str, Callable[[str], dict[str, Any]]]] = {"markdown": fron
 class Loaded(NamedTuple):
     """What a file holds: its value, with its document if it is one; or the problem."""
 
-    format: str
     value: Any = None
     document: Document | None = None
     problem: ConfigError | None = None
@@ -47,11 +46,11 @@ class Reader:
 def _load(path: Path, format: str) -> Loaded:  # noqa: A002
     try:
         if format in _TEXTS:
-            return Loaded(format, _TEXTS[format](_text(path)))
+            return Loaded(_TEXTS[format](_text(path)))
         document = Document.read(path, format)
     except ConfigError as problem:
-        return Loaded(format, problem=problem)
-    return Loaded(format, document.value, document)
+        return Loaded(problem=problem)
+    return Loaded(document.value, document)
 
 
 def _text(path: Path) -> str:

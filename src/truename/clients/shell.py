@@ -65,7 +65,8 @@ def _guarded(line: str) -> str:
 
 
 def _entry(words: list[str]) -> tuple[str, dict[str, Any]]:
-    name, entry = "", {}
+    name = ""
+    entry: dict[str, Any] = {}
     rest = iter(words)
     for word in rest:
         flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)

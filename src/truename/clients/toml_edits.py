@@ -187,7 +187,8 @@ def _line(text: str, statements: Sequence[Statement], where: Where, value: Any) 
     above, newline = where[:-1], newline_of(text)
     headers = [number for number, one in enumerate(statements) if one.kind != "pair" and one.path == above]
     inside = [number for number, one in enumerate(statements) if one.kind == "pair" and one.body == above]
-    apart = [one for one in statements if one.kind == "pair" and one.path[: len(above)] == above]
+    apart = [one for one in statements if len(one.body) < len(above) < len(one.path) and one.path[: len(above)] == above]
+    apart = [one for one in apart if one.kind == "pair"]
     if above and not headers:
         if not apart:
             return _section(text, statements, above, [[f"[{dotted(above)}]", pair(where[-1:], value)]])

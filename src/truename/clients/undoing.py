@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.backup import Backup, backups, digest
+from truename.clients.choosing import secrets_of, servers_in
 from truename.clients.document import Document, left_alone
 from truename.clients.editing import edited, replayed
 from truename.clients.merging import ABSENT, Where, merge, reached, same
@@ -14,7 +15,7 @@ from truename.clients.writing import check_file
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["CONNECT", "DISCONNECT", "Undoing", "plan_disconnection"]
@@ -29,7 +30,7 @@ _TARGETS: Final = ("url", "uri", "httpUrl", "serverUrl", "baseUrl", "command", "
 class Undoing:
     """What `disconnect` would do: the steps, the backups that are then done with, and files that are left alone.
 
-    ``exact`` are the files that get the very bytes which they had.
+    ``exact`` are the files that get the very bytes which they had, ``secrets`` texts that must not be shown.
     """
 
     client: str
@@ -38,6 +39,7 @@ class Undoing:
     backups: Mapping[Path, tuple[Backup, ...]]
     notes: tuple[Note, ...] = ()
     problems: tuple[ConfigError, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) -> Undoing:
@@ -67,7 +69,15 @@ def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) ->
         backups=by_path,
         notes=tuple(notes),
         problems=tuple(problems),
+        secrets=frozenset(secret for step in steps for secret in _secrets(client, step)),
     )
+
+
+def _secrets(client: str, step: Step) -> Iterator[str]:
+    before = step.before
+    documents = [before] if step.after is None else [before, Document.parse(step.after, step.path, before.format)]
+    for document in documents:
+        yield from secrets_of(servers_in(client, document.value))
 
 
 def _undone(path: Path, changes: Sequence[Backup], notes: list[Note]) -> tuple[Step | None, bool]:

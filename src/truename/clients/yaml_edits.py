@@ -64,9 +64,8 @@ class _Edit:
             raise Broken("what is above it is written elsewhere")
         if holder.is_flow:
             return self._filled(above, holder, where[-1], value)
-        column = self._column(holder.pairs[0].start) if holder.kind == "map" else holder.column
         end = self._end(holder)
-        return [(end, end, self._below(_entry(where[-1], value, self.unit), column))]
+        return [(end, end, self._below(_entry(where[-1], value, self.unit), holder.column))]
 
     def drop(self, where: Where) -> list[Splice]:
         above, holder = self._way(where[:-1])

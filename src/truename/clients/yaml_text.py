@@ -163,6 +163,9 @@ class _Builder:
                 self.marks.append(("duplicate-key", key.start))
             above.seen.add(name)
             value[name] = node.value
+        if not above.node.pairs and not above.node.is_flow:
+            # It began with its anchor, which may stand on the line above.
+            above.node.column = key.column
         above.node.pairs.append(Pair(name, key.start, key.end, node))
 
 

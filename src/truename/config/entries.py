@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from truename.config.secrets import in_args, in_env, in_header, in_url
+from truename.config.secrets import in_args, in_env, in_header, in_url, repeated
 from truename.config.templates import Hole, Template, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from truename.config.model import ServerConfig
     from truename.config.templates import Ref
 
-__all__ = ["Entry", "Seen", "is_gateway", "take_apart"]
+__all__ = ["Entry", "Seen", "is_gateway", "marked", "program", "take_apart"]
 
 _SHELLS: Final = frozenset({"cmd", "cmd.exe"})
 _RUNNERS: Final = frozenset({"npx", "uvx", "bunx", "pnpx", "pipx"})
@@ -66,7 +66,8 @@ class Entry:
         """What two sightings of one server have in common: the program or address, not how secrets are spelled."""
         if self.url:
             return ("http", _address(_shape(self.url)), _shapes({name.lower(): t for name, t in self.headers.items()}))
-        return ("stdio", _program(self), _shape(self.cwd), _shapes(self.env))
+        words = [_shape(self.command), *map(_shape, self.args)]
+        return ("stdio", program(words), _shape(self.cwd), _shapes(self.env))
 
     def variables(self) -> tuple[tuple[str, Ref | Hole], ...]:
         """Return what is no plain text, with its place, in an order that all sightings of one server share."""
@@ -105,6 +106,24 @@ def take_apart(seen: Seen) -> Entry:
     )
 
 
+def marked(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries with every secret of one of them marked in all."""
+    entries = list(entries)
+    again = repeated(part for entry in entries for _, part in entry.variables() if isinstance(part, Hole))
+    return [
+        replace(
+            entry,
+            command=again(entry.command),
+            args=tuple(map(again, entry.args)),
+            env={name: again(template) for name, template in entry.env.items()},
+            cwd=again(entry.cwd),
+            url=again(entry.url),
+            headers={name: again(template) for name, template in entry.headers.items()},
+        )
+        for entry in entries
+    ]
+
+
 def is_gateway(server: ServerConfig) -> bool:
     """Tell whether the entry is Truename itself, which must not become a server of its own."""
     if server.command is not None:
@@ -127,9 +146,14 @@ def _shapes(templates: Mapping[str, Template]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, _shape(template)) for name, template in templates.items()))
 
 
-def _program(entry: Entry) -> tuple[str, ...]:
-    """Return the words of the command without what makes no other server: the runner's path, -y, @latest."""
-    words = [_shape(entry.command), *map(_shape, entry.args)]
+def program(words: Sequence[str]) -> tuple[str, ...]:
+    """Return a command without what makes no other server: ``cmd /c``, the runner's path, ``-y``, ``@latest``.
+
+    >>> program(["/usr/bin/npx", "-y", "@a/files@latest", "/srv"])
+    ('npx', '@a/files', '/srv')
+    """
+    if not words:
+        return ()
     if _basename(words[0]) in _SHELLS and len(words) > 2 and words[1].lower() == "/c":
         words = words[2:]
     runner = _basename(words[0]).removesuffix(".cmd").removesuffix(".exe")

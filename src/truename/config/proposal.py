@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from truename.config.entries import Entry, Seen, is_gateway, take_apart
+from truename.config.entries import Entry, Seen, is_gateway, marked, take_apart
 from truename.config.model import Config, ServerConfig, Settings
 from truename.config.templates import Ref
 from truename.config.trial import trial
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Merged", "Proposal", "Refused", "Variable", "propose"]
 
 _SSE: Final = "/sse"
+# Each is compared with all that look like it.
+_MOST: Final = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +78,20 @@ def propose(sightings: Iterable[Seen], environ: Mapping[str, str]) -> Proposal:
     gateways: list[Seen] = []
     fit: list[Entry] = []
     refused: list[Refused] = []
+    entries: list[Entry] = []
     for seen in sightings:
         if is_gateway(seen.server):
             gateways.append(seen)
-            continue
-        entry = take_apart(seen)
+        elif len(entries) == _MOST:
+            problem = f"there are more than {_MOST:,} servers"
+            refused.append(Refused(seen=seen, problem=problem, remedy="Name the files that you need."))
+        else:
+            entries.append(take_apart(seen))
+    for entry in marked(entries):
         if (found := trial(entry, environ)) is None:
             fit.append(entry)
         else:
-            refused.append(Refused(seen=seen, problem=found[0], remedy=found[1]))
+            refused.append(Refused(seen=entry.seen, problem=found[0], remedy=found[1]))
     reserved = {part.name for entry in fit for _, part in entry.variables() if isinstance(part, Ref)}
     variables = Variables(environ, reserved)
     servers = tuple(_merged(key, cluster, variables) for key, cluster in _keyed(_clusters(fit)))

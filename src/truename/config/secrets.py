@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Finder = Callable[[str], Iterable["_Span"]]
 
-__all__ = ["in_args", "in_env", "in_header", "in_url", "is_secret_name"]
+__all__ = ["in_args", "in_env", "in_header", "in_url", "is_secret_name", "repeated"]
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
@@ -45,6 +45,10 @@ _UUID: Final = re.compile(r"(?<![0-9A-Fa-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a
 _RUN: Final = re.compile(r"[A-Za-z0-9_+=-]{20,}")
 _DIGEST: Final = re.compile(r"(?:sha\d+:|git\+|\.git[@#]|github:)")
 _LEAST_DIGITS: Final = 3
+_LEAST_REPEATED: Final = 8
+# Looking for many in much takes the product of both.
+_MOST_REPEATED: Final = 200
+_LONGEST_REPEATED: Final = 10_000
 _SCHEME: Final = re.compile(r"(?P<scheme>(?i:Bearer|Basic|Token|ApiKey|Digest)[ \t]+)?(?P<value>.*)", re.DOTALL)
 _URL: Final = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"<>]+")
 _USERINFO: Final = re.compile(r"://(?P<user>[^/@:?#]*)(?::(?P<password>[^/@?#]*))?@")
@@ -96,6 +100,27 @@ def in_args(templates: Iterable[Template]) -> tuple[Template, ...]:
         bare = _FLAG.fullmatch(template[0]) if len(template) == 1 and isinstance(template[0], str) else None
         flag = bare["name"] if bare and bare["value"] is None else ""
     return tuple(marked)
+
+
+def repeated(holes: Iterable[Hole]) -> Callable[[Template], Template]:
+    """Return what marks these secrets wherever else they stand: what is one in one place is one in all."""
+    known = {hole.value: hole for hole in holes if hole.value is not None and _is_distinct(hole.value)}
+    if not known:
+        return lambda template: template
+    wanted = sorted(known, key=len, reverse=True)[:_MOST_REPEATED]
+    pattern = re.compile("|".join(map(re.escape, wanted)))
+
+    def find(text: str) -> list[_Span]:
+        if len(text) > _LONGEST_REPEATED:
+            return []
+        return [_Span(one.start(), one.end(), known[one[0]].label, known[one[0]].own) for one in pattern.finditer(text)]
+
+    return lambda template: _marked(template, find)
+
+
+def _is_distinct(value: str) -> bool:
+    """Tell whether a secret is no word that may stand elsewhere by chance (``postgres``)."""
+    return len(value) >= _LEAST_REPEATED and not value.isalpha()
 
 
 def _words(name: str) -> list[str]:

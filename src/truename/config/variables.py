@@ -24,7 +24,8 @@ class Variable:
 
     ``places`` is where its value stands now (file and key); ``said`` what stood there if it was no value but something
     that only the client could fill in. ``value`` is never shown: it is None where none stands anywhere, and where
-    several do that differ (``differs``). Without ``needed``, only servers that are switched off refer to it.
+    several do that differ (``differs``), from each other or from what the environment says. Without ``needed``, only
+    servers that are switched off refer to it.
     """
 
     name: str
@@ -86,16 +87,20 @@ class Variables:
         return tuple(
             Variable(
                 name=name,
-                value=next(iter(found.values)) if len(found.values) == 1 else None,
+                value=next(iter(found.values)) if len(found.values) == 1 and not self._differs(name, found) else None,
                 places=tuple(found.places),
                 said=found.said,
                 is_set=name in self._environ,
                 has_default=found.has_default,
-                differs=len(found.values) > 1,
+                differs=self._differs(name, found),
                 needed=found.needed,
             )
             for name, found in self._found.items()
         )
+
+    def _differs(self, name: str, found: _Found) -> bool:
+        outside = self._environ.get(name)
+        return len(found.values | ({outside} if outside and found.values else set())) > 1
 
     def _note(self, name: str, part: Hole | Ref, where: str) -> None:
         found = self._found.setdefault(name, _Found(values=set(), places={}))

@@ -54,16 +54,19 @@ class Mangling:
     the server's part gets no prefix; ``avoid``: steps that make the server's part which a name must therefore not
     begin with; ``ignores``: server keys that are never connected; ``refuse``: patterns in a tool's part and what
     fails then (``drop``, ``tool``, ``server``, ``request``); ``illegal``: what fails when a name breaks the dialect's
-    known rules; ``room``: a fixed budget; ``silent``: a pattern of shown names that the client doesn't call.
+    known rules; ``room``: a fixed budget; ``part``: what the server's part is made of, its ``key`` or its ``address``,
+    which then stands for the key; ``silent``: a pattern of shown names that the client doesn't call.
 
     ``equal``, ``duplicate``, ``across``: who wins when names became equal, a server lists one name twice, and
     different servers' names became equal (empty: as ``equal``); ``joined``: who wins when names were equal as soon as
-    they were joined, before any change (empty: as ``equal``); ``keys``: what stands behind the server's part when the
+    they were joined, before any change, ``cut``: when they became so only as they were cut (both empty: as ``equal``);
+    ``keys``: what stands behind the server's part when the
     keys of several servers became equal; ``alike``: steps after which names count as equal though they are not.
     """
 
     join: str = "{tool}"
     several: str = ""
+    part: str = "key"
     measure: str = ""
     server: Steps = ()
     tool: Steps = ()
@@ -80,6 +83,7 @@ class Mangling:
     duplicate: str = "unknown"
     across: str = ""
     joined: str = ""
+    cut: str = ""
     keys: Digest | None = None
     alike: Steps = ()
     silent: str = ""

@@ -115,7 +115,7 @@ def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
             groups.setdefault(book.engine.alike(text), (text, []))[1].append(entry)
     book.taken = {text for text, _ in groups.values()}
     for text, group in groups.values():
-        _settle(_mode(dialect, group), text, group, book)
+        _settle(_mode(dialect, group, book), text, group, book)
     return _result(entries, admitted, book)
 
 
@@ -149,12 +149,14 @@ def _one_of_each(mode: str, entries: list[Entry[K]], key: Callable[[Entry[K]], H
     return [one for one in entries if id(one) in kept]
 
 
-def _mode(dialect: Dialect, group: list[Entry[K]]) -> str:
+def _mode(dialect: Dialect, group: list[Entry[K]], book: _Book[K]) -> str:
     rules = dialect.mangling
     if len({(entry.server, entry.name) for entry in group}) == 1:
         if len(group) > 1:
             return rules.duplicate
         return "same" if rules.equal == "same" else "first"
+    if rules.cut and len({book.spell(entry).text for entry in group}) > 1:
+        return rules.cut
     apart = len({entry.server for entry in group}) == len(group)
     return rules.across if apart and rules.across else rules.equal
 
@@ -208,6 +210,13 @@ def _by_number(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
         book.assign(entry, _free(spellings, book.taken))
 
 
+def _by_last_character(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+    book.assign(group[0], text)
+    for entry in group[1:]:
+        spellings = (text[: -len(str(number))] + str(number) for number in count(2))
+        book.assign(entry, _free(spellings, book.taken))
+
+
 def _by_prefix(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
     room = (book.limit or 0) - len(text)
     for entry in group:
@@ -216,6 +225,7 @@ def _by_prefix(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
 
 _RESPELL: Mapping[str, Callable[[str, list[Entry[Any]], _Book[Any]], None]] = {
     "hash": _by_digest,
+    "last-character": _by_last_character,
     "number": _by_number,
     "prefix": _by_prefix,
 }

@@ -36,6 +36,10 @@ def _snake(text: str) -> str:
     return text.lower().strip("_")
 
 
+def _punycode(text: str) -> str:
+    return text if text.isascii() else "xn--" + text.encode("punycode", "surrogatepass").decode("ascii")
+
+
 def _replace(pattern: str, by: str) -> Change:
     return partial(re.compile(pattern).sub, by)
 
@@ -66,6 +70,7 @@ STEPS: Mapping[str, Callable[..., Change]] = {
     "keyword": lambda suffix: lambda text: text + suffix if keyword.iskeyword(text) else text,
     "lead": _lead,
     "lower": lambda: str.lower,
+    "punycode": lambda: _punycode,
     "replace": _replace,
     "shorten": _shorten,
     "snake": lambda: _snake,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog import Catalog
 from truename.doctor.prediction import effect, predict
-from truename.naming import project
+from truename.naming import DEFAULT_SERVER_NAME, project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ __all__ = ["Case", "Lists", "Server"]
 
 _INVALID: Final = "invalid"
 _DUPLICATE: Final = "duplicate"
-_GATEWAY: Final = "truename"
+_GATEWAY: Final = DEFAULT_SERVER_NAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,8 @@ class Lists:
 
     def __init__(self, servers: Iterable[Server]) -> None:
         self.servers = tuple(servers)
-        self._predictions: dict[object, Prediction] = {}
+        self._bare: dict[object, Prediction] = {}
+        self._through: dict[object, Prediction] = {}
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -79,9 +80,16 @@ class Lists:
     def bare(self, dialect: Dialect) -> Prediction:
         """Return what a client makes of the tools as they are; clients that do the same share the answer."""
         key = effect(dialect)
-        if key not in self._predictions:
-            self._predictions[key] = predict(dialect, [(server.key, server.names) for server in self.servers])
-        return self._predictions[key]
+        if key not in self._bare:
+            self._bare[key] = predict(dialect, [(server.key, server.names) for server in self.servers])
+        return self._bare[key]
+
+    def through(self, dialect: Dialect) -> Prediction:
+        """Return what a client makes of the same tools behind the gateway, under their universal names."""
+        key = effect(dialect)
+        if key not in self._through:
+            self._through[key] = predict(dialect, [(_GATEWAY, self.universal)])
+        return self._through[key]
 
     @property
     def tools(self) -> int:
@@ -119,7 +127,7 @@ class Case:
         """What the client makes of the tools as they are."""
         return self.lists.bare(self.dialect)
 
-    @cached_property
+    @property
     def through(self) -> Prediction:
-        """What the client makes of the same tools behind the gateway, which gives them their universal names."""
-        return predict(self.dialect, [(_GATEWAY, self.lists.universal)])
+        """What the client makes of the same tools behind the gateway."""
+        return self.lists.through(self.dialect)

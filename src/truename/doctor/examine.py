@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename.doctor.files import about_files
@@ -40,8 +41,13 @@ class Diagnosis:
 
     @property
     def lost(self) -> int:
-        """How many of them can't be called from the client."""
-        return len(self.case.bare.lost)
+        """How many of them can't be called from the client for certain."""
+        return len(self.case.bare.lost) - self.uncertain
+
+    @property
+    def uncertain(self) -> int:
+        """How many share a name in a way whose end is not known."""
+        return sum(fate.loss == "unknown" for fate in self.case.bare.lost)
 
     @property
     def lost_through(self) -> int:
@@ -56,7 +62,7 @@ class Report:
     diagnoses: tuple[Diagnosis, ...]
     general: tuple[Finding, ...] = ()
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """All findings, the worst first."""
         return _sorted([*self.general, *(one for diagnosis in self.diagnoses for one in diagnosis.findings)])

@@ -6,8 +6,8 @@ request, `Fate.reaches` the tool that ran, `Fate.loss` why a tool can't be calle
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -24,8 +24,6 @@ __all__ = ["LOSSES", "Fate", "Key", "Prediction", "effect", "predict"]
 Key: TypeAlias = tuple[str, str]
 # The worst first: what takes others along, what runs another tool, what is merely missing.
 LOSSES: Final = ("refused", "falls", "misrouted", "merged", "dropped", "unknown")
-_PROBE: Final = "truename_probe"
-_OTHERS_RUN: Final = ("both-first", "both-last", "same")
 
 
 class Fate(NamedTuple):
@@ -101,7 +99,9 @@ def predict(dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]]) -> P
     provider = dialect.kind == "provider"
     listed = [(server, name) for server, names in servers for name in names]
     entries = [simulation.Entry((server, name), "" if provider else server, name) for server, name in listed]
-    judge = _Judge(dialect, simulation.run(dialect, entries))
+    judge = _Judge(_joining(dialect, len({entry.server for entry in entries})), simulation.run(dialect, entries))
+    if provider and dialect.mangling.duplicate == "unknown":
+        judge.uncertain = {key for keys in _namesakes(listed).values() if len(keys) > 1 for key in keys}
     fates = tuple(judge.fate(key) for key in dict.fromkeys(listed))
     groups = {text: tuple(dict.fromkeys(keys)) for text, keys in judge.simulation.merged.items()}
     groups |= _namesakes(listed) if provider else {}
@@ -110,6 +110,14 @@ def predict(dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]]) -> P
         scope=judge.simulation.scope,
         groups={text: keys for text, keys in groups.items() if len(keys) > 1},
     )
+
+
+def _joining(dialect: Dialect, servers: int) -> Dialect:
+    """Return the dialect as it joins names of so many servers."""
+    rules = dialect.mangling
+    if not rules.several or servers < 2:
+        return dialect
+    return replace(dialect, mangling=replace(rules, join=rules.several))
 
 
 def _namesakes(listed: Iterable[Key]) -> dict[str, tuple[Key, ...]]:
@@ -125,55 +133,39 @@ class _Judge:
 
     def __init__(self, dialect: Dialect, outcome: Simulation[Key]) -> None:
         self.simulation = outcome
-        self._dialect = dialect
+        self._limit = dialect.known_length
         self._engine = machine(dialect.mangling)
+        self._behind = dialect.mangling.join.startswith("{tool}") and dialect.mangling.join != "{tool}"
         self._clash = {key: text for text, keys in outcome.merged.items() for key in keys}
+        self._seen = {key: text for text, keys in outcome.seen.items() for key in keys}
+        self.uncertain: set[Key] = set()
         self._down = {server for server, _ in outcome.refused} if outcome.scope == "server" else set()
-        self._frames: dict[str, str | None] = {}
 
     def fate(self, key: Key) -> Fate:
-        outcome, (server, tool) = self.simulation, key
-        if key in outcome.refused:
-            return self._lost(key, "refused", scope=outcome.scope)
-        if server in self._down or outcome.scope == "request":
-            return self._lost(key, "falls", scope=outcome.scope)
+        outcome = self.simulation
         if key in outcome.shown:
             shown = outcome.shown[key]
-            return Fate(server=server, tool=tool, shown=shown, reaches=key, change=self._change(key, shown))
-        if key in self._clash:
-            return self._clashing(key, self._clash[key])
-        shown_in_vain = self._dialect.shown(server, tool) if self._dialect.mangling.equal == "same" else None
-        return self._lost(key, "dropped" if shown_in_vain is None else "misrouted", shown_in_vain)
+            return Fate(key[0], key[1], shown, key, change=self._change(key, shown))
+        if key in outcome.refused:
+            return Fate(key[0], key[1], None, None, "refused", outcome.scope)
+        if key[0] in self._down or outcome.scope == "request":
+            return Fate(key[0], key[1], None, None, "falls", outcome.scope)
+        if key in self._seen:
+            text = self._seen[key]
+            return Fate(key[0], key[1], text, outcome.winner(text), "misrouted")
+        return self._unseen(key)
 
-    def _clashing(self, key: Key, text: str) -> Fate:
-        winner = self.simulation.winner(text)
-        mode = self._mode(text)
-        if mode in _OTHERS_RUN:
-            return self._lost(key, "misrouted", text, winner)
-        return self._lost(key, "unknown" if winner is None else "merged", None, winner)
-
-    def _mode(self, text: str) -> str:
-        """Return what the client does with names that became equal, of one server or of several."""
-        rules = self._dialect.mangling
-        servers = Counter(server for server, _ in self.simulation.merged[text])
-        apart = rules.across and max(servers.values()) == 1
-        return rules.across if apart else rules.equal
-
-    @staticmethod
-    def _lost(key: Key, loss: str, shown: str | None = None, reaches: Key | None = None, scope: str = "") -> Fate:
-        return Fate(server=key[0], tool=key[1], shown=shown, reaches=reaches, loss=loss, scope=scope)
+    def _unseen(self, key: Key) -> Fate:
+        text = self._clash.get(key)
+        if text is None:
+            return Fate(key[0], key[1], None, None, "unknown" if key in self.uncertain else "dropped")
+        known = self.simulation.seen.get(text)
+        return Fate(key[0], key[1], None, self.simulation.winner(text), "merged" if known else "unknown")
 
     def _change(self, key: Key, shown: str) -> str:
+        """Tell what happened to the tool's own part of the name; what is put in front or behind is no change."""
         server, tool = key
-        if shown == tool or shown == self._plain(server, tool):
+        if shown.endswith(tool) or (self._behind and shown.startswith(tool)):
             return ""
-        limit = self._dialect.known_length
-        cut = limit is not None and self._engine.spell(server, tool).size > limit
+        cut = self._limit is not None and self._engine.spell(server, tool).size > self._limit
         return "cut" if cut else "respelled"
-
-    def _plain(self, server: str, tool: str) -> str | None:
-        """Return the name as the client shows one that it does nothing to but put its prefix in front."""
-        if server not in self._frames:
-            self._frames[server] = self._dialect.shown(server, _PROBE)
-        frame = self._frames[server]
-        return None if frame is None else frame.replace(_PROBE, tool)

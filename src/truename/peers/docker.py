@@ -36,8 +36,10 @@ def docker(values: dict[str, Any], path: Path) -> Imported:
     top = Taken(values, "")
     for key, entry in top.object(_REGISTRY).items():
         taken = Taken(entry, f"{_REGISTRY}.{key}")
-        if "remote" in taken:
-            reading.server(_remote(key, taken), taken.where("remote"))
+        if endpoint := taken.text("sseEndpoint"):
+            reading.server(ServerConfig(key=key, url=endpoint, type="sse"), taken.where("sseEndpoint"))
+        elif "remote" in taken:
+            reading.server(_remote(key, taken, reading), taken.where("remote"))
         elif "image" in taken:
             reading.server(_contained(key, taken, reading), taken.where("image"))
         else:
@@ -56,12 +58,14 @@ def _through_docker(key: str) -> ServerConfig:
     return ServerConfig(key=key, command="docker", args=("mcp", "gateway", "run", "--servers", key))
 
 
-def _remote(key: str, taken: Taken) -> ServerConfig:
+def _remote(key: str, taken: Taken, reading: Reading) -> ServerConfig:
     remote = taken.inside("remote")
     kind: Literal["http", "sse"] = "sse" if (remote.text("transport_type") or "") == "sse" else "http"
     headers = MappingProxyType(remote.pairs("headers"))
     url = remote.text("url") or ""
-    taken.ignore("secrets", "oauth")
+    reading.rest(remote, server=key)
+    # Which variables its headers refer to stands in the headers.
+    taken.ignore("secrets")
     return ServerConfig(key=key, url=url, headers=headers, type=kind)
 
 
@@ -73,7 +77,7 @@ def _contained(key: str, taken: Taken, reading: Reading) -> ServerConfig:
     if any("{{" in word for word in (*arguments, *env.values())):
         fact = f"{excerpt(key)} has places that Docker fills in from its config.yaml."
         reading.leave("kept-elsewhere", fact, taken.where("command"), server=key)
-    taken.ignore("config", "oauth", "user")
+    taken.ignore("config")
     return ServerConfig(key=key, command="docker", args=arguments, env=MappingProxyType(env))
 
 

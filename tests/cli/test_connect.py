@@ -1,0 +1,292 @@
+"""`truename connect` and `truename disconnect` as they are typed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.cli.conftest import HOSTILE, Run, fake
+from tests.cli.test_cli_running import call, serving
+from truename.cli.changes import diff
+from truename.clients import config_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECRET = "s3cret-value"
+GITHUB = {"command": "npx", "args": ["-y", "gh"], "env": {"TOKEN": SECRET}}
+CONFIGURED = """
+[mcpServers.github]
+command = "npx"
+args = ["-y", "gh"]
+env = { TOKEN = "${GITHUB_TOKEN}" }
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, with a configuration of the gateway in the current directory."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "GITHUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    (home := tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    Path("truename.toml").write_text(CONFIGURED, "utf-8")
+    return home
+
+
+@pytest.fixture
+def cursor(home: Path) -> Path:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"mcpServers": {"github": GITHUB, "mine": {"command": "x"}}}, indent=2), "utf-8")
+    return path
+
+
+def servers(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))["mcpServers"]
+    return found
+
+
+def words(text: str) -> str:
+    """Return the text in one line, as it was before a terminal broke it."""
+    return " ".join(text.split())
+
+
+def test_connect_says_what_it_changed_and_disconnect_gives_it_back(run: Run, cursor: Path) -> None:
+    before = cursor.read_bytes()
+
+    done = run("connect", "cursor", "--yes")
+
+    assert done.status == 0
+    assert servers(cursor)["github"] == {"url": "http://127.0.0.1:8750/mcp/only/github"}
+    assert servers(cursor)["mine"] == {"command": "x"}
+    for told in (str(cursor), "server github", "'mine'", "truename init", "Backup of", "truename disconnect cursor"):
+        assert told in words(done.out)
+    assert f"truename serve {Path('truename.toml').absolute()} --http 127.0.0.1:8750\n" in done.out
+
+    again = run("connect", "cursor", "--yes")
+
+    assert (again.status, "already connected: 'github'" in again.out) == (0, True)
+
+    undone = run("disconnect", "cursor", "--yes")
+
+    assert undone.status == 0
+    assert "as it was" in undone.out
+    assert cursor.read_bytes() == before
+    assert "nothing to undo" in run("disconnect", "cursor").out
+
+
+def test_a_dry_run_shows_a_diff_without_secrets_and_changes_nothing(run: Run, cursor: Path) -> None:
+    before = cursor.read_bytes()
+
+    done = run("connect", "cursor", "--dry-run")
+
+    assert done.status == 0
+    assert '-        "TOKEN": "***"' in done.out
+    assert "mcp/only/github" in done.out
+    assert SECRET not in done.out + done.err
+    assert "Nothing was changed." in done.out
+    assert cursor.read_bytes() == before
+
+
+def test_a_dry_run_of_disconnect_shows_no_secrets_either(run: Run, cursor: Path) -> None:
+    run("connect", "cursor", "--yes")
+    connected = cursor.read_bytes()
+
+    done = run("disconnect", "cursor", "--dry-run")
+
+    assert done.status == 0
+    assert '+        "TOKEN": "***"' in done.out
+    assert SECRET not in done.out + done.err
+    assert cursor.read_bytes() == connected
+
+
+def test_without_somebody_to_ask_nothing_is_changed(run: Run, cursor: Path) -> None:
+    before = cursor.read_bytes()
+
+    done = run("connect", "cursor")
+
+    assert (done.status, "--yes" in done.err) == (2, True)
+    assert cursor.read_bytes() == before
+
+    run("connect", "cursor", "--yes")
+    assert run("disconnect", "cursor").status == 2
+    assert cursor.read_bytes() != before
+
+
+def test_a_program_gets_one_document(run: Run, cursor: Path) -> None:
+    done = run("connect", "cursor", "--one", "--yes", "--json")
+
+    document = done.document
+    assert (document["mode"], document["connected"], document["changed"]) == ("one", ["github"], True)
+    assert document["gateway"] == {
+        "url": "http://127.0.0.1:8750",
+        "answers": False,
+        "start": f"truename serve {Path('truename.toml').absolute()} --http 127.0.0.1:8750",
+    }
+    (file,) = document["files"]
+    assert Path(file["backup"]).read_bytes()
+    assert [note["subject"] for note in document["notes"]] == ["mine"]
+    assert servers(cursor) == {"mine": {"command": "x"}, "tn": {"url": "http://127.0.0.1:8750/mcp"}}
+
+    undone = run("disconnect", "cursor", "--yes", "--json").document
+
+    assert undone["files"] == [{"path": str(cursor), "exact": True, "removed": False}]
+
+
+def test_a_client_without_a_file_gets_one_and_it_is_removed_again(run: Run, home: Path) -> None:
+    assert run("connect", "cursor", "--yes").status == 1
+
+    assert run("connect", "cursor", "--one", "--name", "gate", "--yes").status == 0
+    assert servers(home / ".cursor" / "mcp.json") == {"gate": {"url": "http://127.0.0.1:8750/mcp"}}
+
+    assert "removed again" in words(run("disconnect", "cursor", "--yes").out)
+    assert not (home / ".cursor").exists()
+
+
+def test_a_client_can_start_the_gateway_itself(run: Run, cursor: Path) -> None:
+    run("connect", "cursor", "--stdio", "--yes")
+
+    found = servers(cursor)["github"]
+    assert Path(found["command"]).name.startswith("truename")
+    assert found["args"] == ["serve", str(Path("truename.toml").absolute()), "--only", "github"]
+    assert "env" not in found
+
+
+def test_a_token_is_written_as_a_reference_where_the_client_reads_one(run: Run, cursor: Path) -> None:
+    Path("truename.toml").write_text(f'token = "{SECRET}-token"\n{CONFIGURED}', "utf-8")
+
+    done = run("connect", "cursor", "--yes")
+
+    assert servers(cursor)["github"]["headers"] == {"Authorization": "Bearer ${env:TRUENAME_TOKEN}"}
+    assert "Set TRUENAME_TOKEN where the client is started." in words(done.out)
+    assert f"{SECRET}-token" not in cursor.read_text("utf-8") + done.out + done.err
+
+
+def test_a_token_that_a_client_can_not_read_is_told(run: Run, home: Path) -> None:
+    Path("truename.toml").write_text(f'token = "{SECRET}-token"\n{CONFIGURED}', "utf-8")
+
+    done = run("connect", "zed", "--one", "--yes")
+
+    assert "Write the header Authorization: Bearer TOKEN" in words(done.out)
+    assert "Authorization" not in (home / ".config" / "zed" / "settings.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["connect", "cursr"], "Did you mean cursor"),
+        (["connect", "cursor", "--url", "ftp://x"], "not the address of a gateway"),
+        (["connect", "cursor", "--url", "http://x/?a"], "not the address of a gateway"),
+        (["connect", "cursor", "--config", "missing.toml"], "missing.toml"),
+        (["connect", "cursor", "--catalog", "missing.json"], "missing.json"),
+        (["disconnect", "nobody"], "no client is known"),
+    ],
+)
+def test_what_can_not_be_is_told_and_nothing_is_changed(words: list[str], told: str, run: Run, cursor: Path) -> None:
+    before = cursor.read_bytes()
+
+    done = run(*words, "--yes")
+
+    assert (done.status, told in done.err) == (2, True)
+    assert cursor.read_bytes() == before
+
+
+def test_a_broken_file_is_left_alone_with_its_line(run: Run, cursor: Path) -> None:
+    cursor.write_text('{"mcpServers": {\n  "github": }\n', "utf-8")
+
+    done = run("connect", "cursor", "--yes", "--json")
+
+    assert done.status == 2
+    assert done.document["errors"][0]["code"] == "left_alone"
+    assert "line 2" in done.err
+
+
+def test_a_file_that_can_not_be_given_back_is_told_with_its_backup(run: Run, cursor: Path) -> None:
+    backup = run("connect", "cursor", "--yes", "--json").document["files"][0]["backup"]
+    cursor.write_text("{", "utf-8")
+
+    done = run("disconnect", "cursor", "--yes")
+
+    assert done.status == 2
+    assert backup in done.err.replace("\n", "").replace("  ", "")
+    assert cursor.read_text("utf-8") == "{"
+
+
+def test_a_client_is_known_by_the_names_of_its_dialect(run: Run, home: Path) -> None:
+    assert run("connect", "codex-cli", "--one", "--yes").status == 0
+
+    assert "[mcp_servers.tn]" in (home / ".codex" / "config.toml").read_text("utf-8")
+
+
+def test_kept_names_are_carried_with_the_help_of_a_dump(run: Run, cursor: Path, tmp_path: Path) -> None:
+    kept = cursor.with_name("permissions.json")
+    kept.write_text('{"mcpAllowlist": ["github:search"]}', "utf-8")
+    (dump := tmp_path / "tools.json").write_text('{"github": ["search", "add"]}', "utf-8")
+
+    blind = run("connect", "cursor", "--one", "--dry-run", "--json").document
+    done = run("connect", "cursor", "--one", "--catalog", dump, "--yes", "--json").document
+
+    assert blind["connected"] == []
+    assert blind["files"] == []
+    assert any("not known" in note["fact"] for note in blind["notes"])
+    assert done["connected"] == ["github"]
+    assert kept.read_text("utf-8") == '{"mcpAllowlist": ["tn:search"]}'
+
+
+def test_hostile_keys_reach_no_terminal(run: Run, cursor: Path) -> None:
+    cursor.write_text(json.dumps({"mcpServers": {HOSTILE: GITHUB}}), "utf-8")
+
+    done = run("connect", "cursor", "--yes")
+
+    assert "\x1b" not in done.out + done.err
+    assert "\u202e" not in done.out + done.err
+
+
+@pytest.mark.parametrize("one", [False, True])
+def test_a_client_reaches_its_servers_through_the_gateway_that_runs(
+    one: bool, run: Run, home: Path, configure: Callable[..., Path]
+) -> None:
+    source = configure({"one": ["search", "get_it"], "two": ["search"]}, truename={"ledger": "memory"})
+    Path("truename.toml").unlink()
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"mcpServers": {"one": fake("one", "search", "get_it")}}), "utf-8")
+    allowed = path.with_name("permissions.json")
+    allowed.write_text('{"mcpAllowlist": ["one:search"]}', "utf-8")
+
+    with serving(source, "--http", "127.0.0.1:0") as (process, out, _):
+        url = out.until("claude mcp add").split()[-1].removesuffix("/mcp")
+        out.until("Ctrl-C ends it.")
+        done = run("connect", "cursor", "--config", source, "--url", url, "--yes", *(["--one"] if one else []))
+        (entry,) = servers(path).values()
+        name = json.loads(allowed.read_text("utf-8"))["mcpAllowlist"][0].partition(":")[2]
+        listed, answer = anyio.run(call, entry["url"], name)
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+    assert done.status == 0
+    assert "This starts it" not in done.out
+    assert listed == (["one_search", "one_get_it", "two_search"] if one else ["search", "get_it"])
+    assert "one" in answer
+
+
+def test_every_client_of_the_table_can_be_named(run: Run, home: Path) -> None:
+    for client in dict.fromkeys(file.client for file in config_files()):
+        done = run("connect", client, "--dry-run")
+
+        assert (done.status, "Nothing" in done.out or "nothing to connect" in done.out) in {(1, True), (2, False)}
+
+
+def test_long_lines_and_new_files_of_a_diff_are_shown_in_short() -> None:
+    lines = list(diff(Path("x"), None, b"a" * 500 + b"\nkey: s3cret\n", ["s3cret", "ab"]))
+
+    assert lines[0] == "--- /dev/null"
+    assert lines[3].endswith("... (501 characters)")
+    assert lines[4] == "+key: ***"

@@ -1,0 +1,77 @@
+"""What the doctor predicts for a client is what the lab saw when it ran that client: tool by tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lab.predict import compared
+from lab.results import load_all
+from truename import dialects
+from truename.doctor import Case, Fate, Lists, Prediction, Server, examine, predict
+
+if TYPE_CHECKING:
+    from lab.results import Run, SeenTool, Trial
+
+RUNS = sorted(load_all(), key=lambda run: run.client)
+LOST_BY_RULE = {"request-fails", "server-fails", "tool-refused", "tool-dropped", "tools-merged", "wrong-tool"}
+
+
+def lists_of(trial: Trial) -> dict[str, list[str]]:
+    lists: dict[str, list[str]] = {}
+    for tool in trial.tools:
+        lists.setdefault(tool.server, []).append(tool.upstream)
+    return lists
+
+
+def bare_trials(run: Run) -> list[Trial]:
+    return [trial for trial in run.trials if trial.mode == "bare" and compared(trial)]
+
+
+def agrees(fate: Fate, tool: SeenTool, *, twice: bool) -> bool:
+    # Of a name that is listed twice one entry is predicted; what becomes of the other is the simulation's matter.
+    if twice:
+        return bool(fate.loss) is (tool.outcome == "failed")
+    if tool.outcome in {"missing", "failed"}:
+        return bool(fate.loss) and fate.shown is None
+    if fate.shown != tool.shown:
+        return False
+    if tool.outcome == "misrouted":
+        return fate.loss == "misrouted" and fate.reaches == tool.reached
+    if tool.outcome == "unreachable":
+        return fate.loss == "misrouted" and fate.reaches is None
+    return tool.outcome == "uncalled" or not fate.loss
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.client}-{run.version}")
+def test_every_tool_has_the_fate_that_was_seen(run: Run) -> None:
+    dialect = dialects.get(run.dialect)
+    if dialect.mangling.part == "address":
+        pytest.skip("what this client shows is made of addresses; `lab compare` knows those of a run")
+    wrong = []
+    for trial in bare_trials(run):
+        seen: Prediction = predict(dialect, lists_of(trial).items())
+        listed = Counter((tool.server, tool.upstream) for tool in trial.tools)
+        for tool in trial.tools:
+            key = tool.server, tool.upstream
+            if not agrees(seen.by_key[key], tool, twice=listed[key] > 1):
+                wrong.append((trial.scenario, tool, seen.by_key[key]))
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.client}-{run.version}")
+def test_every_lost_tool_is_told_in_a_finding_and_no_other(run: Run) -> None:
+    dialect = dialects.get(run.dialect)
+    for trial in bare_trials(run):
+        lists = Lists(Server.listing(key, names) for key, names in lists_of(trial).items())
+        (diagnosis,) = examine([Case(dialect=dialect, lists=lists)]).diagnoses
+        told = {name for one in diagnosis.findings if one.rule.name in LOST_BY_RULE for name in one.tools}
+        ignored = {one.server for one in diagnosis.findings if one.rule.name == "server-ignored"}
+        fell = {fate.key for fate in diagnosis.case.bare.fates if fate.loss == "falls"}
+        lost = {fate.key for fate in diagnosis.case.bare.lost if fate.loss != "unknown"}
+
+        assert {tool for server, tool in lost - fell if server not in ignored} <= told
+        assert bool(lost) is bool(told or ignored)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections import Counter
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lab import clients, install, results, runner, sandbox, scenarios
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from lab.clients import Client
     from lab.results import Trial
+
+_MOST_TOLD: Final = 8
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,10 +101,13 @@ def _tell(trial: Trial) -> None:
     counts = Counter(tool.outcome for tool in trial.tools)
     told = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
     print(f"  {trial.scenario:24} {trial.mode:8} {trial.seconds:6.1f} s  {told}  {trial.failure or ''}", flush=True)
-    for tool in trial.tools:
-        if tool.outcome != "right":
-            where = "" if tool.reached is None else f" -> {tool.reached}"
-            print(f"      {tool.outcome:11} {tool.server}: {tool.upstream} as {tool.listed} shown {tool.shown}{where}")
+    worth = [tool for tool in trial.tools if tool.outcome not in {"right", "copy", "uncalled"}]
+    for tool in worth[:_MOST_TOLD]:
+        where = "" if tool.reached is None else f", reached {' '.join(tool.reached)}"
+        listed = "" if tool.listed is None else f", listed as {tool.listed}"
+        print(f"      {tool.outcome:11} {tool.server}: {tool.upstream}{listed}, shown as {tool.shown}{where}")
+    if len(worth) > _MOST_TOLD:
+        print(f"      ... and {len(worth) - _MOST_TOLD} more")
 
 
 if __name__ == "__main__":

@@ -103,11 +103,24 @@ def seen(dialect: Dialect, trial: Trial) -> Mapping[Pair, frozenset[str]]:
     return {pair: frozenset(texts) for pair, texts in said.items()}
 
 
+def _won(
+    dialect: Dialect, found: Simulation[Pair], by_lab: Mapping[Pair, frozenset[str]]
+) -> Mapping[Pair, frozenset[str]]:
+    """Return what is predicted of those who raced: one of them runs, the one that the lab saw or else the first."""
+    won: dict[Pair, frozenset[str]] = {}
+    for text, group in found.merged.items() if dialect.mangling.across == "race" else ():
+        if text not in found.reaches and found.scope != "request":
+            first = next((pair for pair in group if pair in by_lab), group[0])
+            won[first] = frozenset({_said(text, first, first)})
+    return won
+
+
 def differences(run: Run) -> Iterable[Difference]:
     """Yield every tool of a run for which the table says something else than the lab saw."""
     dialect = dialects.get(run.dialect)
     for trial in filter(compared, run.trials):
-        by_table, by_lab = _by_table(predicted(dialect, trial)), seen(dialect, trial)
+        found, by_lab = predicted(dialect, trial), seen(dialect, trial)
+        by_table = dict(_by_table(found)) | _won(dialect, found, by_lab)
         for pair in dict.fromkeys(_given(dialect, trial, tool) for tool in trial.tools):
             expected, actual = by_table.get(pair, frozenset()), by_lab.get(pair, frozenset())
             if expected != actual:

@@ -36,8 +36,8 @@ class Server:
 class Scenario:
     """One situation.
 
-    In mode ``bare`` the client has the servers themselves, ``through`` Truename's ``/mcp`` instead, ``only`` a
-    ``/mcp/only/KEY`` for each.
+    In mode ``bare`` the client has the servers themselves, ``through`` Truename's ``/mcp`` instead, ``only`` an
+    entry for each, as `truename connect` writes it.
     ``batch``: how many calls the model makes in one turn, where the client takes several. ``modern``: the servers
     speak 2026-07-28.
     """

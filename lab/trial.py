@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lab import clients, evidence, places, sandbox, scenarios, through
+from lab.asking import Session
 from lab.awkward import Answers, Received, WebServer
 from lab.drivers import Entry, Stage, driver
 from lab.model import ModelServer, Script
@@ -96,7 +97,7 @@ def play(order: Order, folder: Path) -> Trial:
         entries: Sequence[Entry] = awkward.entries
         if order.mode != "bare":
             url = stack.enter_context(through.serving(entries, folder, _GATEWAY_PORT))
-            entries = through.entries(url, entries, order.mode)
+            entries = through.entries(url, entries, order.mode, client.dialect)
             listed = _listed(entries)
         model = stack.enter_context(ModelServer(script))
         stage = Stage(client=client, model=model.url, servers=tuple(entries), home=home, work=work)
@@ -131,7 +132,7 @@ def _listed(entries: Sequence[Entry]) -> dict[int, str]:
     """Return mark -> listed name, asking the gateway as a client would."""
     out: dict[int, str] = {}
     for entry in entries:
-        for tool in through.listed(str(entry.url)):
+        for tool in Session(str(entry.url)).tools():
             mark = Offered(name=tool["name"], description=tool.get("description") or "").mark
             if mark is not None:
                 out[mark] = tool["name"]

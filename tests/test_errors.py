@@ -49,6 +49,7 @@ EXAMPLES: list[TruenameError] = [
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical"),
     ConfigError(file="f.toml", key="a.b", problem="it is no text", remedy="Write a text."),
     ConfigError(file="f.toml", key="", problem="it is empty", remedy="Write something."),
+    ConfigError(file="f.json", key="", problem="it is read-only", remedy="Nothing was changed.", code="left_alone"),
     LedgerError(code="conflict", name="x", holder=AB, claimant=AC),
     LedgerError(code="corrupt", path=Path("l"), line=3, reason="its checksum does not fit"),
     LedgerError(code="full", origin="a", count=3),

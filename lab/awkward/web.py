@@ -20,13 +20,13 @@ __all__ = ["WebServer"]
 
 
 class WebServer:
-    """A context manager: the server runs while it is entered."""
+    """A context manager: the server runs while it is entered, at this port if it is free."""
 
     def __init__(self, answers: Answers, port: int = 0) -> None:
         self.answers = answers
         self.streams: list[SimpleQueue[Mapping[str, Any]]] = []
         self.over = Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), type("_Bound", (_Endpoint,), {"owner": self}))
+        self._server = _listening(port, type("_Bound", (_Endpoint,), {"owner": self}))
         self._server.daemon_threads = True
 
     @property
@@ -116,6 +116,14 @@ class _Endpoint(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def _listening(port: int, endpoint: type[_Endpoint]) -> ThreadingHTTPServer:
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", port), endpoint)
+    except OSError:
+        # Outside a namespace somebody else may be there.
+        return ThreadingHTTPServer(("127.0.0.1", 0), endpoint)
 
 
 def _next(inbox: SimpleQueue[Mapping[str, Any]]) -> bytes:

@@ -92,7 +92,6 @@ def test_without_a_source_the_defaults_are_named(run: Run, words: tuple[str, ...
         (("serve", "{dump}", "--http", "127.0.0.1:99999"), "is not HOST:PORT"),
         (("serve", "{dump}", "--http", "http://127.0.0.1:8750/mcp"), "is a URL Write HOST:PORT: --http 127.0.0.1:8750"),
         (("serve", "{dump}", "--names", "some"), "--names"),
-        (("serve", "{dump}", "--for", "a", "--only", "b"), "exclude each other"),
         (("serve", "{dump}", "--http", "1", "--only", "b"), "are for stdio"),
         (("history", "x", "--ledger", "memory"), "a ledger in memory has no history"),
         (("history", "x", "{dump}"), "is a dump of tools"),

@@ -12,7 +12,6 @@ import pytest
 
 from tests.cli.conftest import HOSTILE, Run, fake
 from tests.cli.test_cli_running import call, serving
-from truename.cli.changes import diff
 from truename.clients import config_files
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def test_connect_says_what_it_changed_and_disconnect_gives_it_back(run: Run, cur
     done = run("connect", "cursor", "--yes")
 
     assert done.status == 0
-    assert servers(cursor)["github"] == {"url": "http://127.0.0.1:8750/mcp/only/github"}
+    assert servers(cursor)["github"] == {"url": "http://127.0.0.1:8750/mcp/for/cursor/only/github"}
     assert servers(cursor)["mine"] == {"command": "x"}
     for told in (str(cursor), "server github", "'mine'", "truename init", "Backup of", "truename disconnect cursor"):
         assert told in words(done.out)
@@ -89,7 +88,7 @@ def test_a_dry_run_shows_a_diff_without_secrets_and_changes_nothing(run: Run, cu
 
     assert done.status == 0
     assert '-        "TOKEN": "***"' in done.out
-    assert "mcp/only/github" in done.out
+    assert "mcp/for/cursor/only/github" in done.out
     assert SECRET not in done.out + done.err
     assert "Nothing was changed." in done.out
     assert cursor.read_bytes() == before
@@ -155,7 +154,7 @@ def test_a_client_can_start_the_gateway_itself(run: Run, cursor: Path) -> None:
 
     found = servers(cursor)["github"]
     assert Path(found["command"]).name.startswith("truename")
-    assert found["args"] == ["serve", str(Path("truename.toml").absolute()), "--only", "github"]
+    assert found["args"] == ["serve", str(Path("truename.toml").absolute()), "--for", "cursor", "--only", "github"]
     assert "env" not in found
 
 
@@ -282,11 +281,3 @@ def test_every_client_of_the_table_can_be_named(run: Run, home: Path) -> None:
         done = run("connect", client, "--dry-run")
 
         assert (done.status, "Nothing" in done.out or "nothing to connect" in done.out) in {(1, True), (2, False)}
-
-
-def test_long_lines_and_new_files_of_a_diff_are_shown_in_short() -> None:
-    lines = list(diff(Path("x"), None, b"a" * 500 + b"\nkey: s3cret\n", ["s3cret", "ab"]))
-
-    assert lines[0] == "--- /dev/null"
-    assert lines[3].endswith("... (501 characters)")
-    assert lines[4] == "+key: ***"

@@ -90,10 +90,12 @@ def test_a_failed_server_and_nothing_else_ends_with_3(home: Path) -> None:
     ],
 )
 def test_what_can_not_be_filled_in_is_not_started(home: Path, server: dict[str, Any]) -> None:
-    write(home, ".claude.json", {"odd": server, "fine": fake("fine", "get_x")})
+    path = write(home, ".claude.json", {"odd": server, "fine": fake("fine", "get_x")})
     done = doctor(home, "--start", "--json")
 
-    assert [one["server"] for one in done.document["findings"] if one["code"] == "TN014"] == ["odd"]
+    (found,) = [one for one in done.document["findings"] if one["code"] == "TN014"]
+    assert (found["server"], found["location"]["file"], found["location"]["line"]) == ("odd", str(path), 1)
+    assert found["fact"].startswith("Server 'odd' was not started: ")
     assert done.document["clients"][0]["servers_not_asked"] == ["odd"]
 
 

@@ -107,22 +107,27 @@ def fill(traps: Traps) -> None:
     traps.write(".config/opencode/opencode.json", {"mcp": {"local": {"type": "local", "command": [command]}}})
 
 
+def content(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
 @pytest.mark.parametrize("words", [(), ("--json",), ("--all",), ("--sarif", "-")])
-def test_looking_at_a_machine_runs_nothing(traps: Traps, words: tuple[str, ...]) -> None:
+def test_looking_at_a_machine_runs_and_writes_nothing(traps: Traps, words: tuple[str, ...]) -> None:
+    before = content(traps.home)
     done = traps.run(*words)
 
     assert done.status in {0, 1}
+    assert content(traps.home) == before
     assert list(traps.sprung.iterdir()) == []
     assert not traps.was_reached()
 
 
 def test_looking_at_files_that_are_named_runs_nothing_either(traps: Traps) -> None:
     files = [path for path in sorted(traps.home.rglob("*")) if path.is_file()]
-    for path in files:
-        assert traps.run(path).status in {0, 1, 2}
+    statuses = {traps.run(path).status for path in files if path.suffix not in {".md", ".json"}}
     done = traps.run(*files, "--json")
 
-    assert done.status in {0, 1, 2}
+    assert statuses | {done.status} <= {0, 1, 2}
     assert list(traps.sprung.iterdir()) == []
     assert not traps.was_reached()
 

@@ -36,7 +36,9 @@ def planned(base: Path, files: dict[str, str], client: str, *, one: bool = True)
     machine = Machine(system="linux", home=home, environ={}, project=home / "project", root=base)
     config = Config(path=base / "truename.toml", servers=SERVERS)
     address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings())
+    names = (
+        together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings(), dialect="gemini-cli")
+    )
     return plan_connection(machine, find(machine), address, Wish(client=client, one=one), names)
 
 
@@ -114,7 +116,7 @@ def test_with_an_entry_for_each_server_names_change_only_where_they_must(tmp_pat
 
     found = json.loads(texts(plan)["settings.json"])["mcpServers"]["git"]
     assert found == {
-        "httpUrl": "http://127.0.0.1:8750/mcp/only/git",
+        "httpUrl": "http://127.0.0.1:8750/mcp/for/gemini-cli/only/git",
         "includeTools": ["log", "fs_list"],
     }
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from truename import dialects
 from truename.clients.matching import counterpart, points_at, same_text
-from truename.clients.upcoming import ONLY_DIALECT, ONLY_STYLE, alone, together
+from truename.clients.upcoming import ONLY_STYLE, alone, alone_path, together
 from truename.config import ServerConfig, Settings
 from truename.gateway.choice import fixed_view
+from truename.gateway.views import read_path
 
 GITHUB = ServerConfig(key="github", command="npx", args=("-y", "server-github"), env={"TOKEN": "one"})
 LISTED = {"github": ["search", "fs.list", "Create-Issue"], "weather": ["search"]}
@@ -101,10 +103,11 @@ def test_an_address_of_the_gateway_is_recognised(url: str | None, ours: bool) ->
 
 
 def test_one_server_alone_is_named_as_the_gateway_names_it() -> None:
-    spec = fixed_view("only", "github", Settings())
+    asked = read_path(alone_path("github", "claude-code"), ["github"])
+    spec = fixed_view(asked, Settings())
 
-    assert (spec.dialect, spec.style, spec.scope) == (ONLY_DIALECT, ONLY_STYLE, "only/github")
-    assert alone(LISTED, Settings())["github"] == {
+    assert (spec.rules, spec.style, spec.scope) == (dialects.own("claude-code", "github"), ONLY_STYLE, "only/github")
+    assert alone(LISTED, Settings(), dialect="claude-code")["github"] == {
         "search": "search", "fs.list": "fs_list", "Create-Issue": "Create-Issue"
     }  # fmt: skip
 
@@ -114,3 +117,13 @@ def test_all_servers_together_get_universal_names() -> None:
 
     assert names["github"]["search"] == "github_search"
     assert names["weather"] == {"search": "weather_search"}
+
+
+def test_a_long_name_stays_as_it_is_where_the_client_has_room_for_it() -> None:
+    long = "create_issue_from_template_with_labels_and_assignees_in_project"
+
+    roomy = alone({"github": [long]}, Settings(), dialect="claude-code")
+    tight = alone({"github": [long]}, Settings(), dialect="universal")
+
+    assert roomy["github"][long] == long
+    assert len(tight["github"][long]) <= 46

@@ -14,7 +14,7 @@ from truename.clients.applying import connect, disconnect
 from truename.clients.choosing import OWN_SCOPES, READ_ONLY
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
-from truename.clients.upcoming import alone, together
+from truename.clients.upcoming import alone, alone_path, together
 from truename.config import Config, ServerConfig, Settings
 from truename.errors import ConfigError
 
@@ -95,7 +95,9 @@ def gateway(base: Path) -> Address:
 
 def connected(machine: Machine, file: ConfigFile, address: Address, *, one: bool) -> tuple[str, ...]:
     wish = Wish(client=file.client, one=one, scopes=frozenset({file.scope}))
-    names = together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings())
+    names = (
+        together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings(), dialect=file.dialect)
+    )
     plan = plan_connection(machine, find(machine), address, wish, names)
     connect(plan, machine.environ)
     again = plan_connection(machine, find(machine), address, wish, names)
@@ -144,7 +146,7 @@ def check_servers(machine: Machine, file: ConfigFile, path: Path, *, one: bool) 
     assert list(servers) == (["other", "tn"] if one else ["weather", "other"])
     assert servers["other"] == read_entry(file.shape, "other", write_entry(file.shape, OTHER))
     if speaks_http(file.shape):
-        assert servers[key].url == f"{URL}/mcp" if one else f"{URL}/mcp/only/weather"
+        assert servers[key].url == (f"{URL}/mcp" if one else f"{URL}{alone_path('weather', file.dialect)}")
         assert (servers[key].command, servers[key].env) == (None, {})
     else:
         assert servers[key].command == "/opt/truename"

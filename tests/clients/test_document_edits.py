@@ -33,7 +33,8 @@ ADDED: list[tuple[str, str, Where, str]] = [
     ("jsonc", '{\n  "a": {\n    // none\n  }\n}', ("a", "x"),
      '{\n  "a": {\n    // none\n    "x": {\n      "url": "u"\n    }\n  }\n}'),
     ("jsonc", '{"a": {/* none */}}', ("a", "x"), '{"a": {/* none */ "x": {"url": "u"}}}'),
-    ("jsonc", '{"amp.mcpServers": {"b": 1}}', ("amp.mcpServers", "x"), '{"amp.mcpServers": {"b": 1, "x": {"url": "u"}}}'),
+    ("jsonc", '{"amp.mcpServers": {"b": 1}}', ("amp.mcpServers", "x"),
+     '{"amp.mcpServers": {"b": 1, "x": {"url": "u"}}}'),
     ("toml", "", T, '[mcp_servers.x]\nurl = "u"\n'),
     ("toml", "# mine", T, '# mine\n\n[mcp_servers.x]\nurl = "u"'),
     ("toml", 'model = "m"\r\n', T, 'model = "m"\r\n\r\n[mcp_servers.x]\r\nurl = "u"\r\n'),
@@ -48,6 +49,7 @@ ADDED: list[tuple[str, str, Where, str]] = [
      '[[mcp_servers]]\na = 1\n\n[[mcp_servers]]\nurl = "u"\n\n[z]\n'),
     ("toml", "[[s]]\n[s.t]\n[[s]]\n", ("s", 0, "x"), '[[s]]\n[s.t]\n\n[s.x]\nurl = "u"\n[[s]]\n'),
     ("toml", "", ("mcp_servers", "my server"), '[mcp_servers."my server"]\nurl = "u"\n'),
+    ("toml", "[m.x.env]\na = 1\n", ("m", "x", "http"), '[m.x.env]\na = 1\n\n[m.x.http]\nurl = "u"\n'),
     ("yaml", "", S, "mcpServers:\n  x:\n    url: u\n"),
     ("yaml", "# mine\n", S, "# mine\nmcpServers:\n  x:\n    url: u\n"),
     ("yaml", "a: 1", S, "a: 1\nmcpServers:\n  x:\n    url: u"),
@@ -119,7 +121,8 @@ REMOVED: list[tuple[str, str, Where, str]] = [
     ("json", '{"a":1, "b":2 }', ("b",), '{"a":1 }'),
     ("json", '{\n  "a": 1,\n  "b": 2\n}', ("a",), '{\n  "b": 2\n}'),
     ("json", '{\n  "a": 1\n}', ("a",), "{}"),
-    ("jsonc", '{\n  // on a\n  "a": 1, // by a\n  "b": 2, // by b\n}', ("b",), '{\n  // on a\n  "a": 1, // by a\n   // by b\n}'),
+    ("jsonc", '{\n  // on a\n  "a": 1, // by a\n  "b": 2, // by b\n}', ("b",),
+     '{\n  // on a\n  "a": 1, // by a\n   // by b\n}'),
     ("jsonc", '{\n  // on a\n  "a": 1, // by a\n  "b": 2\n}', ("a",), '{\n  // on a\n   // by a\n  "b": 2\n}'),
     ("jsonc", '{"a": 1, // c\n "b": 2}', ("b",), '{"a": 1 // c\n }'),
     ("jsonc", "[1, 2,]", (1,), "[1,]"),
@@ -148,7 +151,9 @@ def test_what_is_removed_takes_its_line_and_comma_with_it_but_no_comment_of_othe
     assert Document.parse(before.encode(), Path("f"), language).without(where).raw.decode() == after
 
 
-@pytest.mark.parametrize(("language", "text"), [("json", '{"a": {"b": 1}}'), ("toml", "a = {b = 1}"), ("yaml", "a: {b: 1}")])
+@pytest.mark.parametrize(
+    ("language", "text"), [("json", '{"a": {"b": 1}}'), ("toml", "a = {b = 1}"), ("yaml", "a: {b: 1}")]
+)
 def test_what_is_so_already_or_not_there_is_no_edit(language: str, text: str) -> None:
     document = Document.parse(text.encode(), Path("f"), language)
     assert document.with_value(("a",), {"b": 1}) is document
@@ -201,7 +206,8 @@ def test_toml_can_not_say_null_and_says_so(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "text"), [("json", '{\n  "x": 1\n}\n'), ("jsonc", '{\n  "x": 1\n}\n'), ("toml", "x = 1\n"), ("yaml", "x: 1\n")]
+    ("language", "text"),
+    [("json", '{\n  "x": 1\n}\n'), ("jsonc", '{\n  "x": 1\n}\n'), ("toml", "x = 1\n"), ("yaml", "x: 1\n")],
 )
 def test_a_file_that_is_not_there_yet_begins_with_what_is_put_in(language: str, text: str) -> None:
     document = Document.empty(Path("f"), language)

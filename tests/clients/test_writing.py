@@ -14,6 +14,7 @@ import pytest
 from truename.clients import writing
 from truename.clients.backup import Backup, backups, backups_directory
 from truename.clients.document import Document
+from truename.clients.durable import write_new
 from truename.clients.writing import check_file, remove_file, replace_file
 from truename.errors import ConfigError
 
@@ -63,7 +64,7 @@ def refused(document: Document, wanted: str) -> ConfigError:
 
 def test_new_bytes_come_and_the_old_ones_are_kept_with_a_record(file: Path) -> None:
     document = Document.read(file, "json")
-    backup = change(document.with_value(("mcpServers", "tn"), {}) and document, note={"edits": [1]})
+    backup = change(document, note={"edits": [1]})
     assert file.read_bytes() == NEW
     assert (backup.client, backup.action, backup.path) == ("cursor", "connect", file)
     assert backup.original() == OLD
@@ -214,10 +215,9 @@ def test_a_file_where_a_directory_has_to_be_is_told(home: Path) -> None:
 
 def test_a_change_right_before_the_rename_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = Document.read(file, "json")
-    real = writing.write_new
 
     def meanwhile(path: Path, raw: bytes) -> None:
-        real(path, raw)
+        write_new(path, raw)
         file.write_bytes(b"theirs")
 
     monkeypatch.setattr(writing, "write_new", meanwhile)

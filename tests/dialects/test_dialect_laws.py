@@ -70,7 +70,7 @@ def test_legal_names_stay_whole_and_apart(dialect: dialects.Dialect) -> None:
         shown_one, shown_two = (dialect.shown("truename", name) for name in (one, two))
         assert shown_one is not None
         assert one in shown_one
-        assert shown_one == dialect._shown("truename", one)
+        assert shown_one == machine(dialect.mangling).after(dialect._spelled("truename", one) or "")
         assert not breaks(dialect, "truename", one)
         if folded(one) != folded(two):
             assert shown_one != shown_two
@@ -103,6 +103,8 @@ def test_universal_names_stay_apart_under_every_short_server_key(listed: list[st
     names = [name for name in listed if not UNIVERSAL.check(name, server)]
 
     for dialect in ALL:
+        if machine(dialect.mangling).ignores(server):
+            continue  # no name helps there, and check() says so
         seen = dialect.simulate(server, names)
         assert dict(seen.reaches) == {text: name for name, text in seen.shown.items()}, dialect
         assert list(seen.shown) == names, dialect

@@ -52,6 +52,40 @@ def test_a_name_of_every_javascript_object_stops_a_server_of_qwen(name: str) -> 
     assert [reason.code for reason in dialects.get("universal").check("constructor")] == ["reserved"]
 
 
+@pytest.mark.parametrize(
+    ("client", "pair"),
+    [
+        ("claude-code", (("a", "b__c"), ("a__b", "c"))),
+        ("gemini-cli", (("a", "b_c"), ("a_b", "c"))),
+        ("opencode", (("a", "b_c"), ("a_b", "c"))),
+    ],
+)
+def test_nobody_knows_which_server_is_ready_first(client: str, pair: tuple[tuple[str, str], tuple[str, str]]) -> None:
+    seen = dialects.get(client).simulate_all((server, [name, "x"]) for server, name in pair)
+
+    (text,) = seen.merged
+    assert (seen.merged[text], seen.winner(text)) == (pair, None)
+    assert seen.dropped == pair
+
+
+@pytest.mark.parametrize("key", ["my-server", "天気", "a b"])
+def test_semantic_kernel_ends_on_a_key_that_is_no_word(key: str) -> None:
+    seen = dialects.get("semantic-kernel").simulate_all([(key, ["x"]), ("b", ["y"])])
+
+    assert (seen.refused, seen.scope, dict(seen.shown)) == (((key, "x"),), "request", {})
+    assert [reason.code for reason in dialects.get("semantic-kernel").check("x", key)] == ["server"]
+
+
+def test_code_mode_joins_what_was_settled_before() -> None:
+    code = dialects.get("codex-code-mode")
+
+    assert code.shown("lab", "_lead") == "mcp__lab_lead"
+    assert code.simulate("lab", ["a/b", "a_b"]).shown["a/b"] == "mcp__lab__a_b_668d16c5456b"
+    seen = code.simulate_all([("a__b", ["c"]), ("a", ["b__c"])])
+    assert (seen.winner("mcp__a__b__c"), seen.dropped) == (("a", "b__c"), (("a__b", "c"),))
+    assert set(seen.merged["mcp__a__b__c"]) == {("a__b", "c"), ("a", "b__c")}
+
+
 def test_mastra_loses_what_joins_to_one_key_and_fails_on_what_becomes_equal_later() -> None:
     mastra = dialects.get("mastra")
 

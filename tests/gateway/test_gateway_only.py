@@ -43,3 +43,16 @@ async def test_the_shared_names_are_left_to_the_gateway_of_all(lab: Lab) -> None
         assert ledger.settings is None
     async with Gateway(Config(servers=servers, settings=Settings()), ledger=ledger) as gateway:
         assert list(gateway.table().values()) == ["weather_get_data", "database_get_data"]
+
+
+async def test_a_known_client_keeps_names_that_others_would_cut(lab: Lab) -> None:
+    long = "confluence_page_attachments_and_permissions_create"
+    config = Config(servers=(lab.normal("wiki", long, "createPage", "fs.list"),))
+
+    async with Gateway(config, ledger=Ledger.memory()) as gateway:
+        mine = gateway.table("/mcp/for/Claude Code/only/wiki")
+        everyones = gateway.table("/mcp/only/wiki")
+
+    assert list(mine.values()) == [long, "createPage", "fs_list"]
+    assert [name == long for name in everyones.values()] == [False, False, False]
+    assert list(everyones.values())[1:] == ["createPage", "fs_list"]

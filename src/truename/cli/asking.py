@@ -13,7 +13,7 @@ from truename.cli.rendering import output, printable, say, show, styled
 from truename.config import Config, ServerConfig, Settings, parse
 from truename.doctor import RULES, Startable, would_start
 from truename.errors import ConfigError, TruenameError, excerpt
-from truename.policy import Finding, Location
+from truename.policy import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -118,12 +118,15 @@ def _first(error: BaseException) -> TruenameError:
 
 
 def _failed(one: Startable, error: TruenameError) -> Finding:
-    fact, remedy = split(str(error))
-    whose = f" ({', '.join(one.clients)})" if one.clients else ""
+    key, whose = excerpt(one.server.key, 64), f" ({', '.join(one.clients)})" if one.clients else ""
+    if isinstance(error, ConfigError):
+        fact, remedy = f"Server {key} was not started: {error.problem}", error.remedy
+    else:
+        fact, remedy = split(str(error))
     return Finding(
         rule=RULES["server-failed"],
         fact=f"{fact}{whose}.",
-        remedy=remedy or f"Start {excerpt(one.server.key, 64)} by hand to see why.",
-        location=None if one.path is None else Location(file=str(one.path), key=excerpt(one.server.key, 64)[1:-1]),
+        remedy=remedy or f"Start {key} by hand to see why.",
+        location=one.location,
         server=one.server.key,
     )

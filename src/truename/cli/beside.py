@@ -39,16 +39,19 @@ def read_configuration(path: Path, environ: Mapping[str, str] | None = None) -> 
 
     Raises `ConfigError` and groups of them.
     """
-    config = load(path, environ)
     beside = path.with_name(SETTINGS_FILE)
     if path.suffix.lower() == ".toml" or not beside.is_file():
-        return config
+        return load(path, environ)
     if names_servers(beside):
         say(styled("note: ", "yellow"), f"{beside} has servers of its own, so its settings don't apply to {path}.")
-        return config
+        return load(path, environ)
     parse(read_text(beside) + _NO_SERVERS, beside, environ)
-    content = decode(read_text(path), str(path), toml=False)
-    content[_SECTION] = _settings(beside) | content.get(_SECTION, {})
+    text = read_text(path)
+    content = decode(text, str(path), toml=False)
+    section = content.get(_SECTION, {})
+    if not isinstance(section, dict):
+        return parse(text, path, environ)  # which tells what is wrong with it
+    content[_SECTION] = _settings(beside) | section
     return parse(json.dumps(content), path, environ)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,12 @@ __all__ = ["diff", "show_diff"]
 _HIDDEN: Final = "***"
 _CONTEXT: Final = 2
 _LONGEST: Final = 240
+# The lines around a change are shown too, and servers are not all that a file holds.
+_NAMED: Final = re.compile(
+    r"(?P<name>[\w.-]{0,60}(?:token|secret|passw|api_?key|credential|authorization)[\w.-]{0,60})"
+    r"(?P<between>\"?\s*[:=]\s*\"?)(?P<value>[^\",}\]\s][^\",}\]]{0,2000})",
+    re.IGNORECASE,
+)
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 # Shorter texts stand in too many other places.
 _SHORTEST_SECRET: Final = 4
@@ -30,7 +37,9 @@ def diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterabl
     for line in unified_diff(old, new, here, there, n=_CONTEXT, lineterm=""):
         for secret in hidden:
             line = line.replace(secret, _HIDDEN)  # noqa: PLW2901 - one after the other
-        yield line if len(line) <= _LONGEST else f"{line[:_LONGEST]}... ({len(line):,} characters)"
+        # Cut first: what strangers put on one line may be megabytes.
+        shown = _NAMED.sub(_masked, line[:_LONGEST])
+        yield shown if len(line) <= _LONGEST else f"{shown}... ({len(line):,} characters)"
 
 
 def show_diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> None:
@@ -38,6 +47,13 @@ def show_diff(path: Path, before: bytes | None, after: bytes | None, secrets: It
     for line in diff(path, before, after, secrets):
         output().print(styled(line, _STYLES.get(line[:1], "")), soft_wrap=True)
     show("")
+
+
+def _masked(found: re.Match[str]) -> str:
+    """Leave a reference, and the name of a variable; mask whatever else stands under a name like that."""
+    if "$" in found["value"] or "{" in found["value"] or found["name"].lower().endswith("env_var"):
+        return found[0]
+    return f"{found['name']}{found['between']}{_HIDDEN}"
 
 
 def _spellings(secrets: Iterable[str]) -> list[str]:

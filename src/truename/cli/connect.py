@@ -91,7 +91,8 @@ def connect(
         name=name or _key(config.settings),
         scopes=frozenset(scope) or OWN_SCOPES,
     )
-    names = new_names(config, catalog, one=one, dialect=_shared(config, client), url=url if reached else None)
+    dialect = config_files(client)[0].dialect
+    names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
     plan = plan_connection(machine, find(machine), Address(config=config, url=url, program=_program()), wish, names)
     check(plan)
     backups: Sequence[Backup] = ()
@@ -167,13 +168,6 @@ def _leaves(error: Exception) -> Sequence[Exception]:
 def _key(settings: Settings) -> str:
     # In front of every tool's name, a short key leaves the most room.
     return _SHORT if settings.server_name == Settings().server_name else settings.server_name
-
-
-def _shared(config: Config, client: str) -> str:
-    """Return the dialect of the names at ``/mcp`` for this client."""
-    if config.settings.names == "detect":
-        return config_files(client)[0].dialect
-    return "native" if config.settings.names == "canonical" else "universal"
 
 
 def _program() -> str:

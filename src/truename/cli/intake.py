@@ -13,7 +13,8 @@ from truename.cli.failure import UsageFault
 from truename.clients import Machine, find, read_source
 from truename.config import ServerConfig
 from truename.doctor import Startable
-from truename.errors import ConfigError
+from truename.errors import ConfigError, excerpt
+from truename.policy import Location
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +86,7 @@ def take_in(sources: Sequence[str], project: Path | None, environ: Mapping[str, 
 def _there(source: str) -> Path:
     path = Path(source).expanduser()
     try:
-        found = path.is_file() or path.is_fifo()
+        found = path.is_file()
     except (OSError, ValueError):
         found = False
     if not found:
@@ -115,7 +116,16 @@ def _is_our_own(path: Path) -> bool:
 
 def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable]:
     servers = read_configuration(path, environ).enabled
-    return [Startable(server=server, path=path, clients=(), of_project=False) for server in servers]
+    return [
+        Startable(
+            server=server,
+            path=path,
+            clients=(),
+            of_project=False,
+            location=Location(file=str(path), key=excerpt(server.key, 64)[1:-1]),
+        )
+        for server in servers
+    ]
 
 
 def _dumped(path: Path) -> list[Listing] | None:

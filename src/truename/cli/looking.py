@@ -51,9 +51,11 @@ class _Wanted:
             return intake
         files = tuple(found for found in intake.files if not found.file.client or self._means(found))
         if intake.searched and not files:
+            hows = [file.how for name in self._names for file in config_files(name) if file.how]
             raise UsageFault(
                 fact=f"no configuration of {' or '.join(self._names)} was found",
-                advice="`truename doctor` shows those that are there; give a file or a dump for others.",
+                advice=" ".join(hows)
+                or "`truename doctor` shows those that are there; give a file or a dump for others.",
             )
         return replace(intake, files=files)
 
@@ -133,8 +135,7 @@ def _general(
         for one in several:
             key = (kind, one.server.url) if kind == "address" else (kind, str(one.path), one.server.key)
             if key in answers:
-                location = None if kind == "address" else Location(file=str(one.path), key=one.server.key)
-                servers.append(Server.listing(one.server.key, answers[key], location))
+                servers.append(Server.listing(one.server.key, answers[key], one.location, one.server.url or ""))
     if not servers:
         return []
     lists = Lists(servers)

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["new_names"]
 
 
-def new_names(config: Config, dump: str | None, *, one: bool, dialect: str, url: str | None) -> NewNames:
+def new_names(config: Config, dump: str | None, *, client: str, one: bool, url: str | None) -> NewNames:
     """Return the names by server, as far as they can be known; ``url`` is given where a gateway answers.
+
+    ``client`` is the client's dialect, ``one`` asks for the names of all servers together.
 
     Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
     """
@@ -33,11 +35,11 @@ def new_names(config: Config, dump: str | None, *, one: bool, dialect: str, url:
     known: NewNames = {}
     # Without a memory, names of all servers together can be told only from all of them.
     if listed and not (one and ledger is None and len(listed) < len(keys)):
-        known = _made(config, listed, ledger, one=one, dialect=dialect)
+        known = _made(config, listed, ledger, client=client, one=one)
     missing = [key for key in keys if key not in known]
     if url is None or not missing:
         return known
-    return {**ask_names(url, missing, config.settings.token, one=one), **known}
+    return {**ask_names(url, missing, config.settings.token, one=one, dialect=client), **known}
 
 
 def _listed(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -51,12 +53,13 @@ def _listed(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Map
 
 
 def _made(
-    config: Config, listed: Mapping[str, Sequence[str]], ledger: Ledger | None, *, one: bool, dialect: str
+    config: Config, listed: Mapping[str, Sequence[str]], ledger: Ledger | None, *, client: str, one: bool
 ) -> NewNames:
     try:
         if one:
-            return together(listed, config.settings, ledger, dialect=dialect)
-        return alone(listed, config.settings, ledger)
+            shared = {"canonical": "native", "detect": client}.get(config.settings.names, "universal")
+            return together(listed, config.settings, ledger, dialect=shared)
+        return alone(listed, config.settings, ledger, dialect=client)
     except (TruenameError, ExceptionGroup) as error:
         first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
         say(styled("note: ", "yellow"), f"The names at the gateway can't be told: {first}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 from urllib.error import URLError
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from truename.cli.failure import UsageFault
+from truename.clients.upcoming import alone_path
 from truename.config import Config, ServerConfig, Settings
 from truename.config.model import MEMORY
 from truename.errors import excerpt
@@ -58,12 +59,12 @@ def answers(url: str) -> bool:
     return isinstance(found, dict) and found.get("status") == "ok"
 
 
-def ask_names(url: str, servers: Iterable[str], token: str | None, *, one: bool) -> NewNames:
+def ask_names(url: str, servers: Iterable[str], token: str | None, *, one: bool, dialect: str) -> NewNames:
     """Ask the gateway which names it shows, for each server that it has; nothing for what it does not answer.
 
-    A server's own names are not told, so those under ``/mcp/only/`` stand for them.
+    A server's own names are not told, so those at its own address stand for them; ``dialect`` is the client's.
     """
-    paths = {key: f"/mcp/only/{quote(key, safe='')}" for key in servers}
+    paths = {key: alone_path(key, dialect) for key in servers}
     main = "/mcp" + "/" * max((len(key) for key in paths), default=0)
     if one:
         paths[main] = "/mcp"

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from cyclopts import Parameter
 
@@ -59,8 +59,6 @@ def serve(
             fact="--for and --only are for stdio",
             advice="Over HTTP use the paths /mcp/for/CLIENT and /mcp/only/SERVER.",
         )
-    if client is not None and only is not None:
-        raise UsageFault(fact="--for and --only exclude each other", advice="Choose one of them.")
     config = configuration(source)
     path = _path(config, client, only)
     settings = configured(config.settings, making)
@@ -104,16 +102,15 @@ def _run(config: Config, address: tuple[str, int] | None, path: str, only: str |
 
 
 def _path(config: Config, client: str | None, only: str | None) -> str:
-    if client is not None:
-        return f"/mcp/for/{dialects.get(client).name}"
+    asked = "" if client is None else f"/for/{dialects.get(client).name}"
     if only is None:
-        return "/mcp"
+        return f"/mcp{asked}"
     keys = [server.key for server in config.enabled]
     if only not in keys:
         close = get_close_matches(only, keys, 3)
         known = f"Did you mean {' or '.join(map(excerpt, close))}?" if close else f"It has {', '.join(keys) or 'none'}."
         raise UsageFault(fact=f"no server of {config.path} is known as {excerpt(only)}", advice=known)
-    return f"/mcp/only/{only}"
+    return f"/mcp{asked}/only/{quote(only, safe='')}"
 
 
 def _address(text: str) -> tuple[str, int]:

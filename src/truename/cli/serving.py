@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import anyio
 
@@ -156,11 +156,8 @@ def _connect_stdio(gateway: Gateway, path: str) -> None:
 
 def _view_options(path: str) -> list[str]:
     """Return the options that stand for an address, as they were given."""
-    for option in ("for", "only"):
-        before = f"/mcp/{option}/"
-        if path.startswith(before):
-            return [f"--{option}", path.removeprefix(before)]
-    return []
+    words = path.split("/")[2:]
+    return [f"--{word}" if place % 2 == 0 else unquote(word) for place, word in enumerate(words)]
 
 
 def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:

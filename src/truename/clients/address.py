@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from truename.clients.shapes import read_entry, speaks_http, write_entry
+from truename.clients.upcoming import alone_path, client_of
 from truename.config import ServerConfig
 
 if TYPE_CHECKING:
@@ -83,9 +84,12 @@ class Address:
     def server(self, key: str, upstream: str | None, *, file: ConfigFile, stdio: bool) -> ServerConfig:
         """Return what a client is to have under ``key``: one server of the gateway, or (None) all of them."""
         if stdio or not speaks_http(file.shape):
-            only = () if upstream is None else ("--only", upstream)
-            return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *only))
-        path = "/mcp" if upstream is None else f"/mcp/only/{quote(upstream, safe='')}"
+            asked: list[str] = []
+            if upstream is not None:
+                client = client_of(file.dialect)
+                asked = [*(["--for", client] if client else []), "--only", upstream]
+            return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *asked))
+        path = "/mcp" if upstream is None else alone_path(upstream, file.dialect)
         token = reference(file.client) if self.config.settings.token else None
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
@@ -100,8 +104,8 @@ class Address:
 
     def is_elsewhere(self, server: ServerConfig) -> bool:
         """Tell whether a client's server looks like this gateway at another address."""
-        before, only, key = (server.url or "").rpartition("/mcp/only/")
-        return bool(only) and bool(before) and unquote(key) in {one.key for one in self.config.servers}
+        before, only, key = (server.url or "").rpartition("/only/")
+        return bool(only) and "/mcp" in before and unquote(key) in {one.key for one in self.config.servers}
 
 
 def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class Document:
     Editing splices text, and nothing outside the splice moves: comments, order, indentation and line ends stay. What
     an edit leads to is read again, and must equal the same edit of the plain value, or there is no edit.
 
+    >>> from pathlib import Path
     >>> Document.parse(b'{"a": 1} // mine', Path("mcp.json"), "jsonc").with_value(("b",), [2]).raw
     b'{"a": 1, "b": [2]} // mine'
     """

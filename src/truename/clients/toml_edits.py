@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients import brackets
@@ -49,13 +50,13 @@ def put(reading: Reading, where: Where, value: Any) -> Iterator[Sequence[Splice]
     runs = _runs(statements, where)
     removed = [_region(text, run) for run in runs]
     left = tuple(one for one in statements if one.path[: len(where)] != where)
-    if runs and isinstance(value, dict):
-        start, end, _ = removed[0]
-        lead = text[start : runs[0][0].start]
-        yield [(start, end, lead + _joined(text, sections(where, value)) + _tail(text, start, end)), *removed[1:]]
     if isinstance(value, dict) or (isinstance(value, list) and value and all(isinstance(one, dict) for one in value)):
-        parts = [[f"[[{dotted(where)}]]", *sections((), value)[0][1:]]] if isinstance(where[-1], int) else None
-        yield [*removed, _section(text, left, where[:-1], parts or sections(where, value))]
+        parts = sections(where[:-1], [value]) if isinstance(where[-1], int) else sections(where, value)
+        if runs:
+            start, end, _ = removed[0]
+            lead = text[start : runs[0][0].start]
+            yield [(start, end, lead + _joined(text, parts) + _tail(text, start, end)), *removed[1:]]
+        yield [*removed, _section(text, left, where[:-1], parts)]
     if isinstance(where[-1], str):
         yield [*removed, _line(text, left, where, value)]
 
@@ -66,9 +67,11 @@ def drop(reading: Reading, where: Where) -> Iterator[Sequence[Splice]]:
     if (holder := _pair_above(statements, where)) is not None and holder.path != where:
         yield _Inside(text, holder, where).dropped(text)
         return
+    above = where[:-1]
+    if (late := _late_header(statements, where)) is not None:
+        yield [_region(text, late)]
     runs = _runs(statements, where)
     removed = [_region(text, run) for run in runs]
-    above = where[:-1]
     left = tuple(one for one in statements if one.path[: len(where)] != where)
     if above and runs and all(one.path[: len(above)] != above for one in left):
         start, end, _ = removed[0]
@@ -81,6 +84,17 @@ def drop(reading: Reading, where: Where) -> Iterator[Sequence[Splice]]:
         elif len(above) > len(first.body):
             yield [(start, end, f"{lead}{dotted(above[len(first.body) :])} = {{}}{tail}"), *removed[1:]]
     yield removed
+
+
+def _late_header(statements: Sequence[Statement], where: Where) -> list[Statement] | None:
+    """Return a header and its only pair, if tables inside of the table come before it: it is there for the pair."""
+    above = where[:-1]
+    for number, (header, only) in enumerate(pairwise(statements)):
+        if header.kind == "table" and header.path == above and only.kind == "pair" and only.path == where:
+            is_only = statements[number + 2 : number + 3] == () or statements[number + 2].kind != "pair"
+            is_late = any(one.path[: len(above)] == above for one in statements[:number])
+            return [header, only] if is_only and is_late else None
+    return None
 
 
 class _Inside:
@@ -187,8 +201,8 @@ def _line(text: str, statements: Sequence[Statement], where: Where, value: Any) 
     above, newline = where[:-1], newline_of(text)
     headers = [number for number, one in enumerate(statements) if one.kind != "pair" and one.path == above]
     inside = [number for number, one in enumerate(statements) if one.kind == "pair" and one.body == above]
-    apart = [one for one in statements if len(one.body) < len(above) < len(one.path) and one.path[: len(above)] == above]
-    apart = [one for one in apart if one.kind == "pair"]
+    apart = [one for one in statements if one.kind == "pair" and one.path[: len(above)] == above]
+    apart = [one for one in apart if len(one.body) < len(above) < len(one.path)]
     if above and not headers:
         if not apart:
             return _section(text, statements, above, [[f"[{dotted(above)}]", pair(where[-1:], value)]])

@@ -6,7 +6,9 @@ from collections import defaultdict
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import quote
 
+from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import LedgerError
 from truename.naming import DEFAULT_SERVER_NAME, project
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from truename.config import Settings
+    from truename.dialects import Dialect
     from truename.identity import ToolId
     from truename.ledger import Ledger
 
@@ -22,10 +25,10 @@ if TYPE_CHECKING:
     NewNames = Mapping[str, Mapping[str, str]]
     Overrides = Mapping[str, Mapping[ToolId | str, str]]
 
-__all__ = ["ONLY_DIALECT", "ONLY_STYLE", "alone", "remembered", "together"]
+__all__ = ["ONLY_STYLE", "alone", "alone_path", "client_of", "remembered", "together"]
 
-# As the gateway shows one server under /mcp/only/.
-ONLY_DIALECT: Final = "openai"
+_EVERYONES: Final = "universal"
+# As the gateway shows one server.
 ONLY_STYLE: Final = "on-conflict"
 # The ledger's word for a second server of the same key, which no configuration has.
 _REPEATED: Final = "\x1f"
@@ -40,17 +43,37 @@ def remembered(ledger: Ledger) -> dict[str, list[str]]:
     return dict(found)
 
 
-def alone(listed: Mapping[str, Iterable[Any]], settings: Settings, ledger: Ledger | None = None) -> NewNames:
-    """Return the names under ``/mcp/only/SERVER``, for each server that is listed.
+def alone_path(server: str, dialect: str) -> str:
+    """Return the address of one server, for a client of this dialect: its names are as long as this client takes them.
+
+    >>> alone_path("my server", "claude-code"), alone_path("my server", "universal")
+    ('/mcp/for/claude-code/only/my%20server', '/mcp/only/my%20server')
+    """
+    client = client_of(dialect)
+    asked = "" if client is None else f"/for/{client}"
+    return f"/mcp{asked}/only/{quote(server, safe='')}"
+
+
+def client_of(dialect: str) -> str | None:
+    """Return the client that an address is to name; None for one of which nothing is known."""
+    name = dialects.get(dialect).name
+    return None if name == _EVERYONES else name
+
+
+def alone(
+    listed: Mapping[str, Iterable[Any]], settings: Settings, ledger: Ledger | None = None, *, dialect: str
+) -> NewNames:
+    """Return the names under `alone_path`, for each server that is listed.
 
     Raises what `truename.naming.project` raises.
     """
     catalog = _catalog(listed, settings, ledger)
-    make = partial(_names, dialect=ONLY_DIALECT, style=ONLY_STYLE, server_name=_server_name(settings, ledger))
+    make = partial(_names, style=ONLY_STYLE, server_name=_server_name(settings, ledger))
     names: dict[str, Mapping[str, str]] = {}
     for server in listed:
         scoped = None if ledger is None else ledger.scoped(f"only/{server}")
-        names[server] = make(catalog.only(server), ledger=scoped).get(server, {})
+        rules = dialects.own(client_of(dialect), server)
+        names[server] = make(catalog.only(server), ledger=scoped, dialect=rules).get(server, {})
     return MappingProxyType(names)
 
 
@@ -85,7 +108,7 @@ def _names(
     catalog: Catalog,
     *,
     ledger: Ledger | None,
-    dialect: str,
+    dialect: Dialect | str,
     style: str,
     server_name: str,
     overrides: Overrides | None = None,

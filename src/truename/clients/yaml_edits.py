@@ -134,8 +134,7 @@ class _Edit:
         """Take the only entry out; what held it is then written as empty."""
         empty = "{}" if holder.kind == "map" else "[]"
         if above is None or above[0].kind != "map":
-            start = pair.start if holder.kind == "map" else holder.start
-            return [(start, self._end(holder), empty)]
+            return [(holder.pairs[0].start if holder.kind == "map" else holder.start, self._end(holder), empty)]
         colon = self._colon(above[1])
         start = pair.start if holder.kind == "map" else self._dash(holder, pair)
         if start is None:

@@ -110,6 +110,10 @@ class Dialect:
         >>> get("cline").shown("lab", "fs_list"), get("cline").shown("lab", "fs.list")
         ('lab__fs_list', 'lab__fs_list_110e0eb2')
         """
+        text = self._settled(server, wire_name)
+        return text if text is None or not self.mangling.after else machine(self.mangling).after(text)
+
+    def _settled(self, server: str, wire_name: str) -> str | None:
         here = seat(self, server)
         if (
             len(wire_name) <= here.plain
@@ -120,9 +124,9 @@ class Dialect:
             and not (here.once and wire_name.startswith(here.once))
         ):
             return here.prefix + wire_name + here.suffix
-        return self._shown(server, wire_name)
+        return self._spelled(server, wire_name)
 
-    def _shown(self, server: str, wire_name: str) -> str | None:
+    def _spelled(self, server: str, wire_name: str) -> str | None:
         engine = machine(self.mangling)
         if engine.ignores(server) or engine.refuses(wire_name):
             return None

@@ -50,18 +50,21 @@ class Mangling:
     """One client's treatment of names. The defaults are those of a client that sends every name as it is.
 
     ``join`` builds the name that is shown, ``several`` does if there are several servers (empty: the same);
+    ``part``: what the server's part is made of, its ``key`` or its ``address``, which then stands for the key;
     ``measure`` is the text whose length is limited (if it is another one); ``once``: a tool's name that begins with
     the server's part gets no prefix; ``avoid``: steps that make the server's part which a name must therefore not
-    begin with; ``ignores``: server keys that are never connected; ``refuse``: patterns in a tool's part and what
-    fails then (``drop``, ``tool``, ``server``, ``request``); ``illegal``: what fails when a name breaks the dialect's
-    known rules; ``room``: a fixed budget; ``part``: what the server's part is made of, its ``key`` or its ``address``,
-    which then stands for the key; ``silent``: a pattern of shown names that the client doesn't call.
+    begin with; ``ignores``: server keys that are never connected, ``ignored``: what fails then beside them;
+    ``refuse``: patterns in a tool's part and what fails then (``drop``, ``tool``, ``server``, ``request``);
+    ``illegal``: what fails when a name breaks the dialect's known rules; ``room``: a fixed budget; ``silent``: a
+    pattern of shown names that the client doesn't call.
 
     ``equal``, ``duplicate``, ``across``: who wins when names became equal, a server lists one name twice, and
-    different servers' names became equal (empty: as ``equal``); ``joined``: who wins when names were equal as soon as
-    they were joined, before any change, ``cut``: when they became so only as they were cut (both empty: as ``equal``);
-    ``keys``: what stands behind the server's part when the
-    keys of several servers became equal; ``alike``: steps after which names count as equal though they are not.
+    different servers' names became equal (empty: as ``equal``; ``race``: the server that is ready first, now this one,
+    now that); ``joined``: who wins when names were equal as soon as they were joined, before any change, ``cut``: when
+    they became so only as they were cut (both empty: as ``equal``); ``keys``: what stands behind the server's part
+    when the keys of several servers became equal; ``alike``: steps after which names count as equal though they are
+    not; ``after``: steps on a name when all this is settled (of several that become equal by them the first in
+    alphabetical order stays).
     """
 
     join: str = "{tool}"
@@ -74,6 +77,7 @@ class Mangling:
     once: bool = False
     avoid: tuple[Steps, ...] = ()
     ignores: str = ""
+    ignored: str = ""
     refuse: tuple[tuple[str, str], ...] = ()
     illegal: str = ""
     over: str = "keep"
@@ -86,6 +90,7 @@ class Mangling:
     cut: str = ""
     keys: Digest | None = None
     alike: Steps = ()
+    after: Steps = ()
     silent: str = ""
 
 
@@ -109,6 +114,7 @@ class Machine:
         self.tool = lru_cache(maxsize=_FEW)(compile_steps(rules.tool))
         self.whole = compile_steps(rules.whole)
         self.alike = compile_steps(rules.alike)
+        self.after = compile_steps(rules.after)
         self._silent = re.compile(rules.silent) if rules.silent else None
         self.avoid = tuple(compile_steps(steps) for steps in rules.avoid)
         self._ignores = re.compile(rules.ignores).search if rules.ignores else None

@@ -15,17 +15,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truename.dialects.dialect import Dialect
+from truename.dialects.dialect import DEFAULT_SERVER, Dialect
 from truename.dialects.mangling import Digest, Mangling
 from truename.errors import UnknownDialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["fold", "get", "index", "names", "table"]
+__all__ = ["fold", "get", "index", "names", "own", "table"]
 
 _LONGEST_KEY = "x" * 10
 _LONGEST_NAME = 100
+# What the specification allows, where a client knows no limit.
+_MOST = 128
 _ASSUMED = ("chars", "first", "last", "words")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _DIALECT = frozenset(field.name for field in fields(Dialect)) - {"mangling"}
@@ -98,6 +100,21 @@ def _native() -> Dialect:
     return replace(_OWN, name="native", title=title, aliases=("canonical", "conduit"), notes=(note,))
 
 
+def _own(universal: Dialect) -> Dialect:
+    letters = frozenset(string.ascii_letters)
+    return replace(
+        universal,
+        name="own",
+        title="A server's own names",
+        aliases=(),
+        chars=(universal.chars or frozenset()) | letters | {"-"},
+        first=letters,
+        last=letters | frozenset(string.digits),
+        words="keep",
+        notes=("Names of a server that no client cuts, drops or refuses; capitals and hyphens stay.",),
+    )
+
+
 def _with_assumed(row: Dialect, universal: Dialect) -> Dialect:
     assumed = [field for field in row.unknown if field != "chars"]
     if "chars" in row.unknown:
@@ -117,10 +134,10 @@ def _rows() -> Iterable[Mapping[str, Any]]:
 
 @cache
 def index() -> Mapping[str, Dialect]:
-    """Return all dialects by name, ``universal`` and ``native`` first, then in the order of the table."""
+    """Return all dialects by name, ``universal``, ``native`` and ``own`` first, then in the order of the table."""
     read = tuple(_dialect(row) for row in _rows())
     universal = _universal(read)
-    rows = (universal, _native(), *(_with_assumed(row, universal) for row in read))
+    rows = (universal, _native(), _own(universal), *(_with_assumed(row, universal) for row in read))
     return {row.name: row for row in rows}
 
 
@@ -136,6 +153,24 @@ def names() -> tuple[str, ...]:
     (('universal', 'native'), True)
     """
     return tuple(index())
+
+
+@cache
+def own(client: str | None = None, server: str = DEFAULT_SERVER) -> Dialect:
+    """Return what a server's names must be to be shown as they are, to every client or to one that is known.
+
+    With ``client`` it is that client's room under this server key, and its reserved words, that count.
+    Raises :class:`truename.errors.UnknownDialect`.
+
+    >>> own().room(), own("claude-code", "github").room()
+    (46, 115)
+    """
+    everyones = index()["own"]
+    if client is None:
+        return everyones
+    row = get(client)
+    room = row.room(server)
+    return replace(everyones, name=f"own-{row.name}", max_length=_MOST if room is None else room, reserved=row.reserved)
 
 
 def fold(name: str) -> str:

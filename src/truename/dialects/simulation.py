@@ -77,9 +77,11 @@ class _Book(Generic[K]):
 
     def text(self, entry: Entry[K]) -> str | None:
         """Return what the model sees of the entry as long as no other becomes the same."""
-        if entry.server not in self.parts or self.engine.ignores(entry.server):
-            return self.dialect.shown(entry.server, entry.name)
-        return self.engine.finish(self.spell(entry), self.limit)
+        if self.engine.ignores(entry.server) or self.engine.refuses(entry.name):
+            return None
+        if entry.server in self.parts or self.dialect.mangling.after:
+            return self.engine.finish(self.spell(entry), self.limit)
+        return self.dialect.shown(entry.server, entry.name)
 
     def assign(self, entry: Entry[K], text: str) -> None:
         self.taken.add(text)
@@ -116,11 +118,22 @@ def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
     book.taken = {text for text, _ in groups.values()}
     for text, group in groups.values():
         _settle(_mode(dialect, group, book), text, group, book)
+    if rules.after:
+        _change_after(book)
     return _result(entries, admitted, book)
+
+
+def _change_after(book: _Book[K]) -> None:
+    change, by_name = book.engine.after, sorted(book.reaches.values(), key=lambda one: (one.server, one.name))
+    first = {change(book.final[id(entry)]): entry for entry in reversed(by_name)}
+    book.reaches, book.seen = first, {text: [entry] for text, entry in first.items()}
+    book.final = {key: change(text) for key, text in book.final.items()}
 
 
 def _refused(dialect: Dialect, entry: Entry[K], book: _Book[K]) -> bool:
     scope = book.engine.refuses(entry.name)
+    if dialect.mangling.ignored and book.engine.ignores(entry.server):
+        scope = dialect.mangling.ignored
     if scope in ("", "drop") and dialect.mangling.illegal and breaks(dialect, entry.server, entry.name):
         scope = dialect.mangling.illegal
     if scope in ("", "drop"):
@@ -184,6 +197,7 @@ _WINNER: Mapping[str, Callable[[str, list[Entry[Any]]], Entry[Any] | None]] = {
     "both-last": lambda _, group: group[-1],
     "first": lambda _, group: group[0],
     "last": lambda _, group: group[-1],
+    "race": lambda _text, _group: None,
     "same": _same,
     "unknown": lambda _text, _group: None,
 }

@@ -30,7 +30,8 @@ class Server:
     """One server as its client knows it: the key, and what it lists.
 
     ``definitions`` are its tools by name, None as long as nobody asked the server; ``repeated`` are the names that it
-    lists twice, ``unusable`` what stands in its list without a usable name, in words.
+    lists twice, ``unusable`` what stands in its list without a usable name, in words. ``address`` is its URL, if it
+    has one.
     """
 
     key: str
@@ -38,9 +39,10 @@ class Server:
     repeated: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
     location: Location | None = None
+    address: str = ""
 
     @classmethod
-    def listing(cls, key: str, listing: Any, location: Location | None = None) -> Server:
+    def listing(cls, key: str, listing: Any, location: Location | None = None, address: str = "") -> Server:
         """Read what a server answered to tools/list: tools, names, a result or a response. Raises nothing."""
         catalog = Catalog.from_mcp([(key, listing)], {}, strict=False)
         found = {code: [one for one in catalog.notices if one.code == code] for code in (_INVALID, _DUPLICATE)}
@@ -50,6 +52,7 @@ class Server:
             repeated=tuple(dict.fromkeys(one.name for one in found[_DUPLICATE])),
             unusable=tuple(one.text for one in found[_INVALID]),
             location=location,
+            address=address,
         )
 
     @property
@@ -81,7 +84,8 @@ class Lists:
         """Return what a client makes of the tools as they are; clients that do the same share the answer."""
         key = effect(dialect)
         if key not in self._bare:
-            self._bare[key] = predict(dialect, [(server.key, server.names) for server in self.servers])
+            addresses = {server.key: server.address for server in self.servers if server.address}
+            self._bare[key] = predict(dialect, [(server.key, server.names) for server in self.servers], addresses)
         return self._bare[key]
 
     def through(self, dialect: Dialect) -> Prediction:
@@ -95,11 +99,6 @@ class Lists:
     def tools(self) -> int:
         """How many tools there are."""
         return sum(len(server.definitions or ()) for server in self.servers)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every server was asked."""
-        return all(server.definitions is not None for server in self.servers)
 
 
 @dataclass(frozen=True, kw_only=True)

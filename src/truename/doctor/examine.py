@@ -76,11 +76,12 @@ def examine(cases: Iterable[Case], general: Iterable[Finding] = ()) -> Report:
     """
     cases = tuple(cases)
     lists = {id(case.lists): case.lists for case in cases}
-    about = [finding for one in lists.values() for finding in about_lists(one)]
+    # Clients that have the same servers have the same lists.
+    about = {(one.rule.code, one.fact): one for several in lists.values() for one in about_lists(several)}
     seen: set[object] = set()
     return Report(
         diagnoses=tuple(Diagnosis(case=case, findings=_sorted(_new(_of(case), seen))) for case in cases),
-        general=_sorted([*general, *about]),
+        general=_sorted([*general, *about.values()]),
     )
 
 

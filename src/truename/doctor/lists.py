@@ -80,9 +80,10 @@ def _about(server: Server) -> Iterator[Finding]:
         )
     if server.unusable:
         number = len(server.unusable)
+        has = "has" if number == 1 else "have"
         yield Finding(
             rule=RULES["unusable-name"],
-            fact=f"{number:,} of {excerpt(server.key, 64)}'s tools {'has' if number == 1 else 'have'} no usable name.",
+            fact=f"{number:,} of the tools of {excerpt(server.key, 64)} {has} no usable name.",
             remedy="Tell the server's author; Truename leaves such tools out.",
             location=server.location,
             server=server.key,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from truename.clients import Found, Sighting
     from truename.config import ServerConfig
     from truename.dialects import Dialect
+    from truename.policy import Location
 
 __all__ = ["Identity", "Startable", "cases_of", "general_dialects", "identity", "servers_of", "startable"]
 
@@ -39,6 +40,7 @@ class Startable:
     clients: tuple[str, ...]
     of_project: bool
     shape: str = field(default="", repr=False)
+    location: Location | None = None
 
 
 def identity(sighting: Sighting) -> Identity:
@@ -77,6 +79,7 @@ def _startable(group: Sequence[tuple[Found, Sighting]]) -> Startable:
         clients=tuple(dict.fromkeys(one.file.title for one, _ in group)),
         of_project=all(one.scope == "project" for _, one in group),
         shape=found.file.shape,
+        location=place(found, sighting.where),
     )
 
 
@@ -136,7 +139,11 @@ class _Reader:
     def server(self, found: Found, sighting: Sighting) -> Server:
         key, here = sighting.server.key, place(found, sighting.where)
         answer = self._answers.get(identity(sighting))
-        return Server(key=key, location=here) if answer is None else Server.listing(key, answer, here)
+        return (
+            Server(key=key, location=here)
+            if answer is None
+            else Server.listing(key, answer, here, sighting.server.url or "")
+        )
 
 
 def _effective(pairs: Iterable[tuple[Found, Sighting]]) -> Iterable[tuple[Found, Sighting]]:

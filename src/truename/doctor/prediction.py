@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from truename.dialects import simulation
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
     from truename.dialects import Dialect, Simulation
 
-__all__ = ["LOSSES", "Fate", "Key", "Prediction", "effect", "predict"]
+__all__ = ["Fate", "Key", "Prediction", "effect", "predict"]
 
 Key: TypeAlias = tuple[str, str]
 # The worst first: what takes others along, what runs another tool, what is merely missing.
+_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 LOSSES: Final = ("refused", "falls", "misrouted", "merged", "dropped", "unknown")
 
 
@@ -74,11 +76,6 @@ class Prediction:
         """Each fate by its tool."""
         return {fate.key: fate for fate in self.fates}
 
-    @cached_property
-    def by_name(self) -> Mapping[str, Fate]:
-        """The tool that a call of each shown name runs."""
-        return {fate.shown: fate for fate in self.fates if fate.shown is not None and not fate.loss}
-
 
 def effect(dialect: Dialect) -> tuple[object, ...]:
     """Return all of a dialect that has an effect on a prediction: dialects that agree in it share one."""
@@ -86,10 +83,13 @@ def effect(dialect: Dialect) -> tuple[object, ...]:
     return (*rules, dialect.reserved, dialect.unknown, dialect.kind == "provider")
 
 
-def predict(dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]]) -> Prediction:
+def predict(
+    dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]], addresses: Mapping[str, str] = _NOWHERE
+) -> Prediction:
     """Return what this client, framework or provider does with the tools of these servers, in their order.
 
-    A name that a server lists twice counts once. A provider knows no servers: all tools stand in one request.
+    A name that a server lists twice counts once. A provider knows no servers: all tools stand in one request. Some
+    clients know a server by its address; ``addresses`` are those of servers, by key, as far as they are known.
 
     >>> from truename import dialects
     >>> seen = predict(dialects.get("google-adk"), [("one", ["search"]), ("two", ["search"])])
@@ -98,8 +98,11 @@ def predict(dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]]) -> P
     """
     provider = dialect.kind == "provider"
     listed = [(server, name) for server, names in servers for name in names]
-    entries = [simulation.Entry((server, name), "" if provider else server, name) for server, name in listed]
-    judge = _Judge(_joining(dialect, len({entry.server for entry in entries})), simulation.run(dialect, entries))
+    known = addresses if dialect.mangling.part == "address" else _NOWHERE
+    entries = [
+        simulation.Entry((server, name), "" if provider else known.get(server, server), name) for server, name in listed
+    ]
+    judge = _Judge(_joining(dialect, len({entry.server for entry in entries})), simulation.run(dialect, entries), known)
     if provider and dialect.mangling.duplicate == "unknown":
         judge.uncertain = {key for keys in _namesakes(listed).values() if len(keys) > 1 for key in keys}
     fates = tuple(judge.fate(key) for key in dict.fromkeys(listed))
@@ -131,8 +134,9 @@ def _namesakes(listed: Iterable[Key]) -> dict[str, tuple[Key, ...]]:
 class _Judge:
     """One simulation, asked tool by tool."""
 
-    def __init__(self, dialect: Dialect, outcome: Simulation[Key]) -> None:
+    def __init__(self, dialect: Dialect, outcome: Simulation[Key], known: Mapping[str, str]) -> None:
         self.simulation = outcome
+        self._known = known
         self._limit = dialect.known_length
         self._engine = machine(dialect.mangling)
         self._behind = dialect.mangling.join.startswith("{tool}") and dialect.mangling.join != "{tool}"
@@ -167,5 +171,5 @@ class _Judge:
         server, tool = key
         if shown.endswith(tool) or (self._behind and shown.startswith(tool)):
             return ""
-        cut = self._limit is not None and self._engine.spell(server, tool).size > self._limit
+        cut = self._limit is not None and self._engine.spell(self._known.get(server, server), tool).size > self._limit
         return "cut" if cut else "respelled"

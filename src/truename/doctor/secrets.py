@@ -18,12 +18,12 @@ MASK: Final = "***"
 _DEEPEST: Final = 8
 _LONGEST: Final = 10_000
 _NAME: Final = re.compile(
-    r"token(?!iz)|secret|passw|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth(?:orization|_|$)|bearer",
+    r"token(?!iz)|secret|passw|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth(?:orization|_|\Z)|bearer",
     re.IGNORECASE,
 )
 # Whose values are names or places of secrets, not secrets.
 _HARMLESS: Final = re.compile(
-    r"(?:_|-)?(?:file|path|url|uri|env|var|name|helper|type|provider|limit|count)$", re.IGNORECASE
+    r"(?:_|-)?(?:file|path|url|uri|env|var|name|helper|type|provider|limit|count)\Z", re.IGNORECASE
 )
 _VALUE: Final = re.compile(
     r"(?:Bearer |Basic |token )?(?:gh[opsur]_|github_pat_|glpat-|sk-|sk_|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename import dialects
 from truename.gateway.sdk import is_modern
-from truename.gateway.views import ViewSpec
+from truename.gateway.views import Asked, ViewSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,13 +27,12 @@ def view_for(dialect: str) -> ViewSpec:
     return CANONICAL if dialect == CANONICAL.dialect else ViewSpec(dialect)
 
 
-def fixed_view(kind: str, name: str | None, settings: Settings) -> ViewSpec:
+def fixed_view(asked: Asked, settings: Settings) -> ViewSpec:
     """Return the view that a path stands for (`views.read_path`), before anything of a request is known."""
-    if kind == "for" and name is not None:
-        return view_for(name)
-    if kind == "only":
-        # One server, its own names: with OpenAI's characters they are legal nearly everywhere.
-        return ViewSpec("openai", "on-conflict", only=name)
+    if asked.server is not None:
+        return ViewSpec("own", "on-conflict", only=asked.server, client=asked.client)
+    if asked.client is not None:
+        return view_for(asked.client)
     return CANONICAL if settings.names == "canonical" else UNIVERSAL
 
 
@@ -49,7 +48,7 @@ def main_view(request: Request, settings: Settings) -> ViewSpec:
     if asked and (wanted := dialects.detect(headers=asked).dialect) is not None:
         return view_for(wanted.name)
     if settings.names != "detect" or is_modern(request.protocol_version):
-        return fixed_view("main", None, settings)
+        return fixed_view(Asked(), settings)
     client = request.session.client_params
     detected = dialects.detect(client.client_info if client else None, headers).dialect
     return CANONICAL if detected is None else view_for(detected.name)

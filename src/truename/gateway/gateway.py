@@ -17,7 +17,7 @@ from truename.gateway.events import OnEvent, ignore_event
 from truename.gateway.fleet import running_fleet
 from truename.gateway.hub import Hub
 from truename.gateway.report import Report, ServerReport
-from truename.gateway.views import MAIN, UnknownView, only_path, read_path
+from truename.gateway.views import MAIN, Asked, UnknownView, only_path, read_path
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Gateway:
         self.config = config
         self._on_event = on_event
         self._ledger = ledger
-        self._endpoints: dict[tuple[str, str | None], Endpoint] = {}
+        self._endpoints: dict[Asked, Endpoint] = {}
         self._dirty = anyio.Event()
         self._stack = AsyncExitStack()
         self._hub: Hub | None = None
@@ -78,10 +78,7 @@ class Gateway:
             self._hub = Hub(fleet, ledger, self.config.settings)
             self._dirty = anyio.Event()
             self._hub.rebuild()
-            if self._only is None:
-                self._hub.view(fixed_view("main", None, self.config.settings))
-            else:
-                self._hub.view(fixed_view("only", self._only, self.config.settings))
+            self._hub.view(fixed_view(self._read(None), self.config.settings))
             tasks = await stack.enter_async_context(background())
             tasks.start_soon(self._keep_fresh, tasks)
             stack.callback(self._close_endpoints)
@@ -122,8 +119,7 @@ class Gateway:
 
         Raises `UnknownView`.
         """
-        kind, name = self._read(path)
-        return self.hub.view(fixed_view(kind, name, self.config.settings)).table
+        return self.hub.view(fixed_view(self._read(path), self.config.settings)).table
 
     def status(self) -> Report:
         """Return how everything stands."""
@@ -134,21 +130,21 @@ class Gateway:
             ledger=None if self._ledger else self.config.ledger_path(),
         )
 
-    def _read(self, path: str | None) -> tuple[str, str | None]:
-        kind, name = read_path(path or self.main, self.hub.fleet)
-        if self._only is not None and kind != "only":
+    def _read(self, path: str | None) -> Asked:
+        asked = read_path(path or self.main, self.hub.fleet)
+        if self._only is not None and asked.server is None:
             message = f"Only server {self._only!r} is served here. Use {self.main}."
             raise UnknownView(message)
-        return kind, name
+        return asked
 
     def endpoint(self, path: str | None = None) -> Endpoint:
         """Return the MCP server of a path (`main` unless given), made at first need. Raises `UnknownView`."""
-        key = kind, name = self._read(path)
-        if key not in self._endpoints:
-            spec = fixed_view(kind, name, self.config.settings)
-            choose = partial(main_view, settings=self.config.settings) if kind == "main" else _always(spec)
-            self._endpoints[key] = Endpoint(self.hub, spec, choose)
-        return self._endpoints[key]
+        asked = self._read(path)
+        if asked not in self._endpoints:
+            spec = fixed_view(asked, self.config.settings)
+            choose = _always(spec) if any(asked) else partial(main_view, settings=self.config.settings)
+            self._endpoints[asked] = Endpoint(self.hub, spec, choose)
+        return self._endpoints[asked]
 
     def _mark_dirty(self) -> None:
         if self._hub is not None:

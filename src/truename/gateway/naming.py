@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import DuplicateTool, InvalidName, LedgerError, NoLegalName, excerpt
 from truename.ledger import Settings as Recorded
@@ -104,7 +103,7 @@ class Namer:
     ) -> NameTable:
         return project(
             catalog,
-            spec.dialect,
+            spec.rules,
             style=style,
             ledger=self._scoped(spec),
             overrides=cast("Overrides", overrides) or None,
@@ -125,7 +124,7 @@ class Namer:
         return True
 
     def _newcomers(self, catalog: Catalog, spec: ViewSpec, server: str) -> set[ToolId]:
-        held = self._scoped(spec).held(dialects.get(spec.dialect).name)
+        held = self._scoped(spec).held(spec.rules.name)
         return {id for id, tool in catalog.items() if tool.origin.server_id == server and id not in held}
 
     def _without(self, catalog: Catalog, ids: set[ToolId], whose: str, why: str) -> Catalog:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from truename import dialects
@@ -18,24 +18,33 @@ if TYPE_CHECKING:
     from truename.dialects import Dialect
     from truename.naming import NameTable
 
-__all__ = ["MAIN", "META_PREFIX", "UnknownView", "View", "ViewSpec", "described", "only_path", "read_path"]
+__all__ = ["MAIN", "META_PREFIX", "Asked", "UnknownView", "View", "ViewSpec", "described", "only_path", "read_path"]
 
 MAIN: Final = "/mcp"
 META_PREFIX: Final = "dev.truename/"
 # The official Python client refuses events of over 1 MiB, and answers of the handshake eras come as events.
 _PAGE_BYTES: Final = 768 * 1024
 _CURSOR: Final = "page-"
-_FOR: Final = f"{MAIN}/for/"
-_ONLY: Final = f"{MAIN}/only/"
+_FOR: Final = "/for/"
+_ONLY: Final = "/only/"
 
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """Which names to show: a dialect, a style (None: the ledger's), and the one server that is shown, if it is one."""
+    """Which names to show: a dialect, a style (None: the ledger's), and the one server that is shown, if it is one.
+
+    ``client`` is who asks for that server's own names.
+    """
 
     dialect: str
     style: str | None = None
     only: str | None = None
+    client: str | None = None
+
+    @property
+    def rules(self) -> Dialect:
+        """What its names have to be."""
+        return dialects.get(self.dialect) if self.only is None else dialects.own(self.client, self.only)
 
     @property
     def scope(self) -> str:
@@ -79,28 +88,41 @@ class UnknownView(LookupError):
     """A path leads to no endpoint; the text says which there are."""
 
 
+class Asked(NamedTuple):
+    """What a path asks for: the names of a client (None: whoever it is), of one server (None: of all)."""
+
+    client: str | None = None
+    server: str | None = None
+
+
 def only_path(server: str) -> str:
     """Return the path of one server.
 
     >>> only_path("My Server.io/x")
     '/mcp/only/My%20Server.io%2Fx'
     """
-    return _ONLY + quote(server, safe="")
+    return MAIN + _ONLY + quote(server, safe="")
 
 
-def read_path(path: str, servers: Collection[str]) -> tuple[str, str | None]:
-    """Return what a path asks for: ``("main", None)``, ``("for", dialect name)`` or ``("only", server key)``.
+def read_path(path: str, servers: Collection[str]) -> Asked:
+    """Return what a path asks for. Raises `UnknownView` with suggestions.
 
-    Raises `UnknownView` with suggestions.
+    >>> read_path("/mcp/for/Claude Code/only/git", ["git"])
+    Asked(client='claude-code', server='git')
     """
     if path.rstrip("/") == MAIN:
-        return "main", None
-    if path.startswith(_FOR):
-        return "for", _dialect(path.removeprefix(_FOR).rstrip("/"))
-    if path.startswith(_ONLY):
-        return "only", _server(path.removeprefix(_ONLY), servers)
-    message = f"There is nothing at {excerpt(path)}. Use {MAIN}, {_FOR}CLIENT or {_ONLY}SERVER."
-    raise UnknownView(message)
+        return Asked()
+    rest = path.removeprefix(MAIN)
+    if rest == path or not rest.startswith((_FOR, _ONLY)):
+        message = f"There is nothing at {excerpt(path)}. Use {MAIN}, {MAIN}{_FOR}CLIENT or {MAIN}{_ONLY}SERVER."
+        raise UnknownView(message)
+    if rest.startswith(_ONLY):
+        return Asked(server=_server(rest.removeprefix(_ONLY), servers))
+    # No client has a slash in its name, so the first one ends it.
+    client, slash, server = rest.removeprefix(_FOR).partition("/")
+    if f"/{server}".startswith(_ONLY):
+        return Asked(_dialect(client), _server(f"/{server}".removeprefix(_ONLY), servers))
+    return Asked(_dialect(client + slash.rstrip("/") + server))
 
 
 def _dialect(name: str) -> str:

@@ -1,0 +1,75 @@
+"""A made-up home with Claude Code in it, for the tests of connecting."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from truename.clients import Machine, find
+from truename.clients.address import Address
+from truename.clients.applying import connect, disconnect
+from truename.clients.connection import Wish, plan_connection
+from truename.clients.undoing import Undoing, plan_disconnection
+from truename.clients.upcoming import alone, together
+from truename.config import Config, ServerConfig, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from truename.clients.plan import Plan
+    from truename.clients.upcoming import NewNames
+
+__all__ = ["GITHUB", "SERVERS", "Home", "names"]
+
+GITHUB = {"command": "npx", "args": ["-y", "gh"], "env": {"TOKEN": "s3cret-value"}}
+SERVERS: dict[str, Any] = {"mcpServers": {"github": GITHUB, "mine": {"command": "x"}}, "starts": 1}
+LISTED = {"github": ["search", "get_me"], "jira": ["search"]}
+
+
+def names(*, one: bool) -> NewNames:
+    return (
+        together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings(), dialect="claude-code")
+    )
+
+
+class Home:
+    """A made-up home with Claude Code in it."""
+
+    def __init__(self, base: Path) -> None:
+        self.servers = base / "home" / ".claude.json"
+        self.settings = base / "home" / ".claude" / "settings.json"
+        self.settings.parent.mkdir(parents=True)
+        self.environ = {"XDG_STATE_HOME": str(base / "state")}
+        self.machine = Machine(
+            system="linux", home=base / "home", environ=self.environ, project=base / "home", root=base
+        )
+        config = Config(
+            path=base / "truename.toml",
+            servers=(
+                ServerConfig(key="github", command="npx", args=("-y", "gh"), env={"TOKEN": "s3cret-value"}),
+                ServerConfig(key="jira", url="https://jira.test/mcp", type="http"),
+            ),
+        )
+        self.address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
+        self.servers.write_text(json.dumps(SERVERS, indent=2), "utf-8")
+
+    def plan(self, *, one: bool = False, **wish: Any) -> Plan:
+        asked = Wish(client="claude-code", one=one, **wish)
+        return plan_connection(self.machine, find(self.machine), self.address, asked, names(one=one))
+
+    def connect(self, *, one: bool = False) -> None:
+        connect(self.plan(one=one), self.environ)
+
+    def undo(self) -> Undoing:
+        undoing = plan_disconnection("claude-code", self.environ)
+        disconnect(undoing, self.environ)
+        return undoing
+
+    def read(self) -> Any:
+        return json.loads(self.servers.read_text("utf-8"))
+
+    def meddle(self, change: Callable[[Any], object]) -> None:
+        value = self.read()
+        change(value)
+        self.servers.write_text(json.dumps(value, indent=4), "utf-8")

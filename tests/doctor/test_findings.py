@@ -1,0 +1,162 @@
+"""Findings in words: what each says of tools and lists, and that one cause is told once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truename import dialects
+from truename.doctor import Case, Lists, Report, Server, examine
+from truename.doctor.lists import BUDGET, estimated_tokens
+from truename.policy import Severity
+
+
+def report(client: str, lists: dict[str, Any]) -> Report:
+    servers = [Server.listing(key, tools) for key, tools in lists.items()]
+    return examine([Case(dialect=dialects.get(client), lists=Lists(servers))])
+
+
+LONG = "createConfluencePageFromMarkdownTemplateInSpaceWithLabels"
+
+# client, lists, rule, what is said
+SAID: list[tuple[str, dict[str, Any], str, str]] = [
+    (
+        "gemini-cli",
+        {"lab": ["a/b", "a_b"]},
+        "tools-merged",
+        "'a/b' and 'a_b' of 'lab' become 'mcp_lab_a_b' in Gemini CLI, and every call runs 'a_b'.",
+    ),
+    (
+        "google-adk",
+        {"one": ["search"], "two": ["search"]},
+        "wrong-tool",
+        "'search' of 'one' and 'two' is one name in Google ADK, and every call runs 'search' of 'two'.",
+    ),
+    (
+        "claude-code",
+        {"a": ["b__c"], "a__b": ["c"]},
+        "tools-merged",
+        "'a: b__c' and 'a__b: c' become 'mcp__a__b__c' in Claude Code, and every call runs 'b__c' of 'a'.",
+    ),
+    (
+        "llamaindex",
+        {"lab": ["fs.list"]},
+        "wrong-tool",
+        "'fs.list' of 'lab' is shown by LlamaIndex, but a call runs nothing.",
+    ),
+    (
+        "semantic-kernel",
+        {"lab": ["fs.list", "x"]},
+        "server-fails",
+        (
+            "'fs.list' of 'lab' makes the whole server fail in Semantic Kernel ('.' at 2 is not in [a-zA-Z0-9_-]), "
+            "and 1 tool with it."
+        ),
+    ),
+    (
+        "qwen-code",
+        {"lab": ["x", "y", "x"]},
+        "server-fails",
+        "'x' of 'lab', listed twice, makes the whole server fail in Qwen Code, and 1 tool with it.",
+    ),
+    (
+        "openai-agents-python",
+        {"one": ["search"], "two": ["search", "x"]},
+        "request-fails",
+        "'search' of 'one' and 'two' is one name in OpenAI Agents SDK (Python), and the whole request fails.",
+    ),
+    (
+        "vscode",
+        {"lab": ["a/b", "a_b"]},
+        "clash-of-unknown-end",
+        "'a/b' and 'a_b' of 'lab' become 'mcp_lab_a_b' in VS Code (Copilot); which of them a call runs is not known.",
+    ),
+    (
+        "cursor",
+        {"lab": ["a/b", "c"]},
+        "tool-dropped",
+        "'a/b' of 'lab' is left out by Cursor ('/' at 1 is not in [a-zA-Z0-9_]).",
+    ),
+    (
+        "codex-cli",
+        {"my lab": ["a", "b"]},
+        "server-ignored",
+        "Codex never connects a server with the key 'my lab', so 2 tools are lost.",
+    ),
+    (
+        "gemini-cli",
+        {"lab": [LONG]},
+        "name-cut",
+        (
+            f"'{LONG}' of 'lab' is too long for Gemini CLI, which shows "
+            "'mcp_lab_createConfluencePageFr...kdownTemplateInSpaceWithLabels'."
+        ),
+    ),
+    (
+        "claude-code",
+        {"lab": ["a.b", "c.d", "e.f"]},
+        "name-respelled",
+        "'a.b' of 'lab' is shown by Claude Code as 'mcp__lab__a_b'; 2 tools more are too.",
+    ),
+    ("cursor", {"lab": [f"tool_{n}" for n in range(81)]}, "too-many-tools", "Cursor takes 80 tools, and there are 81."),
+    ("fastmcp", {"lab": ["x", "x"]}, "tool-listed-twice", "'lab' lists 'x' twice."),
+    ("fastmcp", {"lab": ["", "x"]}, "unusable-name", "1 of the tools of 'lab' has no usable name."),
+    ("fastmcp", {"lab": ["", 5, "x"]}, "unusable-name", "2 of the tools of 'lab' have no usable name."),
+    ("claude-code", {"a": ["x"], "b": ["X"]}, "shared-name", "2 servers have 'x': 'a' and 'b'."),
+]
+
+
+@pytest.mark.parametrize("said", SAID, ids=lambda said: f"{said[0]}-{said[2]}")
+def test_a_finding_says_who_does_what_to_which_tools(said: tuple[str, dict[str, Any], str, str]) -> None:
+    client, lists, rule, fact = said
+    found = [one for one in report(client, lists).findings if one.rule.name == rule]
+
+    assert [one.fact for one in found] == [fact]
+    assert all(one.remedy.endswith(".") for one in found)
+
+
+def test_definitions_over_the_budget_are_noted_with_the_heaviest_server() -> None:
+    heavy = [{"name": f"t{n}", "description": "x" * 400, "inputSchema": {"type": "object"}} for n in range(120)]
+    (found,) = [
+        one
+        for one in report("claude-code", {"heavy": heavy, "light": ["a"]}).findings
+        if one.rule.name == "heavy-definitions"
+    ]
+
+    assert "'heavy' alone" in found.fact
+    assert estimated_tokens({str(n): one for n, one in enumerate(heavy)}) > BUDGET
+    assert found.rule.severity is Severity.NOTE
+
+
+def test_lists_of_several_clients_are_told_once() -> None:
+    lists = Lists([Server.listing("a", ["x"]), Server.listing("b", ["x"])])
+    other = Lists([Server.listing("a", ["x"]), Server.listing("b", ["x"])])
+    found = examine(
+        [Case(dialect=dialects.get("claude-code"), lists=lists), Case(dialect=dialects.get("opencode"), lists=other)]
+    )
+
+    assert [one.rule.name for one in found.general] == ["shared-name"]
+
+
+def test_the_worst_comes_first_and_what_was_run_before_what_was_read() -> None:
+    lists = Lists([Server.listing("lab", ["a/b", "a_b", LONG, "x.y"])])
+    found = examine([Case(dialect=one, lists=lists) for one in dialects.table()]).findings
+    ranks = [(list(Severity).index(one.rule.severity), one.confidence == "read") for one in found]
+
+    assert ranks == sorted(ranks)
+
+
+names = st.lists(st.text(alphabet="ab_-./ 天A1", max_size=6), max_size=6)
+
+
+@given(st.dictionaries(st.text(alphabet="ab-_ .", max_size=4), names, max_size=3), st.sampled_from(dialects.names()))
+def test_every_tool_that_is_lost_for_certain_stands_in_a_finding(lists: dict[str, list[str]], client: str) -> None:
+    (diagnosis,) = report(client, lists).diagnoses
+    told = {name for one in diagnosis.findings for name in one.tools}
+
+    assert {fate.tool for fate in diagnosis.case.bare.lost if fate.loss != "falls"} <= told
+    assert diagnosis.lost_through == 0
+    assert all(one.client == client and one.fact.endswith(".") for one in diagnosis.findings)

@@ -6,7 +6,7 @@ ADDRESS ?= 127.0.0.1:8750
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit acceptance live bench fuzz package clean
+.PHONY: help run test lint types unit acceptance live lab bench fuzz package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,18 @@ acceptance: $(VENV)/.dev ## the rows of the five seeds
 
 live: $(VENV)/.dev ## real servers from the package registries, in front of real clients (SHORT=1: over HTTP only)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live $(if $(SHORT),-k http) -v
+
+CLIENT ?= fastmcp
+lab: $(VENV)/.dev ## a real client against awkward names, bare and through Truename: CLIENT=codex (SHORT=1: two scenarios, nothing written)
+ifdef SHORT
+	TRUENAME_LAB_PYTHON=$(abspath $(BIN)/python) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(CLIENT)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab run $(CLIENT) --set awkward --set clashes-2 --dry
+else
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(CLIENT)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab run $(CLIENT)
+	$(BIN)/python -m lab page
+endif
+	$(BIN)/python -m lab compare
 
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)

@@ -89,8 +89,10 @@ def _run(options: argparse.Namespace) -> int:
     for name in names:
         scenarios.scenario(name)
     for client in _chosen(options.clients, installed=True):
-        if not client.installed:
-            raise LookupError(f"{client.name} is not installed. Run: python -m lab install {client.name}")
+        if client.installed != client.version:
+            there = f"version {client.installed}" if client.installed else "not installed"
+            wanted = f"its row in lab/clients.toml says {client.version}"
+            raise LookupError(f"{client.name} is {there}; {wanted}. Run: python -m lab install {client.name}")
         print(f"{client.title} {client.version}", flush=True)
         modes = options.modes or scenarios.MODES
         runner.run_client(client, names, modes, _tell, transport=options.transport, keep=not options.dry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -56,9 +57,22 @@ class Client:
         return str(self.place.joinpath(*within, name))
 
     @property
-    def installed(self) -> bool:
-        """Whether its folder is there."""
-        return self.place.joinpath("bin" if self.kind == "python" else "node_modules").is_dir()
+    def installed(self) -> str | None:
+        """The version of the client's own package that is there, None if it is not."""
+        found = _PACKAGE.fullmatch(self.packages[0])
+        name = found["name"] if found else self.packages[0]
+        return _python_version(self.place, name) if self.kind == "python" else _node_version(self.place, name)
+
+
+def _node_version(place: Path, name: str) -> str | None:
+    about = place / "node_modules" / name / "package.json"
+    return str(json.loads(about.read_text(encoding="utf-8"))["version"]) if about.is_file() else None
+
+
+def _python_version(place: Path, name: str) -> str | None:
+    folder = re.sub(r"[-_.]+", "_", name).lower()
+    found = [path.name.lower().removesuffix(".dist-info") for path in place.glob("lib/*/site-packages/*.dist-info")]
+    return next((text.rpartition("-")[2] for text in found if text.rpartition("-")[0] == folder), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,9 @@ def agrees(fate: Fate, tool: SeenTool, *, twice: bool) -> bool:
     # Of a name that is listed twice one entry is predicted; what becomes of the other is the simulation's matter.
     if twice:
         return bool(fate.loss) is (tool.outcome == "failed")
+    if fate.loss == "unknown":
+        # One of several is kept, and which one is a race.
+        return tool.outcome in {"right", "missing"}
     if tool.outcome in {"missing", "failed"}:
         return bool(fate.loss) and fate.shown is None
     if fate.shown != tool.shown:

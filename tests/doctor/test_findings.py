@@ -38,8 +38,11 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "claude-code",
         {"a": ["b__c"], "a__b": ["c"]},
-        "tools-merged",
-        "'a: b__c' and 'a__b: c' become 'mcp__a__b__c' in Claude Code, and every call runs 'b__c' of 'a'.",
+        "clash-of-unknown-end",
+        (
+            "'a: b__c' and 'a__b: c' become 'mcp__a__b__c' in Claude Code; "
+            "which of them a call runs depends on which server is ready first."
+        ),
     ),
     (
         "llamaindex",
@@ -48,12 +51,12 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
         "'fs.list' of 'lab' is shown by LlamaIndex, but a call runs nothing.",
     ),
     (
-        "semantic-kernel",
+        "claude-ai",
         {"lab": ["fs.list", "x"]},
         "server-fails",
         (
-            "'fs.list' of 'lab' makes the whole server fail in Semantic Kernel ('.' at 2 is not in [a-zA-Z0-9_-]), "
-            "and 1 tool with it."
+            "'fs.list' of 'lab' makes the whole server fail in claude.ai "
+            "('.' at 2 is not in [a-zA-Z0-9_-]), and 1 tool with it."
         ),
     ),
     (

@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from lab import clients, install, places
+from lab.__main__ import main
 from lab.clients import version_of
 from lab.drivers import Entry, Stage, driver
 from lab.model.approaches import APPROACHES
@@ -83,3 +84,32 @@ def test_installing_asks_for_the_exact_packages(
     install.install(client)
     assert ran[-1][0].endswith(tool)
     assert set(client.packages) <= set(ran[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("codex", "npm/codex/node_modules/@openai/codex/package.json"),
+        (
+            "openai-agents-python",
+            "py/openai-agents/lib/python3.12/site-packages/openai_agents-0.0.1.dist-info/METADATA",
+        ),
+    ],
+)
+def test_a_version_that_is_not_the_one_of_the_row_is_not_run(
+    name: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRUENAME_LAB", str(tmp_path))
+    assert main(["run", name]) == 2
+    assert "is not installed; its row" in capsys.readouterr().err
+    (tmp_path / place).parent.mkdir(parents=True)
+    (tmp_path / place).write_text('{"version": "0.0.1"}')
+    assert main(["run", name]) == 2
+    assert "is version 0.0.1; its row in lab/clients.toml says 0." in capsys.readouterr().err
+
+
+def test_the_list_shows_every_client_and_why_some_cant_be_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in clients.clients())
+    assert all(one.reason in said for one in clients.unavailable())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab import clients, places, results
+from lab import clients, places, results, scenarios
 from lab.results import SCHEMA, Handshake, Probe, Run, SeenTool, Trial
 
 if TYPE_CHECKING:
@@ -66,6 +66,18 @@ def test_a_committed_file_says_nothing_of_the_machine(path: Path) -> None:
     text = path.read_text("utf-8")
     assert not re.search(r"127\.0\.0\.1:\d|/(?:work|root|home|tmp|Users)/", text)
     assert "sandbox" not in json.loads(text)
+
+
+@EACH_FILE
+def test_through_truename_every_tool_is_shown_and_every_call_arrives_at_it(path: Path) -> None:
+    lost = [
+        (trial.scenario, tool.server, tool.upstream, tool.outcome)
+        for trial in results.load(path).trials
+        if trial.mode == "through" and scenarios.scenario(trial.scenario).plan == "sweep"
+        for tool in trial.tools
+        if tool.outcome not in {"right", "copy"}
+    ]
+    assert lost == []
 
 
 @EACH_FILE

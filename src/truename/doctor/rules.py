@@ -59,7 +59,7 @@ _TABLE: Final = (
      "The end of a name is what tells tools apart, for a model and in every list of permissions."),
     ("TN027", "name-respelled", _N, "The client spells the name otherwise than its server.",
      "Prompts, allow lists and logs that use the server's name don't match."),
-    ("TN028", "clash-of-unknown-end", _W, "Several tools become one name, and what the client does then is not known.",
+    ("TN028", "clash-of-unknown-end", _W, "Several tools become one name, and which of them is kept is not certain.",
      "At most one of them can be called with certainty."),
     ("TN030", "too-many-tools", _W, "There are more tools than the client or provider takes.",
      "Requests fail, or tools are missing, depending on the order of the list."),

@@ -148,7 +148,7 @@ def _clash(case: Case, text: str, fates: Sequence[Fate]) -> Finding:
     rule = BY_LOSS[worst.loss, worst.scope]
     tools = list(dict.fromkeys(tool for _, tool in keys))
     become = "is one name" if tools == [text] else f"become {excerpt(text)}"
-    return _found(case, rule, server, tools, f"{_sources(keys)} {become} in {case.called}{_end(worst)}.")
+    return _found(case, rule, server, tools, f"{_sources(keys)} {become} in {case.called}{_end(case, worst)}.")
 
 
 def _sources(keys: Sequence[Key]) -> str:
@@ -161,11 +161,12 @@ def _sources(keys: Sequence[Key]) -> str:
     return listed([f"{server}: {tool}" for server, tool in keys])
 
 
-def _end(worst: Fate) -> str:
+def _end(case: Case, worst: Fate) -> str:
     if worst.loss == "refused":
         return f", and the whole {worst.scope} fails"
     if worst.loss == "unknown":
-        return "; which of them a call runs is not known"
+        race = "race" in (case.dialect.mangling.equal, case.dialect.mangling.across)
+        return "; which of them a call runs " + ("depends on which server is ready first" if race else "is not known")
     if worst.reaches is None:
         return ", and a call runs nothing"
     server, tool = worst.reaches

@@ -1,0 +1,254 @@
+"""Every identifier of a tool and of a call, computed here and nowhere else.
+
+One tool has several: they are related, and not interchangeable (seed 001).
+
+=================  ==========================================================================================
+public name        what people and models see: the declared name
+namespace          tells apart tools with one public name
+qualified name     ``namespace.name``: for display and for finding duplicates; never accepted as a call
+lookup key         `LookupKey`: what a call is dispatched by
+approval keys      the texts under which a decision on a call is filed, the exact one last
+trace name         a label for people
+call id            one invocation, not the tool; a string of the provider's
+=================  ==========================================================================================
+
+Only strings that are not empty count anywhere; nothing is ever turned into one. Case matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NewType
+
+__all__ = [
+    "ApprovalKey",
+    "CallId",
+    "LookupKey",
+    "ToolNames",
+    "TraceName",
+    "approval_keys",
+    "call_id",
+    "call_key",
+    "call_trace_name",
+    "field",
+    "is_reserved",
+    "lookup_key",
+    "normalized",
+    "qualified_name",
+    "restored",
+    "text",
+]
+
+Kind = Literal["bare", "namespaced", "deferred_top_level"]
+ApprovalKey = NewType("ApprovalKey", str)
+TraceName = NewType("TraceName", str)
+CallId = NewType("CallId", str)
+
+_DEFERRED: Final = "deferred_top_level"
+# A hosted server's request for an approval is one itself: its own id is the call's.
+_REQUEST: Final = "mcp_approval_request"
+
+
+def text(value: object) -> str | None:
+    """Return a value that counts as a name: a string that is not empty, as it is; anything else is none.
+
+    >>> text(" "), text(""), text(12)
+    (' ', None, None)
+    """
+    return value if isinstance(value, str) and value else None
+
+
+def field(payload: object, name: str) -> Any:
+    """Return a field of a payload, which may be a mapping or a library's typed object; None if it has none."""
+    return payload.get(name) if isinstance(payload, Mapping) else getattr(payload, name, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupKey:
+    """What a call is dispatched by; two tools of one set never share one.
+
+    >>> LookupKey("namespaced", "lookup", "crm") == lookup_key("lookup", "crm")
+    True
+    """
+
+    kind: Kind
+    name: str
+    namespace: str | None = None
+
+    @property
+    def call_namespace(self) -> str | None:
+        """The namespace that a call of this tool carries: for a deferred one its own name, by the provider's rule."""
+        return self.name if self.kind == _DEFERRED else self.namespace
+
+    def plain(self) -> dict[str, str]:
+        """Return the key as it is stored."""
+        stored = {"kind": self.kind, "name": self.name}
+        return stored if self.namespace is None else {**stored, "namespace": self.namespace}
+
+    @classmethod
+    def parse(cls, stored: object) -> LookupKey | None:
+        """Read a stored key; None for what is none. A namespace that has no place there is left out.
+
+        >>> LookupKey.parse({"kind": "namespaced", "name": "x"}) is None
+        True
+        """
+        if not isinstance(stored, Mapping) or (name := text(stored.get("name"))) is None:
+            return None
+        match stored.get("kind"):
+            case "bare" | "deferred_top_level" as kind:
+                return cls(kind, name)
+            case "namespaced" if (namespace := text(stored.get("namespace"))) is not None:
+                return cls("namespaced", name, namespace)
+        return None
+
+
+def lookup_key(name: object, namespace: object = None) -> LookupKey | None:
+    """Return the key of a call by its name and namespace; None if it names nothing.
+
+    A namespace that equals the name is the provider's sign for a deferred top-level tool.
+
+    >>> lookup_key("lookup", "lookup")
+    LookupKey(kind='deferred_top_level', name='lookup', namespace=None)
+    """
+    own, space = text(name), text(namespace)
+    if own is None:
+        return None
+    if space is None:
+        return LookupKey("bare", own)
+    return LookupKey(_DEFERRED, own) if space == own else LookupKey("namespaced", own, space)
+
+
+def is_reserved(name: object, namespace: object) -> bool:
+    """Tell whether a namespace is the one that stands for deferred loading, and so can't be a tool's own."""
+    return (own := text(name)) is not None and own == text(namespace)
+
+
+def qualified_name(name: object, namespace: object = None) -> str | None:
+    """Return ``namespace.name``, or the name alone.
+
+    >>> qualified_name("lookup", "crm"), qualified_name("", "crm")
+    ('crm.lookup', None)
+    """
+    own, space = text(name), text(namespace)
+    return own if own is None or space is None else f"{space}.{own}"
+
+
+def call_trace_name(name: object, namespace: object = None) -> TraceName | None:
+    """Return the label of a call: its qualified name, without the namespace that only stands for deferred loading."""
+    label = qualified_name(name, None if is_reserved(name, namespace) else namespace)
+    return None if label is None else TraceName(label)
+
+
+def call_key(payload: object) -> LookupKey | None:
+    """Return the lookup key of a provider's call payload.
+
+    >>> call_key({"name": "lookup", "namespace": ""})
+    LookupKey(kind='bare', name='lookup', namespace=None)
+    """
+    return lookup_key(field(payload, "name"), field(payload, "namespace"))
+
+
+def call_id(payload: object) -> CallId | None:
+    """Return the id of one invocation, the only extractor there is; only a string counts, and it is never made up.
+
+    A request of a hosted server for an approval is identified by its own ``id``, any other call by ``call_id``. The
+    id of an item is not the id of a call, so there is no falling back to it.
+
+    >>> call_id({"call_id": 42, "id": "fc_1"}) is None
+    True
+    """
+    found = text(field(payload, "id" if field(payload, "type") == _REQUEST else "call_id"))
+    return None if found is None else CallId(found)
+
+
+def approval_keys(
+    name: object,
+    namespace: object = None,
+    *,
+    key: LookupKey | None = None,
+    bare_alias: bool = False,
+    legacy: bool = False,
+) -> tuple[ApprovalKey, ...]:
+    """Return the texts under which a decision on a call is filed: a permitted bare alias, then the exact key.
+
+    A ``key`` that was resolved goes before name and namespace. ``legacy`` adds the ``name.name`` or bare form that
+    older records have for a deferred tool.
+
+    >>> approval_keys("lookup", "lookup", bare_alias=True)
+    ('lookup', 'deferred_top_level:lookup')
+    """
+    exact = key or lookup_key(name, namespace)
+    if exact is None:
+        return ()
+    deferred = exact.kind == _DEFERRED
+    keys = [f"{_DEFERRED}:{exact.name}" if deferred else qualified_name(exact.name, exact.namespace) or ""]
+    if deferred and bare_alias:
+        keys.insert(0, exact.name)
+    if deferred and legacy:
+        keys.append(qualified_name(name, namespace) or exact.name)
+    return tuple(ApprovalKey(one) for one in dict.fromkeys(keys))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolNames:
+    """All that one tool is called by, from what it declares.
+
+    ``label`` is an explicit trace name. A deferred tool in a namespace of its own is an ordinary namespaced one.
+
+    >>> ToolNames(name="lookup", defer_loading=True).lookup_key
+    LookupKey(kind='deferred_top_level', name='lookup', namespace=None)
+    """
+
+    name: str
+    namespace: str | None = None
+    defer_loading: bool = False
+    label: str | None = None
+
+    @property
+    def is_deferred_top_level(self) -> bool:
+        """Whether a model finds it by search only, outside any namespace."""
+        return self.defer_loading and text(self.namespace) is None and text(self.name) is not None
+
+    @property
+    def qualified_name(self) -> str | None:
+        """``namespace.name``, or the name alone."""
+        return qualified_name(self.name, self.namespace)
+
+    @property
+    def lookup_key(self) -> LookupKey | None:
+        """The one key that dispatches to it."""
+        return LookupKey(_DEFERRED, self.name) if self.is_deferred_top_level else lookup_key(self.name, self.namespace)
+
+    @property
+    def trace_name(self) -> TraceName | None:
+        """The explicit label, else the public name."""
+        found = text(self.label) or text(self.name)
+        return None if found is None else TraceName(found)
+
+    def approval_keys(self, *, bare_alias: bool = False) -> tuple[ApprovalKey, ...]:
+        """Return the texts under which decisions on its calls are filed, the exact one last."""
+        return approval_keys(self.name, self.namespace, key=self.lookup_key, bare_alias=bare_alias)
+
+
+def normalized(names: ToolNames, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call as the tool itself is to see it: a copy without the namespace that stands for deferred loading.
+
+    Approvals, interruptions and traces keep the payload that came.
+
+    >>> normalized(ToolNames(name="a", defer_loading=True), {"name": "a", "namespace": "a", "call_id": "c"})
+    {'name': 'a', 'call_id': 'c'}
+    """
+    synthetic = names.is_deferred_top_level and call_key(payload) == names.lookup_key
+    return {name: value for name, value in payload.items() if not (synthetic and name == "namespace")}
+
+
+def restored(payload: Mapping[str, Any], key: LookupKey | None) -> dict[str, Any]:
+    """Return a recorded call with the namespace of its stored key, where the record lost it; one that is there stays.
+
+    >>> restored({"name": "a"}, LookupKey("deferred_top_level", "a"))
+    {'name': 'a', 'namespace': 'a'}
+    """
+    lost = key is not None and key.name == payload.get("name") and text(payload.get("namespace")) is None
+    namespace = key.call_namespace if key is not None and lost else None
+    return dict(payload) if namespace is None else {**payload, "namespace": namespace}

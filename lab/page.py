@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from lab import clients, places, results
 from lab.behaviour import behaviour
-from lab.verdicts import KINDS, QUESTIONS, brief, code, trials, verdict
+from lab.verdicts import KINDS, QUESTIONS, code, trials, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from lab.results import Run
+    from lab.results import Run, Trial
     from lab.verdicts import Question, Verdict
 
 __all__ = ["FOLDER", "main", "pages", "remaining"]
@@ -24,7 +24,8 @@ _MODES: Final = {
     "through": "through Truename, one entry for all servers",
     "only": "through Truename, one entry for each server",
 }
-_NEVER: Final = {"right", "copy"}
+_FINE: Final = {"right", "copy"}
+_NAMED: Final = 2
 
 
 def pages() -> Mapping[str, str]:
@@ -71,6 +72,7 @@ def _matrix(runs: Sequence[Run]) -> Iterator[str]:
         "Columns are the questions below, in their order, without Truename; the last one counts the questions that are "
         "answered right through Truename, with one entry for all servers."
     )
+    yield "; ".join(f"`{question.label}` {question.title}" for question in QUESTIONS) + "."
     labels = [f"`{question.label}`" for question in QUESTIONS]
     lines = [
         f"| client | version | {' | '.join(labels)} | through Truename |",
@@ -95,26 +97,31 @@ def _all_right(found: Verdict) -> bool:
     return f"{right} right" == all_of_them
 
 
-def remaining(runs: Iterable[Run]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (mode, client, scenario, what) for everything that goes wrong in spite of Truename."""
-    for run in runs:
-        for trial in run.trials:
-            bad = [tool for tool in trial.tools if tool.outcome not in _NEVER]
-            if trial.mode != "bare" and bad and trial.scenario != "probes":
-                names = ", ".join(code(f"{tool.server}: {tool.upstream}") for tool in bad[:3])
-                more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
-                why = f"; {brief(trial.failure)}" if trial.failure and "|" not in trial.failure else ""
-                yield trial.mode, run.title, trial.scenario, f"{bad[0].outcome}: {names}{more}{why}"
+def remaining(runs: Iterable[Run]) -> Iterator[tuple[str, str, str]]:
+    """Yield (mode, client, what) for everything that goes wrong in spite of Truename, a line for each client."""
+    for mode in ("through", "only"):
+        for run in runs:
+            trials = [trial for trial in run.trials if trial.mode == mode and trial.scenario != "probes"]
+            said = [text for trial in trials if (text := _wrong(trial))]
+            if said:
+                yield mode, run.title, "; ".join(said)
+
+
+def _wrong(trial: Trial) -> str:
+    bad = [tool for tool in trial.tools if tool.outcome not in _FINE]
+    if not bad:
+        return ""
+    names = ", ".join(code(f"{tool.server}: {tool.upstream}") for tool in bad) if len(bad) <= _NAMED else ""
+    return f"{trial.scenario}: {len(bad)} of {len(trial.tools)} {bad[0].outcome}{f' ({names})' if names else ''}"
 
 
 def _rest(runs: Sequence[Run]) -> Iterator[str]:
     found = list(remaining(runs))
     for mode in ("through", "only"):
-        rows = [row for row in found if row[0] == mode]
         total = sum(len(trial.tools) for run in runs for trial in run.trials if trial.mode == mode)
         yield f"**{_MODES[mode][0].upper()}{_MODES[mode][1:]}** ({total:,} tools in {len(runs)} configurations):"
-        lines = [f"| {client} | {scenario} | {what} |" for _, client, scenario, what in rows]
-        yield "\n".join(["| client | scenario | what |", "|---|---|---|", *lines]) if lines else "nothing."
+        lines = [f"| {client} | {what} |" for way, client, what in found if way == mode]
+        yield "\n".join(["| client | what |", "|---|---|", *lines]) if lines else "Nothing went wrong."
         if mode == "only":
             yield (
                 "Clients that put no server's name in front of a tool's can't tell two servers with one tool's name "

@@ -103,15 +103,32 @@ def seen(dialect: Dialect, trial: Trial) -> Mapping[Pair, frozenset[str]]:
     return {pair: frozenset(texts) for pair, texts in said.items()}
 
 
+def _raced(dialect: Dialect, found: Simulation[Pair]) -> Iterable[tuple[tuple[str, ...], tuple[Pair, ...]]]:
+    """Yield the shown names that several servers have, and their tools: the server that is ready first has them."""
+    if dialect.mangling.across != "race" or found.scope == "request":
+        return
+    for text, group in found.merged.items():
+        if text not in found.reaches:
+            yield (text,), group
+    for winner in set(found.reaches.values()):
+        texts = tuple(text for text, pair in found.reaches.items() if pair == winner)
+        group = tuple(pair for text in texts for pair in found.seen[text])
+        if len({server for server, _ in group}) > 1:
+            yield texts, group
+
+
 def _won(
     dialect: Dialect, found: Simulation[Pair], by_lab: Mapping[Pair, frozenset[str]]
 ) -> Mapping[Pair, frozenset[str]]:
     """Return what is predicted of those who raced: one of them runs, the one that the lab saw or else the first."""
     won: dict[Pair, frozenset[str]] = {}
-    for text, group in found.merged.items() if dialect.mangling.across == "race" else ():
-        if text not in found.reaches and found.scope != "request":
-            first = next((pair for pair in group if pair in by_lab), group[0])
-            won[first] = frozenset({_said(text, first, first)})
+    for texts, group in _raced(dialect, found):
+        ran = [pair for pair in group if any(text.endswith(" runs it") for text in by_lab.get(pair, ()))]
+        first = ran[0] if ran else group[0]
+        if len(texts) == 1:
+            won[first] = frozenset({_said(texts[0], first, first)})
+        else:
+            won |= {pair: frozenset({_said(text, pair, first)}) for text, pair in zip(texts, group, strict=True)}
     return won
 
 
@@ -120,7 +137,7 @@ def differences(run: Run) -> Iterable[Difference]:
     dialect = dialects.get(run.dialect)
     for trial in filter(compared, run.trials):
         found, by_lab = predicted(dialect, trial), seen(dialect, trial)
-        by_table = dict(_by_table(found)) | _won(dialect, found, by_lab)
+        by_table = {**_by_table(found), **_won(dialect, found, by_lab)}
         for pair in dict.fromkeys(_given(dialect, trial, tool) for tool in trial.tools):
             expected, actual = by_table.get(pair, frozenset()), by_lab.get(pair, frozenset())
             if expected != actual:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from lab import places
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SCHEMA: Final = 1
-Outcome = str
+Outcome = Literal["right", "copy", "missing", "misrouted", "unreachable", "uncalled", "failed"]
 # right: shown, and a call of the shown name arrived at this tool. copy: a second entry of a name that is right.
 # missing: not shown. misrouted: a call of the shown name arrived at another tool. unreachable: it arrived nowhere.
 # uncalled: shown, but the client did not come so far. failed: no tool was shown at all, the run failed as a whole.

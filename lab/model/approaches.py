@@ -66,12 +66,14 @@ class Selecting(Direct):
 class Bridged(Selecting):
     """As `Selecting`, but what the search finds stays hidden: it is called through one more tool (Qwen Code)."""
 
-    _FOUND: Final = re.compile(r'\{"name":"[^"]+","description":"\[lab:\d+\][^"]*"')
+    _LISTED: Final = re.compile(r'^- "([^"]+)": "(\[lab:\d+\])', re.MULTILINE)
+    _FOUND: Final = re.compile(r'\{"name":"([^"]+)","description":"(\[lab:\d+\])')
 
     def offered(self, turn: Turn) -> Sequence[Offered]:
-        """Return what the searches told."""
-        found = [json.loads(text + "}") for result in turn.results for text in self._FOUND.findall(result)]
-        return [Offered(name=tool["name"], description=tool["description"]) for tool in found]
+        """Return what was listed with a description, and what the searches told."""
+        pairs = self._LISTED.findall(turn.text)
+        pairs += [pair for result in turn.results for pair in self._FOUND.findall(result)]
+        return [Offered(name=name, description=mark) for name, mark in pairs]
 
     def call(self, step: Step) -> Step:
         """Return the call of the tool that calls tools."""

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.clients.connecting import GITHUB, SERVERS, Home, names
 from truename.clients import find
 from truename.clients.applying import connect, disconnect
-from truename.clients.backup import backups
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
+from truename.documents import backups
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from truename import dialects
-from truename.clients.matching import counterpart, points_at, same_text
+from truename.clients.matching import counterpart, same_text
 from truename.clients.upcoming import ONLY_STYLE, alone, alone_path, together
 from truename.config import ServerConfig, Settings
 from truename.gateway.choice import fixed_view
@@ -25,6 +25,19 @@ LISTED = {"github": ["search", "fs.list", "Create-Issue"], "weather": ["search"]
         (GITHUB, ServerConfig(key="github", command="npx", args=("-y", "server-gitlab")), False),
         (GITHUB, ServerConfig(key="github", command="/usr/bin/npx", args=("-y", "server-github")), True),
         (GITHUB, ServerConfig(key="github", command="npx.cmd", args=("-y", "server-github")), True),
+        *(
+            (ServerConfig(key="github", command=command, args=tuple(args), env={"TOKEN": "one"}), GITHUB, True)
+            for command, *args in (
+                ("npx", "server-github"),
+                ("npx", "--yes", "server-github@latest"),
+                ("cmd", "/c", "npx", "-y", "server-github"),
+                ("C:\\Windows\\System32\\cmd.exe", "/C", "npx.cmd", "server-github"),
+                ("/opt/node/bin/npx", "${PACKAGE}"),
+            )
+        ),
+        (ServerConfig(key="x", command="cmd", args=("/c", "npx", "server-github"), env=GITHUB.env), GITHUB, True),
+        (ServerConfig(key="github", command="npx", args=("server-github@2",)), GITHUB, False),
+        (ServerConfig(key="github", command="cmd", args=("/c",)), GITHUB, False),
         (GITHUB, ServerConfig(key="github", url="https://x.test/mcp", type="http"), False),
         (GITHUB, ServerConfig(key="github", disabled=True), False),
         (
@@ -86,20 +99,6 @@ def test_a_reference_stands_for_any_text(one: str, other: str, same: bool) -> No
 
 def test_many_references_cost_no_more_than_their_length() -> None:
     assert not same_text("${A}a" * 20_000 + "b", "a" * 20_000)
-
-
-@pytest.mark.parametrize(
-    ("url", "ours"),
-    [
-        ("http://127.0.0.1:8750/mcp", True),
-        ("http://127.0.0.1:8750/mcp/only/github", True),
-        ("http://127.0.0.1:8750/mcpx", False),
-        ("http://127.0.0.1:8751/mcp", False),
-        (None, False),
-    ],
-)
-def test_an_address_of_the_gateway_is_recognised(url: str | None, ours: bool) -> None:
-    assert points_at(ServerConfig(key="x", url=url), "http://127.0.0.1:8750") is ours
 
 
 def test_one_server_alone_is_named_as_the_gateway_names_it() -> None:

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
-from truename.clients.document import Document
 from truename.clients.forms import FORMS
 from truename.clients.shapes import speaks_http, write_entry
 from truename.clients.table import ConfigFile, config_files
 from truename.config import ServerConfig
+from truename.documents import Document
 
 _FILES: Final = [file for file in config_files() if file.format != "shell" and any(file.paths.values())]
 _PLACE: Final = "/home/me/project"

@@ -65,6 +65,40 @@ def test_a_plugin_may_leave_the_wrapper_out(tmp_path: Path) -> None:
     assert told(find(machine(tmp_path, "linux"))[0]) == ("claude-code", "plugin", ["a"])
 
 
+@pytest.mark.parametrize("named", ["./servers/mcp.json", ["servers/mcp.json", "./absent.json"]])
+def test_a_plugin_may_name_other_files(named: Any, tmp_path: Path) -> None:
+    plugin = "home/.claude/plugins/cache/m/p"
+    put(tmp_path, f"{plugin}/.claude-plugin/plugin.json", {"name": "p", "mcpServers": named})
+    put(tmp_path, f"{plugin}/servers/mcp.json", {"mcpServers": {"a": SERVER}})
+
+    found = [told(one) for one in find(machine(tmp_path, "linux")) if one.servers]
+
+    assert found == [("claude-code", "plugin", ["a"])]
+
+
+@pytest.mark.parametrize(
+    "named", ["../q/mcp.json", "/etc/passwd", "\0.json", "x.mcpb", 5, [["a"]], "a" * 9999 + ".json"]
+)
+def test_a_plugin_names_no_file_that_is_not_its_own(named: Any, tmp_path: Path) -> None:
+    put(tmp_path, "home/.claude/plugins/cache/m/p/.claude-plugin/plugin.json", {"mcpServers": named})
+    put(tmp_path, "home/.claude/plugins/cache/m/q/mcp.json", {"mcpServers": {"a": SERVER}})
+
+    assert [told(found)[2] for found in find(machine(tmp_path, "linux"))] == [[]]
+
+
+def test_a_search_that_was_not_finished_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.clients.globs._MOST_FOLDERS", 4)
+    for name in "abcd":
+        put(tmp_path, f"home/.claude/plugins/cache/{name}/x/.mcp.json", {"mcpServers": {name: SERVER}})
+
+    found = find(machine(tmp_path, "linux"))
+
+    assert [key for one in found for key in told(one)[2]] == ["a", "b"]
+    assert {(one.path.name, one.problem.problem) for one in found if one.problem} == {
+        ("cache", "it has more in it than is searched, so files may be missing")
+    }
+
+
 def test_what_goose_brings_along_is_no_server(tmp_path: Path) -> None:
     put(
         tmp_path,

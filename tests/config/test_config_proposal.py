@@ -145,6 +145,24 @@ def test_a_secret_is_in_no_text_and_its_places_are_told() -> None:
     }
 
 
+def test_a_secret_is_found_in_a_key_a_command_and_a_default() -> None:
+    address = f"https://a.example/mcp?token={SECRET}"
+    sightings = [
+        seen("cursor", address, url=address, type="http"),
+        seen("zed", "b", command=f"x --token {SECRET}1"),
+        seen("kiro", "c", **npx("c", TOKEN=f"${{TOKEN:-{SECRET}2}}")),
+        seen("crush", "d", **npx("d", A=f"$(curl -H 'Authorization: Bearer {SECRET}3')"), spelling="shell"),
+    ]
+    proposal = propose(sightings, {})
+    text = render(proposal.config(Settings()), notes=proposal.notes)
+
+    assert SECRET not in text.lower().replace("_", "-")
+    assert SECRET not in repr([(one.name, one.places, one.said) for one in proposal.variables]).lower().replace(
+        "_", "-"
+    )
+    assert [one.value for one in proposal.variables if one.name == "TOKEN"] == [f"{SECRET}2"]
+
+
 def test_written_with_its_variables_each_server_is_what_its_client_had() -> None:
     entry = npx("pkg", "--api-key", SECRET, "$5 ${HOME}", TOKEN=OTHER)
     proposal = propose([seen("cursor", **entry)], {"HOME": "/h"})

@@ -26,11 +26,19 @@ def shown(template: Template) -> str:
 ENV = [
     ("GITHUB_TOKEN", "abc", "<*>"),
     ("apiKey", "abc", "<*>"),
+    ("PGPASSWORD", "abc", "<*>"),
+    ("GITHUBTOKEN", "abc", "<*>"),
     ("DB_PASSWORD", "1", "1"),
     ("DB_PASSWORD", "letmein", "<*>"),
     ("MAX_TOKENS", "4096", "4096"),
     ("TOKEN_CACHE_FILE", "/home/me/cache", "/home/me/cache"),
     ("LOG_LEVEL", "debug", "debug"),
+    ("CONNECTION", "Host=h;Password=abc;Port=5", "Host=h;Password=<*>;Port=5"),
+    (
+        "HEADERS",
+        '{"Authorization": "Bearer abc", "X-Api-Key":"d e"}',
+        '{"Authorization": "Bearer <*>", "X-Api-Key":"<*>"}',
+    ),
     ("DEBUG", "true", "true"),
     ("API_URL", "https://api.example/v1", "https://api.example/v1"),
     ("DATABASE_URL", "postgres://me:pw@db/x", "postgres://me:<*>@db/x"),
@@ -53,7 +61,9 @@ HEADERS = [
 URLS = [
     ("https://a.example/mcp", "https://a.example/mcp"),
     ("https://me:pw@a.example/mcp", "https://me:<*>@a.example/mcp"),
+    ("https://me:p@w@a.example/mcp", "https://me:<*>@a.example/mcp"),
     ("https://tok@a.example/mcp", "https://<*>@a.example/mcp"),
+    ("https://a.example/?k%65y=x", "https://a.example/?k%65y=<*>"),
     ("https://a.example/mcp?api_key=x&b=1", "https://a.example/mcp?api_key=<*>&b=1"),
     ("https://a.example/s/NGQ4ZDE3ZTYtYzA4NS00ZmY1/mcp", "https://a.example/s/<*>/mcp"),
     (f"https://a.example/{UUID}/sse", "https://a.example/<*>/sse"),
@@ -71,6 +81,11 @@ ARGS = [
     (["--header=X-Api-Key:abc"], ["--header=X-Api-Key:<*>"]),
     (["postgresql://me:pw@h/db"], ["postgresql://me:<*>@h/db"]),
     ([f"x={GITHUB}"], ["x=<*>"]),
+    (["-u", "me:pw", "--user", "1000:1000"], ["-u", "me:<*>", "--user", "1000:1000"]),
+    (
+        ["-c", "export TOKEN=abc; KEY='d e' npx x --password f -v"],
+        ["-c", "export TOKEN=<*>; KEY='<*>' npx x --password <*> -v"],
+    ),
     (["-y", "@scope/server-thing@2025.1.12"], ["-y", "@scope/server-thing@2025.1.12"]),
     (["ghcr.io/a/b@sha256:" + "0a" * 32], ["ghcr.io/a/b@sha256:" + "0a" * 32]),
     (["--from", "git+https://h.example/a/b@" + "0a" * 20], ["--from", "git+https://h.example/a/b@" + "0a" * 20]),
@@ -96,6 +111,27 @@ def test_addresses(text: str, marked: str) -> None:
 @pytest.mark.parametrize(("texts", "marked"), ARGS, ids=str)
 def test_arguments(texts: list[str], marked: list[str]) -> None:
     assert [shown(template) for template in in_args((text,) for text in texts)] == marked
+
+
+DEFAULTS = [
+    ("TOKEN", "${TOKEN:-abc}", "<$>"),
+    ("A", "${API_KEY:-abc}", "<$>"),
+    ("A", "Password=${B:-abc}", "Password=<$>"),
+    ("A", f"${{B:-{GITHUB}}}", "<$>"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "marked"), DEFAULTS)
+def test_a_default_that_is_a_secret_is_not_written(name: str, text: str, marked: str) -> None:
+    template = in_env(name, translate(text, "braces"))
+
+    assert shown(template) == marked
+    assert ":-" not in written(template, lambda hole: hole.label)
+    assert "abc" not in repr(template)
+
+
+def test_any_other_default_stays() -> None:
+    assert written(in_env("TZ", translate("${TZ:-UTC}", "braces")), lambda hole: hole.label) == "${TZ:-UTC}"
 
 
 SPELLED = [
@@ -148,7 +184,18 @@ def test_whatever_is_translated_is_read_again(spelling: str, text: str) -> None:
     parse(render(config), Path("/t.toml"), dict.fromkeys(names, "v"))
 
 
-HOSTILE = ["a" * 200_000, "://" * 60_000, "eyJ-" * 50_000, "x=" * 90_000, "a:" * 90_000, "?a=" * 60_000, "$" * 200_000]
+HOSTILE = [
+    "token=" * 40_000,
+    "--token " * 30_000,
+    "token='" * 30_000,
+    "a" * 200_000,
+    "://" * 60_000,
+    "eyJ-" * 50_000,
+    "x=" * 90_000,
+    "a:" * 90_000,
+    "?a=" * 60_000,
+    "$" * 200_000,
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:4])

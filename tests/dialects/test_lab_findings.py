@@ -113,6 +113,14 @@ def test_strands_shows_names_that_it_does_not_call() -> None:
     assert strands.simulate("lab", ["with-dash", "with_dash", "x"]).refused == ("with-dash", "with_dash")
 
 
+def test_of_two_names_that_differ_in_case_only_one_runs_for_both() -> None:
+    seen = dialects.get("qwen-code-deferred").simulate("lab", ["Search", "search", "x"])
+
+    assert (seen.dropped, dict(seen.shown)) == (("Search",), {"search": "mcp__lab__search", "x": "mcp__lab__x"})
+    assert seen.winner("mcp__lab__Search") == seen.winner("mcp__lab__search") == "search"
+    assert seen.seen["mcp__lab__Search"] == ("Search",)
+
+
 def test_what_stands_before_the_model_is_said_even_of_what_runs_nothing() -> None:
     adk, claude = dialects.get("google-adk"), dialects.get("claude-code")
     both = [("a", ["x"]), ("b", ["x"])]

@@ -86,3 +86,10 @@ def test_the_findings_of_a_whole_collection_are_plain_values() -> None:
 
     assert json.loads(json.dumps(told)) == told
     assert all(one.fact.endswith((".", "...")) for one in report().findings)
+
+
+def test_what_is_lost_through_the_gateway_is_what_a_whole_simulation_loses() -> None:
+    lists = Lists(Server.listing(key, names) for key, names in listings())
+
+    for dialect in dialects.table():
+        assert lists.lost_through(dialect) == len(lists.through(dialect).lost), dialect.name

@@ -105,7 +105,7 @@ def test_what_goes_wrong_through_truename_is_listed_and_nothing_else_is() -> Non
     bad = made_up(SeenTool(upstream="a", listed="a", outcome="missing"), SHOWN, mode="through")
     good = made_up(SHOWN, SeenTool(upstream="same", outcome="copy"), mode="only")
 
-    assert list(page.remaining([bad, good])) == [("through", "Made up", "awkward", "missing: `lab: a`")]
+    assert list(page.remaining([bad, good])) == [("through", "Made up", "awkward: 1 of 2 missing (`lab: a`)")]
 
 
 def test_what_clients_do_otherwise_is_on_the_second_page() -> None:

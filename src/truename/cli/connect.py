@@ -24,11 +24,11 @@ from truename.clients import Machine, config_files, find
 from truename.clients.address import Address
 from truename.clients.applying import check
 from truename.clients.applying import connect as apply
-from truename.clients.backup import Backup
 from truename.clients.choosing import OWN_SCOPES
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.plan import Note, Plan
 from truename.config import Config, Settings
+from truename.documents import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
 __all__ = ["agreed", "client_named", "connect", "show_notes"]
@@ -38,8 +38,13 @@ Source = Annotated[
     str | None, Parameter(name="--config", help="The gateway's configuration, else as `truename serve`.")
 ]
 Url = Annotated[str, Parameter(name="--url", help="Where the gateway serves.")]
-One = Annotated[bool, Parameter(name="--one", help="One entry for all servers, in place of one for each.")]
-Stdio = Annotated[bool, Parameter(name="--stdio", help="Have the client start the gateway, in place of its address.")]
+One = Annotated[
+    bool, Parameter(name="--one", show_default=False, help="One entry for all servers, in place of one for each.")
+]
+Stdio = Annotated[
+    bool,
+    Parameter(name="--stdio", show_default=False, help="Have the client start the gateway, in place of its address."),
+]
 Name = Annotated[str | None, Parameter(name="--name", help="The key of the one entry; else server_name, or tn.")]
 Scope = Annotated[
     tuple[Literal["user", "local", "project", "deployment"], ...],
@@ -49,8 +54,11 @@ Dump = Annotated[
     str | None, Parameter(name="--catalog", help="A dump of the servers' tools, to know their names from.")
 ]
 Project = Annotated[Path | None, Parameter(name="--project", help="The directory whose project files are meant.")]
-DryRun = Annotated[bool, Parameter(name="--dry-run", help="Show what would be changed, as a diff, and change nothing.")]
-Yes = Annotated[bool, Parameter(name="--yes", help="Don't ask.")]
+DryRun = Annotated[
+    bool,
+    Parameter(name="--dry-run", show_default=False, help="Show what would be changed, as a diff, and change nothing."),
+]
+Yes = Annotated[bool, Parameter(name="--yes", show_default=False, help="Don't ask.")]
 
 _URL: Final = "http://127.0.0.1:8750"
 _SHORT: Final = "tn"

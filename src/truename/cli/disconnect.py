@@ -17,8 +17,11 @@ from truename.clients.undoing import Undoing, plan_disconnection
 __all__ = ["disconnect"]
 
 Client = Annotated[str, Parameter(help="The client whose configuration is given back.")]
-DryRun = Annotated[bool, Parameter(name="--dry-run", help="Show what would be changed, as a diff, and change nothing.")]
-Yes = Annotated[bool, Parameter(name="--yes", help="Don't ask.")]
+DryRun = Annotated[
+    bool,
+    Parameter(name="--dry-run", show_default=False, help="Show what would be changed, as a diff, and change nothing."),
+]
+Yes = Annotated[bool, Parameter(name="--yes", show_default=False, help="Don't ask.")]
 
 
 def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, as_json: JsonOutput = False) -> int:

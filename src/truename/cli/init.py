@@ -123,8 +123,8 @@ def _summary(gathered: Gathered, proposal: Proposal, files: Files, written: list
         )
     show_refused(proposal)
     for problem in gathered.problems[:_MOST]:
-        where = f"{problem.file}: {problem.key}" if problem.key else problem.file
-        say_error(f"{where} is left out: {problem.problem}", problem.remedy)
+        reason = f"{problem.key}: {problem.problem}" if problem.key else problem.problem
+        say_error(f"{problem.file} is left out: {reason}", problem.remedy)
     if (more := len(gathered.problems) - _MOST) > 0:
         say(f"... and {more:,} more files; --json lists all.")
     show_variables(proposal, files, error=error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.cli.failure import UsageFault
 from truename.cli.rendering import Cell, print_table, say, say_error, show, styled
 from truename.cli.saving import PRIVATE, check_free, save
 from truename.config import Settings, json_schema, render
@@ -55,6 +56,10 @@ def prepare(
     proposal: Proposal, out: Path, settings: Settings, *, head: Sequence[str], copy_secrets: bool, force: bool
 ) -> Files:
     """Return what would be written. Raises `UsageFault` for secrets where a file of them is already."""
+    if out.suffix.lower() != ".toml":
+        raise UsageFault(
+            fact=f"{out} would not be read as TOML", advice="Give a name that ends in .toml: --out PATH.toml."
+        )
     env = out.with_name(f"{out.stem}.env")
     known = _known(env)
     if copy_secrets:

@@ -1,10 +1,9 @@
-"""Where each client keeps its servers and the tool names inside: found, read, and changed in place.
+"""Where each client keeps its servers and the tool names inside: found, read, and connected.
 
 `find` looks at a whole `Machine`, `read_source` at one file that somebody names; both tell `Found` files with the
 servers in them and the tool names that they keep.
 """
 
-from truename.clients.document import Document, Quirk
 from truename.clients.find import Found, Sighting, find, read_source
 from truename.clients.kept import KeptName, matches, respelled
 from truename.clients.machine import Machine
@@ -13,11 +12,9 @@ from truename.clients.table import ConfigFile, config_files, name_files
 
 __all__ = [
     "ConfigFile",
-    "Document",
     "Found",
     "KeptName",
     "Machine",
-    "Quirk",
     "Sighting",
     "config_files",
     "find",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TOKEN", "Address", "entry_for", "reference"]
 
+_ALONE: Final = "/only/"
+_ONLY: Final = "--only"
 TOKEN: Final = "TRUENAME_TOKEN"  # noqa: S105 - a variable's name
 # How each client writes an environment variable in a header: run or documented; one that is missing has no known way.
 _REFERENCES: Final[Mapping[str, str]] = {
@@ -87,7 +89,7 @@ class Address:
             asked: list[str] = []
             if upstream is not None:
                 client = client_of(file.dialect)
-                asked = [*(["--for", client] if client else []), "--only", upstream]
+                asked = [*(["--for", client] if client else []), _ONLY, upstream]
             return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *asked))
         path = "/mcp" if upstream is None else alone_path(upstream, file.dialect)
         token = reference(file.client) if self.config.settings.token else None
@@ -102,9 +104,17 @@ class Address:
         words = server.args[:2]
         return server.command == self.program and words == ("serve", str(self.config.path))
 
+    def upstream(self, server: ServerConfig) -> str | None:
+        """Return the gateway's key of the one server that a client's entry at this gateway leads to, None for all."""
+        if server.url is not None:
+            _, only, key = server.url.rpartition(_ALONE)
+            return unquote(key) if only else None
+        asked = server.args[server.args.index(_ONLY) :] if _ONLY in server.args else ()
+        return asked[1] if len(asked) > 1 else None
+
     def is_elsewhere(self, server: ServerConfig) -> bool:
         """Tell whether a client's server looks like this gateway at another address."""
-        before, only, key = (server.url or "").rpartition("/only/")
+        before, only, key = (server.url or "").rpartition(_ALONE)
         return bool(only) and "/mcp" in before and unquote(key) in {one.key for one in self.config.servers}
 
 

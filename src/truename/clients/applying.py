@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from truename.clients.backup import backups
 from truename.clients.plan import plain
 from truename.clients.undoing import CONNECT, DISCONNECT
-from truename.clients.writing import check_file, remove_file, replace_file
+from truename.documents import backups, check_file, remove_file, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.clients.backup import Backup
     from truename.clients.plan import Plan, Step
     from truename.clients.undoing import Undoing
+    from truename.documents import Backup
 
 __all__ = ["check", "connect", "disconnect"]
 

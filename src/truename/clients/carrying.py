@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename import dialects
 from truename.clients.kept import KeptName, matches, respelled
-from truename.clients.merging import Where, reached
+from truename.documents import Where, reached
 from truename.errors import UnknownDialect
 
 if TYPE_CHECKING:

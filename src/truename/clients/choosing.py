@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.document import left_alone
 from truename.clients.entries import entries_of
 from truename.clients.matching import counterpart
 from truename.clients.plan import Note
 from truename.clients.shapes import read_entry
 from truename.clients.table import config_files
+from truename.documents import left_alone
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from truename.clients.address import Address
-    from truename.clients.document import Document
     from truename.clients.find import Found, Sighting
     from truename.config import ServerConfig
+    from truename.documents import Document
 
 __all__ = ["OWN_SCOPES", "READ_ONLY", "Choice", "Taken", "choose", "document_of", "secrets_of", "servers_in", "usable"]
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.clients.address import entry_for
 from truename.clients.carrying import Move, beyond_text, carry
 from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, secrets_of, usable
-from truename.clients.document import Document, left_alone
 from truename.clients.drafting import Draft
+from truename.clients.foreseen import foreseen, unforeseen
 from truename.clients.joining import Leaving, joined
-from truename.clients.merging import ABSENT, Where, reached
 from truename.clients.plan import Change, Note, Plan
 from truename.clients.shapes import speaks_http
 from truename.clients.table import config_files
 from truename.clients.telling import lost_settings, other_files, stdio_notes, token_notes, way_of
+from truename.documents import ABSENT, Document, Where, left_alone, reached
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from truename.clients.address import Address
     from truename.clients.find import Found
@@ -98,7 +98,8 @@ class _Making:
             change = Change(where=where, what=what, old=way_of(one), new=new)
             self._draft.enter(document, where, one.key, entry, change)
         self._carry([self._move(one, one.key) for one in taken], skipped=())
-        return self._plan(taken)
+        self._notes += unforeseen(dict.fromkeys(one.key for one in taken if one.upstream not in self._names))
+        return self._plan(taken, self._names_by_key())
 
     def together(self) -> Plan:
         """Give all servers one entry, in each place where there were any; in a client without one where it looks."""
@@ -111,14 +112,24 @@ class _Making:
         if not self._choice.taken and not self._choice.already:
             self._begin()
         self._carry([self._move(one, self._wish.name) for one in taken], skipped=taken)
-        return self._plan(taken)
+        everything = [wire for names in self._names.values() for wire in names.values()]
+        return self._plan(taken, {self._wish.name: everything})
 
-    def _plan(self, taken: Sequence[Taken]) -> Plan:
+    def _names_by_key(self) -> dict[str, Iterable[str]]:
+        """Return the names that the client is going to see, by its own key of each server at the gateway."""
+        there = [(one.server.key, self._address.upstream(one.server)) for one in self._choice.already]
+        upstreams = {key: one for key, one in there if one is not None}
+        upstreams |= {one.key: one.upstream for one in self._choice.taken}
+        return {key: self._names[one].values() for key, one in upstreams.items() if one in self._names}
+
+    def _plan(self, taken: Sequence[Taken], shown: Mapping[str, Iterable[str]]) -> Plan:
         kinds = config_files(self._wish.client)
         steps = tuple(self._draft.steps())
         if steps:
             is_http = not self._wish.stdio and any(speaks_http(kind.shape) for kind in kinds)
             self._notes += token_notes(kinds, self._address) if is_http else stdio_notes(kinds)
+        if kinds:
+            self._notes += foreseen(kinds[0].dialect, shown, one=self._wish.one)
         self._notes += other_files(self._mine, self._files)
         reload = next((one.found.file.reload for one in taken), kinds[0].reload if kinds else "")
         return Plan(

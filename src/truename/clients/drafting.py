@@ -6,19 +6,16 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from truename.clients.carrying import with_text
-from truename.clients.document import left_alone
-from truename.clients.editing import edited, edits, replayed
-from truename.clients.merging import reached, same
 from truename.clients.plan import Change, Step
+from truename.documents import edited, edits, left_alone, reached, replayed, same
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from truename.clients.document import Document
     from truename.clients.kept import KeptName
-    from truename.clients.merging import Where
+    from truename.documents import Document, Where
 
 __all__ = ["Draft"]
 

@@ -12,32 +12,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from truename.clients.entries import entries_of
 from truename.clients.guess import guessed_files, guessed_format
 from truename.clients.keeping import kept_names
+from truename.clients.plugins import PLUGIN, files_of_plugin
 from truename.clients.reading import Loaded, Reader
-from truename.clients.shapes import read_entry
+from truename.clients.shapes import left_out, read_entry
 from truename.clients.table import ConfigFile, config_files, name_files
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from truename.clients.document import Document
     from truename.clients.kept import KeptName
     from truename.clients.machine import Machine
     from truename.config import ServerConfig
+    from truename.documents import Document
 
 __all__ = ["Found", "Sighting", "find", "read_source"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sighting:
-    """A server in a client's file; ``where`` leads to its entry."""
+    """A server in a client's file; ``where`` leads to its entry, ``left_out`` are fields that `server` can't tell."""
 
     client: str
     scope: str
     path: Path
     where: tuple[str | int, ...]
     server: ServerConfig
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +67,8 @@ def find(machine: Machine) -> tuple[Found, ...]:
     """Return what is there of all clients, in the order of the table; never an error, whatever the files hold."""
     reader = Reader()
     rows = (*config_files(), *name_files())
-    there = ((file, path) for file in rows for path in file.existing(machine))
-    return _with_kept(_look(file, path, reader.load(path, file.format)) for file, path in there)
+    looks = (look for file in rows for look in _looks(file, machine, reader))
+    return _with_kept(looks)
 
 
 def read_source(path: Path) -> Found:
@@ -86,9 +88,29 @@ def read_source(path: Path) -> Found:
     return replace(merged[0], problem=problem, servers=tuple(reversed(servers.values())), kept=tuple(kept))
 
 
+def _looks(file: ConfigFile, machine: Machine, reader: Reader) -> Iterator[_Look]:
+    paths = dict.fromkeys(file.existing(machine))
+    for path in tuple(paths):
+        if path.name == PLUGIN:
+            paths.update(dict.fromkeys(files_of_plugin(path, reader.load(path, file.format).value)))
+    yield from (_look(file, path, reader.load(path, file.format)) for path in paths)
+    for folder in file.unfinished(machine):
+        problem = "it has more in it than is searched, so files may be missing"
+        remedy = "Name the files that you need."
+        fault = ConfigError(file=str(folder), key="", problem=problem, remedy=remedy)
+        yield _Look(Found(file=file, path=folder, problem=fault), None)
+
+
 def _look(file: ConfigFile, path: Path, loaded: Loaded) -> _Look:
     servers = tuple(
-        Sighting(client=file.client, scope=file.scope, path=path, where=where, server=read_entry(file.shape, key, raw))
+        Sighting(
+            client=file.client,
+            scope=file.scope,
+            path=path,
+            where=where,
+            server=read_entry(file.shape, key, raw),
+            left_out=left_out(raw),
+        )
         for where, key, raw in (entries_of(file, loaded.value) if file.shape else ())
     )
     found = Found(file=file, path=path, document=loaded.document, problem=loaded.problem, servers=servers)

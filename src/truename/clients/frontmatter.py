@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["frontmatter"]
 
 _LONGEST: Final = 64 * 1024
-_FENCE: Final = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_FENCE: Final = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?(?=\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD: Final = re.compile(r"([A-Za-z][A-Za-z_-]{0,40}):[ \t]*([^\r\n]*)")
 _MEMBER: Final = re.compile(r"""[ \t]+(?:"([^"]+)"|'([^']+)'|([^\s'"#][^:\r\n]*)):[ \t]+([^\r\n]+)""")
 _ITEM: Final = re.compile(r"[ \t]*-[ \t]+([^\r\n]+)")

@@ -9,6 +9,7 @@ import os
 import re
 from fnmatch import translate
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -44,15 +45,14 @@ def like(text: str, pattern: str) -> bool:
     return text == pattern or _compiled(pattern).fullmatch(text) is not None
 
 
-def walk(base: Path, pattern: str) -> tuple[Path, ...]:
-    """Return the files below a folder that a pattern means, in order, no more than can be looked at in a moment."""
-    found: list[Path] = []
+def walk(base: Path, pattern: str) -> tuple[tuple[Path, ...], bool]:
+    """Return the files below a folder that a pattern means, in order, and whether these are all.
+
+    No more are found, and no more folders searched, than can be looked at in a moment.
+    """
     budget = [_MOST_FOLDERS]
-    for path in _below(base, pattern.split("/"), budget, 0):
-        found.append(path)
-        if len(found) == _MOST_FOUND:
-            break
-    return tuple(found)
+    found = tuple(islice(_below(base, pattern.split("/"), budget, 0), _MOST_FOUND + 1))
+    return found[:_MOST_FOUND], len(found) <= _MOST_FOUND and budget[0] >= 0
 
 
 def _below(base: Path, parts: list[str], budget: list[int], depth: int) -> Iterator[Path]:
@@ -86,9 +86,9 @@ def _is_folder(entry: os.DirEntry[str], *, follow: bool) -> bool:
 
 
 def _entries(folder: Path, budget: list[int]) -> list[os.DirEntry[str]]:
-    if budget[0] <= 0:
-        return []
     budget[0] -= 1
+    if budget[0] < 0:
+        return []
     found: list[os.DirEntry[str]] = []
     try:
         with os.scandir(folder) as entries:

@@ -6,8 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.clients.carrying import images
-from truename.clients.editing import replayed
-from truename.clients.merging import Where, reached
+from truename.documents import Where, reached, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -61,14 +61,22 @@ class Machine:
 
     def expand(self, pattern: str) -> tuple[Path, ...]:
         """Return the paths that a pattern means: one without globs whether it exists or not, others as they exist."""
-        found: dict[Path, None] = {}
-        for base, rest in self._bases(pattern):
-            found.update(dict.fromkeys(walk(base, rest) if is_glob(rest) else [base / rest if rest else base]))
-        return tuple(found)
+        return tuple(dict.fromkeys(path for _, paths, _ in self._looked(pattern) for path in paths))
 
     def existing(self, pattern: str) -> tuple[Path, ...]:
         """Return what a pattern means and is there: also a broken link or a device, which are for a reader to tell."""
         return tuple(path for path in self.expand(pattern) if _is_there(path))
+
+    def unfinished(self, pattern: str) -> tuple[Path, ...]:
+        """Return the folders with more in them than is searched: what the pattern means may be missing there."""
+        return tuple(base for base, _, whole in self._looked(pattern) if not whole)
+
+    def _looked(self, pattern: str) -> Iterator[tuple[Path, tuple[Path, ...], bool]]:
+        for base, rest in self._bases(pattern):
+            steps, _, _ = rest.partition("*")
+            folder = base / steps.rpartition("/")[0]
+            paths, whole = walk(base, rest) if is_glob(rest) else ((base / rest if rest else base,), True)
+            yield folder, paths, whole
 
     def _bases(self, pattern: str) -> Iterator[tuple[Path, str]]:
         """Yield each beginning of a pattern as a path, and the rest that hangs below it."""

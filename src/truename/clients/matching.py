@@ -11,12 +11,14 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
+from truename.config.entries import program
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from truename.config import ServerConfig
 
-__all__ = ["Match", "counterpart", "points_at", "same_text"]
+__all__ = ["Match", "counterpart", "same_text"]
 
 # ${VAR}, ${env:VAR}, ${input:id}, ${{ secrets.X }}, $VAR, %VAR%, {env:VAR}, {file:path}.
 _REFERENCE: Final = re.compile(
@@ -44,11 +46,6 @@ def counterpart(server: ServerConfig, known: Iterable[ServerConfig]) -> Match | 
         if _alike(server, one, literally=True) and not _differing(server, one) and _same_directory(server, one):
             return Match(one, ())
     return None
-
-
-def points_at(server: ServerConfig, gateway: str) -> bool:
-    """Tell whether a client's server is already an address of the gateway."""
-    return server.url is not None and f"{_address(server.url)}/".startswith(f"{_address(gateway)}/mcp/")
 
 
 def same_text(one: str, other: str, *, literally: bool = False) -> bool:
@@ -79,11 +76,14 @@ def _alike(one: ServerConfig, other: ServerConfig, *, literally: bool = False) -
     if one.url is not None or other.url is not None:
         both = one.url is not None and other.url is not None
         return both and same_text(_address(one.url or ""), _address(other.url or ""), literally=literally)
-    if one.command is None or other.command is None or len(one.args) != len(other.args):
+    if one.command is None or other.command is None:
         return False
-    words = zip(one.args, other.args, strict=True)
-    return _same_program(one.command, other.command, literally=literally) and all(
-        same_text(a, b, literally=literally) for a, b in words
+    # As `truename init` sees it, or `connect` would not know what that merged.
+    (mine, *words), (theirs, *others) = (program([side.command or "", *side.args]) for side in (one, other))
+    return (
+        len(words) == len(others)
+        and _same_program(mine, theirs, literally=literally)
+        and all(same_text(a, b, literally=literally) for a, b in zip(words, others, strict=True))
     )
 
 

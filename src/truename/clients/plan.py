@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from truename.clients.merging import ABSENT
+from truename.documents import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from truename.clients.document import Document
-    from truename.clients.merging import Where
+    from truename.documents import Document, Where
 
 __all__ = ["Change", "Note", "Plan", "Step", "from_plain", "plain"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.clients.document import Document
 from truename.clients.frontmatter import frontmatter
 from truename.clients.shell import mcp_additions
+from truename.documents import Document
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from truename.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["carries", "read_entry", "speaks_http", "write_entry"]
+__all__ = ["carries", "left_out", "read_entry", "speaks_http", "write_entry"]
 
 _KINDS: Final[Mapping[str, Kind]] = {
     "stdio": "stdio",
@@ -38,6 +38,8 @@ _LONGEST_IN_SECONDS: Final = 3600
 _ENDLESS: Final = 2**53
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BEARER: Final = "Bearer "
+# What a client does before it starts or asks a server, and nobody else would do.
+_OWN: Final = ("envFile", "headersHelper", "oauth", "auth", "scopes", "oauth_resource", "requiresOAuth", "sandbox")
 
 
 def speaks_http(shape: str) -> bool:
@@ -85,6 +87,15 @@ def read_entry(shape: str, key: str, raw: object) -> ServerConfig:
     )
 
 
+def left_out(raw: object) -> tuple[str, ...]:
+    """Return the fields of an entry that say how its server is reached or run, and have no place in a `ServerConfig`.
+
+    >>> left_out({"command": "x", "envFile": ".env", "oauth": False})
+    ('envFile',)
+    """
+    return tuple(name for name in _OWN if _flat(raw).get(name))
+
+
 def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
     """Return the entry as its client wants it, in the client's own order and with no field that it does not know.
 
@@ -124,7 +135,7 @@ def _flat(raw: object) -> Mapping[str, Any]:
 def _program(form: Form, entry: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
     command = entry.get(form.command, entry.get("command"))
     env = _pairs(entry.get(form.env, entry.get("env")))
-    for name in _texts(entry.get(form.env_names)) if form.env_names else ():
+    for name in _variables(entry.get(form.env_names)) if form.env_names else ():
         env.setdefault(name, f"${{{name}}}")
     args = _texts(entry.get(form.args))
     if isinstance(command, dict):
@@ -253,6 +264,12 @@ def _is_short(value: object) -> bool:
 def _texts(value: object) -> tuple[str, ...]:
     items: Iterable[object] = value if isinstance(value, list) else ()
     return tuple(said for item in items if (said := _said(item)) is not None)
+
+
+def _variables(value: object) -> tuple[str, ...]:
+    """Return names of variables; Codex may have an object for one, with where it comes from."""
+    items: Iterable[object] = value if isinstance(value, list) else ()
+    return _texts([item.get("name") if isinstance(item, dict) else item for item in items])
 
 
 def _pairs(value: object) -> dict[str, str]:

@@ -96,6 +96,11 @@ class ConfigFile:
         found = (path for pattern in self.paths.get(machine.system, ()) for path in machine.existing(pattern))
         return tuple(dict.fromkeys(found))
 
+    def unfinished(self, machine: Machine) -> tuple[Path, ...]:
+        """Return the folders that have more in them than is searched for files of this kind."""
+        found = (path for pattern in self.paths.get(machine.system, ()) for path in machine.unfinished(pattern))
+        return tuple(dict.fromkeys(found))
+
     def target(self, machine: Machine) -> Path | None:
         """Return the file to write to: the first that is there, else where the client would put a new one."""
         patterns = self.paths.get(machine.system, ())

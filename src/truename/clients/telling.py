@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from truename.clients.address import TOKEN, entry_for, reference
 from truename.clients.choosing import READ_ONLY, Taken, document_of
-from truename.clients.merging import reached
 from truename.clients.plan import Note
+from truename.documents import reached
 from truename.errors import excerpt
 
 if TYPE_CHECKING:

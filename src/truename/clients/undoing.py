@@ -5,13 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.backup import Backup, backups, digest
 from truename.clients.choosing import secrets_of, servers_in
-from truename.clients.document import Document, left_alone
-from truename.clients.editing import edited, replayed
-from truename.clients.merging import ABSENT, Where, merge, reached, same
 from truename.clients.plan import Change, Note, Step, from_plain
-from truename.clients.writing import check_file
+from truename.documents import (
+    ABSENT,
+    Backup,
+    Document,
+    Where,
+    backups,
+    check_file,
+    digest,
+    edited,
+    left_alone,
+    merge,
+    reached,
+    replayed,
+    same,
+)
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:

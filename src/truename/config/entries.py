@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from truename.config.secrets import in_args, in_env, in_header, in_url, repeated
+from truename.config.secrets import in_args, in_command, in_env, in_header, in_url, masked, repeated
 from truename.config.templates import Hole, Template, translate
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ _MARK: Final = "\0"
 class Seen:
     """A server where it was found: whose file, the place in it, and the entry with its texts as they stand there.
 
-    ``spelling`` is how references are written there (`spelling_of`), ``base`` the project that the file belongs to.
+    ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin that the file belongs
+    to, ``remarks`` what is not in the entry and people should know.
     """
 
     client: str
@@ -42,11 +43,20 @@ class Seen:
     server: ServerConfig
     spelling: str = "braces"
     base: Path | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
         """The place, for people."""
         return f"{self.file} ({self.where})" if self.where else self.file
+
+    @property
+    def guarded(self) -> Seen:
+        """The same without secrets in the key: some have an address for one."""
+        key = masked(self.server.key)
+        if key == self.server.key:
+            return self
+        return replace(self, where=masked(self.where), server=replace(self.server, key=key))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +107,7 @@ def take_apart(seen: Seen) -> Entry:
     server = seen.server
     return Entry(
         seen=seen,
-        command=template(server.command),
+        command=in_command(template(server.command)),
         args=in_args(map(template, server.args)),
         env={name: in_env(name, template(value)) for name, value in server.env.items()},
         cwd=template(server.cwd),

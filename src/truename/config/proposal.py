@@ -79,7 +79,7 @@ def propose(sightings: Iterable[Seen], environ: Mapping[str, str]) -> Proposal:
     fit: list[Entry] = []
     refused: list[Refused] = []
     entries: list[Entry] = []
-    for seen in sightings:
+    for seen in (one.guarded for one in sightings):
         if is_gateway(seen.server):
             gateways.append(seen)
         elif len(entries) == _MOST:
@@ -165,6 +165,7 @@ def _merged(key: str, cluster: Sequence[Entry], variables: Variables) -> Merged:
     others = sorted({one.seen.server.key for one in cluster} - {key})
     if others:
         remarks.append(f"also known as {', '.join(others)}")
+    remarks += dict.fromkeys(remark for one in cluster for remark in one.seen.remarks)
     return Merged(server=server, seen=tuple(one.seen for one in cluster), remarks=tuple(remarks))
 
 

@@ -6,11 +6,13 @@ When in doubt a text is taken for one: a reference too many costs a line, a toke
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
 
-from truename.config.templates import Hole, variable_name
+from truename.config.templates import Hole, Ref, variable_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     Finder = Callable[[str], Iterable["_Span"]]
 
-__all__ = ["in_args", "in_env", "in_header", "in_url", "is_secret_name", "repeated"]
+__all__ = ["in_args", "in_command", "in_env", "in_header", "in_url", "is_secret_name", "masked", "repeated"]
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
@@ -28,6 +30,8 @@ _NAMES: Final = frozenset(
     | {"credential", "credentials", "cookie", "dsn", "signature", "sig", "jwt", "passphrase", "webhook", "apitoken"}
     | {"accesstoken", "authtoken", "privatekey", "accesskey", "secretkey"}
 )
+# Words that are written together with others: PGPASSWORD, GITHUBTOKEN.
+_ENDINGS: Final = ("apikey", "passcode", "passphrase", "passwd", "password", "secret", "token")
 _PLACES: Final = frozenset({"file", "path", "dir", "directory"})
 _HARMLESS: Final = re.compile(
     r"|true|false|yes|no|on|off|none|null|auto|oauth|basic|bearer|\d{1,8}(?:\.\d{1,8})?", re.IGNORECASE
@@ -51,11 +55,21 @@ _MOST_REPEATED: Final = 200
 _LONGEST_REPEATED: Final = 10_000
 _SCHEME: Final = re.compile(r"(?P<scheme>(?i:Bearer|Basic|Token|ApiKey|Digest)[ \t]+)?(?P<value>.*)", re.DOTALL)
 _URL: Final = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"<>]+")
-_USERINFO: Final = re.compile(r"://(?P<user>[^/@:?#]*)(?::(?P<password>[^/@?#]*))?@")
+_USERINFO: Final = re.compile(r"://(?P<user>[^/:?#]*)(?::(?P<password>[^/?#]*))?@")
 _QUERY: Final = re.compile(r"[?&#](?P<name>[^=&#]+)=(?P<value>[^&#]+)")
 _SEGMENT: Final = re.compile(r"(?<=/)[^/?#]+")
 _FLAG: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?", re.DOTALL)
 _PAIR: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*)=(?P<value>.+)", re.DOTALL)
+# In the middle of a text: a name with what follows it, and the value there, quoted or not.
+_NAMED: Final = re.compile(
+    r"(?<![\w.-])(?:(?P<name>[A-Za-z_][\w.-]{0,60})\\?[\"']?[ \t]{0,4}[=:]"
+    r"|(?<!\S)--?(?P<flag>[A-Za-z][\w.-]{0,60})[ \t](?![ \t]*-))[ \t]{0,4}"
+)
+_VALUE: Final = re.compile(
+    r"(?P<quote>\\?[\"'])?(?:(?i:Bearer|Basic|Token|ApiKey|Digest)[ \t]{1,4})?"
+    r"(?P<value>(?(quote)[^\"'\\]*|[^\s;&,|'\"\\{}]+))"
+)
+_USERS: Final = frozenset({"u", "user"})
 _HEADER: Final = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]*):[ \t]*(?P<value>.+)", re.DOTALL)
 
 
@@ -73,7 +87,22 @@ def is_secret_name(name: str) -> bool:
     (True, True, False)
     """
     words = _words(name)
-    return bool(words) and bool(_NAMES.intersection(words)) and words[-1] not in _PLACES
+    told = bool(_NAMES.intersection(words)) or any(word.endswith(_ENDINGS) for word in words)
+    return told and words[-1] not in _PLACES
+
+
+def masked(text: str) -> str:
+    """Return a text that is a name, and not meant to hold a secret, with ``***`` for those that it holds all the same.
+
+    >>> masked("https://a.example/mcp?token=abc"), masked("github")
+    ('https://a.example/mcp?token=***', 'github')
+    """
+    return "".join(part if isinstance(part, str) else "***" for part in _split(text, _certain(text, "")))
+
+
+def in_command(template: Template) -> Template:
+    """Mark what stands in a command's own text; what only the client could run is not shown where it holds a secret."""
+    return _marked(template, lambda text: _anywhere(text, "TOKEN"))
 
 
 def in_env(name: str, template: Template) -> Template:
@@ -128,9 +157,24 @@ def _words(name: str) -> list[str]:
 
 
 def _marked(template: Template, find: Finder) -> Template:
+    before = ("", *(part if isinstance(part, str) else "" for part in template))
     return tuple(
-        chain.from_iterable(_split(part, find(part)) if isinstance(part, str) else (part,) for part in template)
+        chain.from_iterable(
+            _split(part, find(part)) if isinstance(part, str) else (_guarded(part, find, said),)
+            for part, said in zip(template, before, strict=False)
+        )
     )
+
+
+def _guarded(part: Ref | Hole, find: Finder, before: str) -> Ref | Hole:
+    """Take the secret out of what is a variable already: its default, or the words that only the client understands."""
+    if isinstance(part, Hole):
+        unsafe = part.said.startswith("$(") and _anywhere(part.said, "")
+        return replace(part, label="VALUE", own=False, said="$(...)") if unsafe else part
+    if part.default is None:
+        return part
+    found = _named(part.name, part.default, "") or any(span.end > len(before) for span in find(before + part.default))
+    return replace(part, default=None, value=part.default) if found else part
 
 
 def _split(text: str, spans: Iterable[_Span]) -> Iterator[Part]:
@@ -166,6 +210,8 @@ def _header(name: str, text: str, start: int) -> list[_Span]:
 def _argument(text: str, flag: str) -> list[_Span]:
     if flag and not text.startswith("-") and (found := _named(flag, text, variable_name(flag))):
         return found
+    if flag in _USERS and (colon := text.find(":") + 1) and not _HARMLESS.fullmatch(text, colon):
+        return [_Span(colon, len(text), "PASSWORD")]
     start = 0
     if (option := _FLAG.fullmatch(text)) and option["value"]:
         start = option.start("value")
@@ -184,11 +230,28 @@ def _argument(text: str, flag: str) -> list[_Span]:
 
 def _anywhere(text: str, label: str, *, own: bool = False) -> list[_Span]:
     """Mark what looks like a secret by itself, whatever it is called."""
-    urls = [span for match in _URL.finditer(text) for span in _url(match[0], match.start())]
-    tokens = [_Span(match.start(), match.end(), label, own) for match in _TOKEN.finditer(text)]
-    if urls or tokens or _PATH.fullmatch(text) or _DIGEST.search(text):
-        return urls + tokens
+    certain = [*_certain(text, label, own=own), *_inside(text)]
+    if certain or _PATH.fullmatch(text) or _DIGEST.search(text):
+        return certain
     return [_Span(match.start(), match.end(), label, own) for match in _RUN.finditer(text) if _is_random(match[0])]
+
+
+def _certain(text: str, label: str, *, own: bool = False) -> list[_Span]:
+    urls = [span for match in _URL.finditer(text) for span in _url(match[0], match.start())]
+    return urls + [_Span(match.start(), match.end(), label, own) for match in _TOKEN.finditer(text)]
+
+
+def _inside(text: str) -> Iterator[_Span]:
+    """Mark what stands after a secret's name anywhere: ``Password=V;``, ``"api_key": "V"``, ``--token V``."""
+    end = 0
+    for match in _NAMED.finditer(text):
+        name = match["name"] or match["flag"]
+        if match.start() < end or not is_secret_name(name):
+            continue
+        value = _VALUE.match(text, match.end())
+        if value is not None and not _HARMLESS.fullmatch(value["value"]):
+            end = value.end()
+            yield _Span(value.start("value"), end, variable_name(name))
 
 
 def _url(text: str, offset: int) -> Iterator[_Span]:
@@ -203,8 +266,10 @@ def _url(text: str, offset: int) -> Iterator[_Span]:
         elif user["password"] is None and user["user"] not in {"", "git"}:
             yield span(user, "user", "URL_TOKEN")
     for query in _QUERY.finditer(text, begin):
-        if (is_secret_name(query["name"]) and not _HARMLESS.fullmatch(query["value"])) or _is_token(query["value"]):
-            yield span(query, "value", variable_name(query["name"]))
+        if (is_secret_name(unquote(query["name"])) and not _HARMLESS.fullmatch(query["value"])) or _is_token(
+            query["value"]
+        ):
+            yield span(query, "value", variable_name(unquote(query["name"])))
     path = text.find("/", text.find("://") + 3)
     if path >= 0 and not _DIGEST.search(text):
         for segment in _SEGMENT.finditer(text, path):

@@ -33,10 +33,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A variable of the environment that the text names already."""
+    """A variable of the environment that the text names already; ``value`` is a secret that was its default."""
 
     name: str
     default: str | None = None
+    value: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def variable_name(text: str) -> str:
 
 
 def translate(text: str, spelling: str, base: Path | None = None) -> Template:
-    """Take a text apart. ``base`` is the directory that an editor's ``${workspaceFolder}`` would mean.
+    """Take a text apart. ``base`` is the directory that ``${workspaceFolder}`` or a plugin's root would mean.
 
     >>> translate("Bearer ${env:TOKEN}", "braces")
     ('Bearer ', Ref(name='TOKEN', default=None))
@@ -170,6 +171,8 @@ def _place(inside: str, base: Path | None) -> Part | None:
         return "/"
     if inside in {"workspaceFolder", "workspaceRoot", "fileWorkspaceFolder"}:
         return Hole("WORKSPACE", own=True, said=f"${{{inside}}}") if base is None else str(base)
+    if inside == "CLAUDE_PLUGIN_ROOT" and base is not None:
+        return str(base)
     if inside == "workspaceFolderBasename" and base is not None:
         return base.name
     return None

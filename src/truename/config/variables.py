@@ -106,9 +106,11 @@ class Variables:
         found = self._found.setdefault(name, _Found(values=set(), places={}))
         if isinstance(part, Ref):
             found.has_default |= part.default is not None
-            return
+            if part.value is None or name in self._environ:
+                return
+        else:
+            found.said = found.said or part.said
         found.places[where] = None
-        found.said = found.said or part.said
         if part.value is not None:
             found.values.add(part.value)
 

@@ -63,8 +63,8 @@ class Mangling:
     now that); ``joined``: who wins when names were equal as soon as they were joined, before any change, ``cut``: when
     they became so only as they were cut (both empty: as ``equal``); ``keys``: what stands behind the server's part
     when the keys of several servers became equal; ``alike``: steps after which names count as equal though they are
-    not; ``after``: steps on a name when all this is settled (of several that become equal by them the first in
-    alphabetical order stays).
+    not, ``twins``: what becomes of these (``last``: a call of any of them runs the last one); ``after``: steps on a
+    name when all this is settled (of several that become equal by them the first in alphabetical order stays).
     """
 
     join: str = "{tool}"
@@ -90,6 +90,7 @@ class Mangling:
     cut: str = ""
     keys: Digest | None = None
     alike: Steps = ()
+    twins: str = ""
     after: Steps = ()
     silent: str = ""
 

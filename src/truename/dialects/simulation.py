@@ -110,17 +110,30 @@ def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
     distinct = _without_copies(rules.duplicate, admitted, book)
     if rules.joined:
         distinct = _without_joined(rules.joined, distinct, book)
-    groups: dict[str, tuple[str, list[Entry[K]]]] = {}
+    groups: dict[str, list[Entry[K]]] = {}
     for entry in distinct:
         text = None if book.failed(entry) else book.text(entry)
         if text is not None:
-            groups.setdefault(book.engine.alike(text), (text, []))[1].append(entry)
-    book.taken = {text for text, _ in groups.values()}
-    for text, group in groups.values():
+            groups.setdefault(text, []).append(entry)
+    book.taken = set(groups)
+    for text, group in groups.items():
         _settle(_mode(dialect, group, book), text, group, book)
+    if rules.twins:
+        _settle_twins(rules.twins, book)
     if rules.after:
         _change_after(book)
     return _result(entries, admitted, book)
+
+
+def _settle_twins(mode: str, book: _Book[K]) -> None:
+    alike: dict[str, list[str]] = {}
+    for text in book.reaches:
+        alike.setdefault(book.engine.alike(text), []).append(text)
+    for texts in (texts for texts in alike.values() if len(texts) > 1):
+        group = [book.reaches[text] for text in texts]
+        if mode.startswith("refuse-"):
+            book.refuse(group, mode.removeprefix("refuse-"))
+        book.reaches.update(dict.fromkeys(texts, group[-1]))
 
 
 def _change_after(book: _Book[K]) -> None:
@@ -246,10 +259,12 @@ _RESPELL: Mapping[str, Callable[[str, list[Entry[Any]], _Book[Any]], None]] = {
 
 
 def _result(entries: Sequence[Entry[K]], admitted: list[Entry[K]], book: _Book[K]) -> Simulation[K]:
-    reaches = {text: one.key for text, one in book.reaches.items() if not book.failed(one)}
+    alive = {text: one for text, one in book.reaches.items() if not book.failed(one)}
+    reaches = {text: one.key for text, one in alive.items()}
     shown: dict[K, str] = {}
-    for text, key in reaches.items():
-        shown.setdefault(key, text)
+    for text, one in alive.items():
+        if book.final.get(id(one)) == text:
+            shown.setdefault(one.key, text)
     refused = dict.fromkeys(entry.key for entry in book.refused)
     return Simulation(
         shown=MappingProxyType({entry.key: shown[entry.key] for entry in entries if entry.key in shown}),

@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog import Catalog
-from truename.doctor.prediction import effect, predict
+from truename.doctor.prediction import Prediction, Roster, effect
 from truename.naming import DEFAULT_SERVER_NAME, project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from truename.clients import Found
     from truename.dialects import Dialect
-    from truename.doctor.prediction import Prediction
     from truename.policy import Location
 
 __all__ = ["Case", "Lists", "Server"]
@@ -80,25 +79,50 @@ class Lists:
         """The names that the gateway would give to these tools."""
         return tuple(project(self.catalog, "universal").values())
 
+    @cached_property
+    def _own(self) -> Roster:
+        addresses = {server.key: server.address for server in self.servers if server.address}
+        return Roster(((server.key, server.names) for server in self.servers), addresses)
+
+    @cached_property
+    def _projected(self) -> Roster:
+        return Roster([(_GATEWAY, self.universal)])
+
+    @cached_property
+    def places(self) -> Mapping[str, Location]:
+        """Where each server stands, by its key, as far as that is known."""
+        return {server.key: server.location for server in reversed(self.servers) if server.location is not None}
+
     def bare(self, dialect: Dialect) -> Prediction:
         """Return what a client makes of the tools as they are; clients that do the same share the answer."""
-        key = effect(dialect)
-        if key not in self._bare:
-            addresses = {server.key: server.address for server in self.servers if server.address}
-            self._bare[key] = predict(dialect, [(server.key, server.names) for server in self.servers], addresses)
-        return self._bare[key]
+        return _kept(self._bare, dialect, lambda: self._own)
 
     def through(self, dialect: Dialect) -> Prediction:
         """Return what a client makes of the same tools behind the gateway, under their universal names."""
-        key = effect(dialect)
-        if key not in self._through:
-            self._through[key] = predict(dialect, [(_GATEWAY, self.universal)])
-        return self._through[key]
+        return _kept(self._through, dialect, lambda: self._projected)
+
+    def lost_through(self, dialect: Dialect) -> int:
+        """Return how many tools a client could not call under their universal names, behind the gateway.
+
+        Where a client has rules for single names only, legal names that differ need no simulation: each is shown.
+        """
+        rules = dialect.mangling
+        alone = not (rules.alike or rules.after or rules.refuse or rules.silent)
+        if alone and not any(dialect.check(name, _GATEWAY) for name in self.universal):
+            return 0
+        return len(self.through(dialect).lost)
 
     @property
     def tools(self) -> int:
         """How many tools there are."""
         return sum(len(server.definitions or ()) for server in self.servers)
+
+
+def _kept(made: dict[object, Prediction], dialect: Dialect, roster: Callable[[], Roster]) -> Prediction:
+    key = effect(dialect)
+    if key not in made:
+        made[key] = Prediction(dialect, roster())
+    return made[key]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +145,7 @@ class Case:
         """The client as people call it."""
         return self.title or self.dialect.title
 
-    @property
+    @cached_property
     def bare(self) -> Prediction:
         """What the client makes of the tools as they are."""
         return self.lists.bare(self.dialect)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from truename.doctor.files import about_files
@@ -49,10 +50,10 @@ class Diagnosis:
         """How many share a name in a way whose end is not known."""
         return sum(fate.loss == "unknown" for fate in self.case.bare.lost)
 
-    @property
+    @cached_property
     def lost_through(self) -> int:
         """How many could not be called if the client had them from the gateway."""
-        return len(self.case.through.lost)
+        return self.case.lists.lost_through(self.case.dialect)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +86,8 @@ def examine(cases: Iterable[Case], general: Iterable[Finding] = ()) -> Report:
     )
 
 
-def _of(case: Case) -> list[Finding]:
-    found = [*about_files(case.files, case.dialect), *about_tools(case), *about_limits(case), *about_kept(case)]
-    return list(dict.fromkeys(found))
+def _of(case: Case) -> Iterator[Finding]:
+    return chain(about_files(case.files, case.dialect), about_tools(case), about_limits(case), about_kept(case))
 
 
 def _new(findings: Iterable[Finding], seen: set[object]) -> Iterator[Finding]:

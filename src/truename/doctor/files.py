@@ -18,8 +18,9 @@ from truename.policy import Finding, Location
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.clients import Document, Found, Sighting
+    from truename.clients import Found, Sighting
     from truename.dialects import Dialect
+    from truename.documents import Document
     from truename.policy.finding import Confidence
 
 __all__ = ["about_files", "place"]

@@ -7,7 +7,7 @@ request, `Fate.reaches` the tool that ran, `Fate.loss` why a tool can't be calle
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -18,14 +18,12 @@ from truename.dialects.mangling import machine
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from truename.dialects import Dialect, Simulation
+    from truename.dialects import Dialect
 
-__all__ = ["Fate", "Key", "Prediction", "effect", "predict"]
+__all__ = ["Fate", "Key", "Prediction", "Roster", "effect", "predict"]
 
 Key: TypeAlias = tuple[str, str]
-# The worst first: what takes others along, what runs another tool, what is merely missing.
 _NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
-LOSSES: Final = ("refused", "falls", "misrouted", "merged", "dropped", "unknown")
 
 
 class Fate(NamedTuple):
@@ -53,23 +51,76 @@ class Fate(NamedTuple):
         return self.server, self.tool
 
 
-@dataclass(frozen=True, kw_only=True)
+class Roster:
+    """The tools of several servers in their order, with all that is the same whatever client has them."""
+
+    def __init__(self, servers: Iterable[tuple[str, Iterable[str]]], addresses: Mapping[str, str] = _NOWHERE) -> None:
+        self.listed: tuple[Key, ...] = tuple((server, name) for server, names in servers for name in names)
+        self.keys = tuple(dict.fromkeys(self.listed))
+        self.addresses = addresses
+
+    @cached_property
+    def _by_key(self) -> tuple[simulation.Entry[Key], ...]:
+        return tuple(simulation.Entry(key, *key) for key in self.listed)
+
+    @cached_property
+    def _by_nobody(self) -> tuple[simulation.Entry[Key], ...]:
+        return tuple(simulation.Entry(key, "", key[1]) for key in self.listed)
+
+    @cached_property
+    def _by_address(self) -> tuple[simulation.Entry[Key], ...]:
+        known = self.addresses
+        return tuple(simulation.Entry(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
+
+    def entries(self, dialect: Dialect) -> tuple[simulation.Entry[Key], ...]:
+        """Return the tools under the servers as this dialect knows them; a provider knows none."""
+        if dialect.kind == "provider":
+            return self._by_nobody
+        return self._by_address if dialect.mangling.part == "address" and self.addresses else self._by_key
+
+    @cached_property
+    def namesakes(self) -> Mapping[str, tuple[Key, ...]]:
+        """The tools that have one name; where such names are refused, the simulation has no group of them."""
+        groups: defaultdict[str, list[Key]] = defaultdict(list)
+        for key in self.keys:
+            groups[key[1]].append(key)
+        return {name: tuple(keys) for name, keys in groups.items() if len(keys) > 1}
+
+
 class Prediction:
     """One client's treatment of a set of tools; ``groups`` are the tools that share a name, by that name."""
 
-    fates: tuple[Fate, ...]
-    scope: str = ""
-    groups: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
+    def __init__(self, dialect: Dialect, roster: Roster) -> None:
+        self._roster = roster
+        self._judge = _Judge(dialect, roster)
+        self.scope = self._judge.simulation.scope
+
+    @cached_property
+    def groups(self) -> Mapping[str, tuple[Key, ...]]:
+        """The tools that share a name, by that name."""
+        merged = self._judge.simulation.merged
+        groups = {text: tuple(dict.fromkeys(keys)) for text, keys in merged.items()}
+        if self._judge.provider:
+            groups |= self._roster.namesakes
+        return {text: keys for text, keys in groups.items() if len(keys) > 1}
+
+    @cached_property
+    def fates(self) -> tuple[Fate, ...]:
+        """What becomes of each tool, in the order of the lists."""
+        return tuple(map(self._judge.fate, self._roster.keys))
 
     @cached_property
     def lost(self) -> tuple[Fate, ...]:
         """The tools that can't be called."""
-        return tuple(fate for fate in self.fates if fate.loss)
+        shown = self._judge.simulation.shown.keys()
+        return tuple(map(self._judge.fate, [key for key in self._roster.keys if key not in shown]))
 
     @cached_property
     def changed(self) -> tuple[Fate, ...]:
         """The tools that can be called, but under a name that was cut or spelled otherwise."""
-        return tuple(fate for fate in self.fates if fate.change and not fate.loss)
+        shown = self._judge.simulation.shown
+        odd = (key for key, text in shown.items() if not text.endswith(key[1]))
+        return tuple(fate for fate in map(self._judge.fate, odd) if fate.change)
 
     @cached_property
     def by_key(self) -> Mapping[Key, Fate]:
@@ -96,23 +147,7 @@ def predict(
     >>> [(fate.server, fate.shown, fate.loss, fate.reaches) for fate in seen.fates]
     [('one', 'search', 'misrouted', ('two', 'search')), ('two', 'search', '', ('two', 'search'))]
     """
-    provider = dialect.kind == "provider"
-    listed = [(server, name) for server, names in servers for name in names]
-    known = addresses if dialect.mangling.part == "address" else _NOWHERE
-    entries = [
-        simulation.Entry((server, name), "" if provider else known.get(server, server), name) for server, name in listed
-    ]
-    judge = _Judge(_joining(dialect, len({entry.server for entry in entries})), simulation.run(dialect, entries), known)
-    if provider and dialect.mangling.duplicate == "unknown":
-        judge.uncertain = {key for keys in _namesakes(listed).values() if len(keys) > 1 for key in keys}
-    fates = tuple(judge.fate(key) for key in dict.fromkeys(listed))
-    groups = {text: tuple(dict.fromkeys(keys)) for text, keys in judge.simulation.merged.items()}
-    groups |= _namesakes(listed) if provider else {}
-    return Prediction(
-        fates=fates,
-        scope=judge.simulation.scope,
-        groups={text: keys for text, keys in groups.items() if len(keys) > 1},
-    )
+    return Prediction(dialect, Roster(servers, addresses))
 
 
 def _joining(dialect: Dialect, servers: int) -> Dialect:
@@ -123,34 +158,38 @@ def _joining(dialect: Dialect, servers: int) -> Dialect:
     return replace(dialect, mangling=replace(rules, join=rules.several))
 
 
-def _namesakes(listed: Iterable[Key]) -> dict[str, tuple[Key, ...]]:
-    """Group the tools that have one name; where such names are refused, the simulation has no group of them."""
-    groups: defaultdict[str, dict[Key, None]] = defaultdict(dict)
-    for key in listed:
-        groups[key[1]][key] = None
-    return {name: tuple(keys) for name, keys in groups.items()}
-
-
 class _Judge:
     """One simulation, asked tool by tool."""
 
-    def __init__(self, dialect: Dialect, outcome: Simulation[Key], known: Mapping[str, str]) -> None:
-        self.simulation = outcome
-        self._known = known
-        self._limit = dialect.known_length
-        self._engine = machine(dialect.mangling)
-        self._behind = dialect.mangling.join.startswith("{tool}") and dialect.mangling.join != "{tool}"
-        self._clash = {key: text for text, keys in outcome.merged.items() for key in keys}
-        self._seen = {key: text for text, keys in outcome.seen.items() for key in keys}
-        self.uncertain: set[Key] = set()
+    def __init__(self, dialect: Dialect, roster: Roster) -> None:
+        entries = roster.entries(dialect)
+        joining = _joining(dialect, len({entry.server for entry in entries}))
+        rules = joining.mangling
+        self.provider = dialect.kind == "provider"
+        self.simulation = outcome = simulation.run(joining, entries)
+        self._refused = frozenset(outcome.refused)
+        self._known = roster.addresses if rules.part == "address" else _NOWHERE
+        self._limit = joining.known_length
+        self._engine = machine(rules)
+        self._behind = rules.join.startswith("{tool}") and rules.join != "{tool}"
+        equal = roster.namesakes.values() if self.provider and rules.duplicate == "unknown" else ()
+        self._uncertain = {key for keys in equal for key in keys}
         self._down = {server for server, _ in outcome.refused} if outcome.scope == "server" else set()
+
+    @cached_property
+    def _clash(self) -> Mapping[Key, str]:
+        return {key: text for text, keys in self.simulation.merged.items() for key in keys}
+
+    @cached_property
+    def _seen(self) -> Mapping[Key, str]:
+        return {key: text for text, keys in self.simulation.seen.items() for key in keys}
 
     def fate(self, key: Key) -> Fate:
         outcome = self.simulation
         if key in outcome.shown:
             shown = outcome.shown[key]
             return Fate(key[0], key[1], shown, key, change=self._change(key, shown))
-        if key in outcome.refused:
+        if key in self._refused:
             return Fate(key[0], key[1], None, None, "refused", outcome.scope)
         if key[0] in self._down or outcome.scope == "request":
             return Fate(key[0], key[1], None, None, "falls", outcome.scope)
@@ -162,7 +201,7 @@ class _Judge:
     def _unseen(self, key: Key) -> Fate:
         text = self._clash.get(key)
         if text is None:
-            return Fate(key[0], key[1], None, None, "unknown" if key in self.uncertain else "dropped")
+            return Fate(key[0], key[1], None, None, "unknown" if key in self._uncertain else "dropped")
         known = self.simulation.seen.get(text)
         return Fate(key[0], key[1], None, self.simulation.winner(text), "merged" if known else "unknown")
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["about_tools", "confidence", "listed"]
 
 _MOST: Final = 4
+_WORST_FIRST: Final = {loss: number for number, loss in enumerate(BY_LOSS)}
 _FAILS: Final = {
     "request": ("makes every request of {client} fail", "make every request of {client} fail"),
     "server": ("makes the whole server fail in {client}", "make the whole server fail in {client}"),
@@ -106,7 +107,7 @@ def _grouped(case: Case, fates: Iterable[Fate]) -> dict[tuple[Rule, str, str], l
 
 def _fails(case: Case, fates: Sequence[Fate], why: str) -> str:
     what = _FAILS[fates[0].scope][len(fates) > 1].format(client=case.called)
-    fallen = [fate for fate in case.bare.fates if fate.loss == "falls" and _falls_with(fate, fates[0])]
+    fallen = [fate for fate in case.bare.lost if fate.loss == "falls" and _falls_with(fate, fates[0])]
     along = f", and {_tools(len(fallen))} with it" if fallen else ""
     return f"{_named(fates)}{why and ','}{why} {what}{_reason(case, fates[0]) if not why else ''}{along}."
 
@@ -141,7 +142,7 @@ _FACTS: Final[Mapping[str, Callable[[Case, Sequence[Fate], str], str]]] = {
 
 
 def _clash(case: Case, text: str, fates: Sequence[Fate]) -> Finding:
-    worst = min(fates, key=lambda fate: list(BY_LOSS).index((fate.loss, fate.scope)))
+    worst = min(fates, key=lambda fate: _WORST_FIRST[fate.loss, fate.scope])
     keys = case.bare.groups[text]
     servers = dict.fromkeys(server for server, _ in keys)
     server = next(iter(servers)) if len(servers) == 1 else ""
@@ -207,7 +208,7 @@ def _found(case: Case, rule: Rule, server: str, tools: Iterable[str], fact: str)
 
 
 def _place(case: Case, server: str) -> Location | None:
-    return next((one.location for one in case.lists.servers if one.key == server), None)
+    return case.lists.places.get(server)
 
 
 def _remedy(case: Case) -> str:

@@ -31,6 +31,7 @@ __all__ = [
     "call_id",
     "call_key",
     "call_trace_name",
+    "displayed_id",
     "field",
     "is_reserved",
     "lookup_key",
@@ -80,6 +81,15 @@ class LookupKey:
     def call_namespace(self) -> str | None:
         """The namespace that a call of this tool carries: for a deferred one its own name, by the provider's rule."""
         return self.name if self.kind == _DEFERRED else self.namespace
+
+    @property
+    def tagged(self) -> tuple[str, ...]:
+        """The key as a tagged tuple, which is how seed 001 writes it: kind, namespace if any, name.
+
+        >>> LookupKey("namespaced", "lookup", "crm").tagged
+        ('namespaced', 'crm', 'lookup')
+        """
+        return (self.kind, self.name) if self.namespace is None else (self.kind, self.namespace, self.name)
 
     def plain(self) -> dict[str, str]:
         """Return the key as it is stored."""
@@ -160,6 +170,17 @@ def call_id(payload: object) -> CallId | None:
     """
     found = text(field(payload, "id" if field(payload, "type") == _REQUEST else "call_id"))
     return None if found is None else CallId(found)
+
+
+def displayed_id(payload: object) -> str | None:
+    """Return the id that openai-agents shows with a pending call: ``call_id``, or the item's own where that is empty.
+
+    It identifies a line on a screen. Nothing is approved, executed or remembered by it: that is `call_id` alone.
+
+    >>> displayed_id({"id": "fc_1"}), displayed_id({"call_id": 42, "id": "fc_1"})
+    ('fc_1', None)
+    """
+    return text(field(payload, "call_id") or field(payload, "id"))
 
 
 def approval_keys(

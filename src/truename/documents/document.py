@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from truename.clients.jsonc import JSON
-from truename.clients.merging import ABSENT, reached, same
-from truename.clients.spans import Broken, Language, Reading, Where, place, spliced
-from truename.clients.toml_text import TOML
-from truename.clients.yaml_text import YAML
+from truename.documents.jsonc import JSON
+from truename.documents.merging import ABSENT, reached, same
+from truename.documents.spans import Broken, Language, Reading, Where, place, spliced
+from truename.documents.toml_text import TOML
+from truename.documents.yaml_text import YAML
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.clients.spans import Splice
+    from truename.documents.spans import Splice
 
 __all__ = ["MAX_BYTES", "Document", "Quirk", "left_alone"]
 

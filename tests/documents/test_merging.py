@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.clients.document import Document
-from truename.clients.editing import edited, edits, replayed
-from truename.clients.merging import ABSENT, merge, reached
+from truename.documents import ABSENT, Document, edited, edits, merge, reached, replayed
 
 _LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b", "github", ""])
 _TREES = st.recursive(

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients import brackets
-from truename.clients.spans import Broken, Container, Entry, Reading, TooDeep, is_deep, line_indent, newline_of
+from truename.documents import brackets
+from truename.documents.spans import Broken, Container, Entry, Reading, TooDeep, is_deep, line_indent, newline_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.clients.spans import Mark, Splice, Where
+    from truename.documents.spans import Mark, Splice, Where
 
 __all__ = ["JSON"]
 

@@ -6,15 +6,15 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients import brackets
-from truename.clients.spans import Broken, line_indent, newline_of
-from truename.clients.toml_scan import Statement, container
-from truename.clients.toml_write import dotted, inline, pair, sections
+from truename.documents import brackets
+from truename.documents.spans import Broken, line_indent, newline_of
+from truename.documents.toml_scan import Statement, container
+from truename.documents.toml_write import dotted, inline, pair, sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.clients.spans import Container, Reading, Splice, Where
+    from truename.documents.spans import Container, Reading, Splice, Where
 
 __all__ = ["drop", "offset", "put"]
 

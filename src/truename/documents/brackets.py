@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from truename.clients.spans import line_indent
+from truename.documents.spans import line_indent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from truename.clients.spans import Container, Splice
+    from truename.documents.spans import Container, Splice
 
 __all__ = ["Layout", "add", "begins_line", "drop"]
 

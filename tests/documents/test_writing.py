@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truename.clients import writing
-from truename.clients.backup import Backup, backups, backups_directory
-from truename.clients.document import Document
-from truename.clients.durable import write_new
-from truename.clients.writing import check_file, remove_file, replace_file
+from truename.documents import Document, check_file, remove_file, replace_file, writing
+from truename.documents.backup import Backup, backups, backups_directory
+from truename.documents.durable import write_new
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

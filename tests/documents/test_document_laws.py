@@ -11,9 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.clients.layouts import KEYS, SAYABLE, TEXTS, VALUES, Where, containers, edited_plainly
-from truename.clients.document import Document
-from truename.clients.merging import same
+from tests.documents.layouts import KEYS, SAYABLE, TEXTS, VALUES, Where, containers, edited_plainly
+from truename.documents import Document, same
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

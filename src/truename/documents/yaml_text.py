@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from truename.clients import yaml_edits
-from truename.clients.spans import MAX_DEPTH, Broken, Reading, TooDeep
-from truename.clients.yaml_nodes import Node, Pair, meaning
+from truename.documents import yaml_edits
+from truename.documents.spans import MAX_DEPTH, Broken, Reading, TooDeep
+from truename.documents.yaml_nodes import Node, Pair, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.clients.spans import Mark, Splice, Where
+    from truename.documents.spans import Mark, Splice, Where
 
 __all__ = ["YAML"]
 

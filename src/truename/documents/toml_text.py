@@ -6,14 +6,14 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients import toml_edits
-from truename.clients.spans import Broken, Reading, TooDeep, is_deep
-from truename.clients.toml_scan import scan
+from truename.documents import toml_edits
+from truename.documents.spans import Broken, Reading, TooDeep, is_deep
+from truename.documents.toml_scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.clients.spans import Splice, Where
+    from truename.documents.spans import Splice, Where
 
 __all__ = ["TOML"]
 

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.durable import sync_directory, write_new
 from truename.config import state_path
+from truename.documents.durable import sync_directory, write_new
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from truename.clients.document import Document
+from truename.documents import Document
 from truename.errors import ConfigError
 
 Where = tuple[str | int, ...]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from truename.clients.merging import ABSENT, reached, same
+from truename.documents.merging import ABSENT, reached, same
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from truename.clients.document import Document
-    from truename.clients.merging import Where
+    from truename.documents.document import Document
+    from truename.documents.merging import Where
 
 __all__ = ["edited", "edits", "replayed"]
 

@@ -15,15 +15,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.backup import save
-from truename.clients.document import Document, left_alone
-from truename.clients.durable import sync_directory, write_new
+from truename.documents.backup import save
+from truename.documents.document import Document, left_alone
+from truename.documents.durable import sync_directory, write_new
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.clients.backup import Backup
+    from truename.documents.backup import Backup
 
 __all__ = ["check_file", "remove_file", "replace_file"]
 

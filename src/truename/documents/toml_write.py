@@ -8,12 +8,12 @@ import re
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.spans import Broken
+from truename.documents.spans import Broken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from truename.clients.spans import Where
+    from truename.documents.spans import Where
 
 __all__ = ["dotted", "inline", "pair", "sections"]
 

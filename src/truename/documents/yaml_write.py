@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from truename.clients.yaml_nodes import is_text
+from truename.documents.yaml_nodes import is_text
 
 __all__ = ["flow", "items", "member", "members", "name"]
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truename.clients.backup import Backup, backups, backups_directory, digest
-from truename.clients.document import Document
-from truename.clients.writing import replace_file
+from truename.documents import Document, replace_file
+from truename.documents.backup import Backup, backups, backups_directory, digest
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import Final
 
-from truename.clients.spans import MAX_DEPTH, Broken, Container, Entry, TooDeep, Where
+from truename.documents.spans import MAX_DEPTH, Broken, Container, Entry, TooDeep, Where
 
 __all__ = ["Statement", "container", "scan"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients import brackets
-from truename.clients.spans import Broken, Container, Entry, newline_of
-from truename.clients.yaml_write import flow, items, member, members, name
+from truename.documents import brackets
+from truename.documents.spans import Broken, Container, Entry, newline_of
+from truename.documents.yaml_write import flow, items, member, members, name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.clients.spans import Splice, Where
-    from truename.clients.yaml_nodes import Node, Pair
+    from truename.documents.spans import Splice, Where
+    from truename.documents.yaml_nodes import Node, Pair
 
 __all__ = ["drop", "offset", "put"]
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.clients.killing import killed_everywhere
-from truename.clients.backup import backups, digest
-from truename.clients.document import Document
-from truename.clients.writing import remove_file, replace_file
+from tests.documents.killing import killed_everywhere
+from truename.documents import Document, backups, digest, remove_file, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

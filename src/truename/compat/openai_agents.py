@@ -1,0 +1,294 @@
+"""The identity functions of openai-agents under its own names, each a line or two over Truename's types (seed 001).
+
+Tools may be Truename's (`ToolNames`, `Member`, `AgentTool`) or that library's own objects; calls may be mappings or its
+typed items. Nothing of the library is imported. What it does and Truename does not is in docs/compat-openai-agents.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from truename.compat.openai_errors import AgentsError
+from truename.compat.openai_tools import AgentTool, member_of, members_of, names_of, payload_of, tool_namespace
+from truename.errors import DuplicateTool, excerpt
+from truename.identity import (
+    LookupKey,
+    approval_keys,
+    call_key,
+    call_trace_name,
+    check,
+    clashes,
+    default_handoff_name,
+    is_reserved,
+    normalized,
+    qualified_name,
+    restored,
+)
+from truename.identity.keys import field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from truename.identity import ApprovalKey, Clash, TraceName
+
+__all__ = [
+    "AgentTool",
+    "AgentsError",
+    "build_function_tool_lookup_map",
+    "get_function_tool_approval_keys",
+    "get_function_tool_dispatch_name",
+    "get_function_tool_lookup_key_for_call",
+    "get_function_tool_lookup_key_for_tool",
+    "get_function_tool_lookup_keys",
+    "get_function_tool_namespace",
+    "get_function_tool_public_name",
+    "get_function_tool_qualified_name",
+    "get_function_tool_trace_name",
+    "get_handoff_name",
+    "get_tool_call_trace_name",
+    "normalize_tool_call_for_function_tool",
+    "resolve_tool_name_collisions",
+    "restore_tool_call_routing_identity",
+    "should_allow_bare_name_approval_alias",
+    "tool_namespace",
+    "validate_function_tool_fallback_name",
+    "validate_function_tool_lookup_configuration",
+    "validate_realtime_tool_names",
+]
+
+_LOG: Final = logging.getLogger(__name__)
+_GENERATED: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Our code for what no policy can settle -> that library's.
+_REFUSALS: Final[Mapping[str, str]] = {
+    "reserved_namespace": "reserved_namespace",
+    "duplicate_deferred": "duplicate_deferred_top_level",
+    "duplicate_name": "ambiguous_qualified_name",
+    "ambiguous_qualified_name": "ambiguous_qualified_name",
+}
+# Who clashes -> that library's code for it.
+_DERIVED: Final[Mapping[frozenset[str], str]] = {
+    frozenset({"agent_tool"}): "derived_agent_tool_collision",
+    frozenset({"handoff"}): "derived_handoff_collision",
+    frozenset({"agent_tool", "handoff"}): "derived_mixed_collision",
+}
+_CLASHES: Final[Mapping[frozenset[bool], str]] = {
+    frozenset({False}): "duplicate_function_tool",
+    frozenset({True}): "duplicate_handoff",
+    frozenset({False, True}): "tool_handoff_collision",
+}
+
+
+def get_function_tool_public_name(tool: object) -> str | None:
+    """Return the name of a function tool; None for any other tool."""
+    names = names_of(tool)
+    return None if names is None else names.name
+
+
+def get_function_tool_namespace(tool: object) -> str | None:
+    """Return the namespace that a function tool was put in."""
+    names = names_of(tool)
+    return None if names is None else names.namespace or None
+
+
+def get_function_tool_lookup_key_for_tool(tool: object) -> LookupKey | None:
+    """Return the one key that dispatches to a function tool."""
+    names = names_of(tool)
+    return None if names is None else names.lookup_key
+
+
+def get_function_tool_lookup_keys(tool: object) -> tuple[LookupKey, ...]:
+    """Return the keys of a function tool: one, or none for another tool."""
+    key = get_function_tool_lookup_key_for_tool(tool)
+    return () if key is None else (key,)
+
+
+def get_function_tool_lookup_key_for_call(tool_call: object) -> LookupKey | None:
+    """Return the key that a call is dispatched by.
+
+    >>> get_function_tool_lookup_key_for_call({"name": "lookup", "namespace": "lookup"})
+    LookupKey(kind='deferred_top_level', name='lookup', namespace=None)
+    """
+    return call_key(tool_call)
+
+
+def get_function_tool_dispatch_name(tool: object) -> str | None:
+    """Return ``namespace.name``, or the name alone: for display and for finding duplicates, never a call's name."""
+    names = names_of(tool)
+    return None if names is None else names.qualified_name
+
+
+def get_function_tool_qualified_name(tool: object) -> str | None:
+    """Return what `get_function_tool_dispatch_name` does; the library has both names for it."""
+    return get_function_tool_dispatch_name(tool)
+
+
+def get_function_tool_trace_name(tool: object) -> TraceName | None:
+    """Return the label of a tool in traces: its qualified name."""
+    names = names_of(tool)
+    return None if names is None else call_trace_name(names.name, names.namespace)
+
+
+def get_tool_call_trace_name(tool_call: object) -> TraceName | None:
+    """Return the label of a call in traces, without the namespace that only stands for deferred loading."""
+    return call_trace_name(field(tool_call, "name"), field(tool_call, "namespace"))
+
+
+def get_function_tool_approval_keys(
+    *,
+    tool_name: object,
+    tool_namespace: object = None,
+    allow_bare_name_alias: bool = False,
+    tool_lookup_key: LookupKey | None = None,
+    prefer_legacy_same_name_namespace: bool = False,
+    include_legacy_deferred_key: bool = False,
+) -> tuple[ApprovalKey, ...]:
+    """Return the texts under which decisions are filed, the exact one last but for a legacy form.
+
+    They are views for people and for states saved by that library. Two keys can read alike, so nothing is approved by
+    them: `truename.policy` goes by the tool's id.
+
+    >>> get_function_tool_approval_keys(tool_name="x", tool_namespace="x", allow_bare_name_alias=True)
+    ('x', 'deferred_top_level:x')
+    """
+    bare = approval_keys(tool_name)
+    if not bare:
+        return ()
+    if prefer_legacy_same_name_namespace and tool_lookup_key is None and is_reserved(tool_name, tool_namespace):
+        exact = approval_keys(qualified_name(tool_name, tool_namespace))
+    else:
+        exact = approval_keys(tool_name, tool_namespace, key=tool_lookup_key, legacy=include_legacy_deferred_key)
+    return tuple(dict.fromkeys((*bare, *exact) if allow_bare_name_alias else exact))
+
+
+def should_allow_bare_name_approval_alias(tool: object, all_tools: Sequence[object]) -> bool:
+    """Tell whether a per-call decision may be filed under the bare name too.
+
+    Only for a deferred top-level tool, and only if no other tool of any kind that a model sees outside a namespace has
+    the name (seed 001); the library looks at function tools alone.
+    """
+    names = names_of(tool)
+    if names is None or not names.is_deferred_top_level:
+        return False
+    others = (member_of(other).names for other in all_tools if other is not tool)
+    return not any(other.name == names.name and not other.namespace for other in others)
+
+
+def validate_function_tool_lookup_configuration(tools: Sequence[object]) -> None:
+    """Refuse function tools that can't stand side by side, under any policy.
+
+    Raises `AgentsError`: ``reserved_namespace``, ``duplicate_deferred_top_level``, ``ambiguous_qualified_name``; of
+    several the first.
+    """
+    try:
+        check(member for member in members_of(tools) if member.is_function)
+    except DuplicateTool as error:
+        raise _known(error) from None
+    except ExceptionGroup as group:
+        raise _known(cast("DuplicateTool", group.exceptions[0])) from None
+
+
+def _known(error: DuplicateTool) -> AgentsError:
+    return AgentsError(code=_REFUSALS[error.code], name=error.name)
+
+
+def build_function_tool_lookup_map(tools: Sequence[object]) -> dict[LookupKey, Any]:
+    """Return which tool a key dispatches to, after validation; of two bare tools of one name the last.
+
+    To have that refused, call `resolve_tool_name_collisions` with ``error`` first, or `truename.identity.collisions`.
+    """
+    validate_function_tool_lookup_configuration(tools)
+    return {key: tool for tool in tools for key in get_function_tool_lookup_keys(tool)}
+
+
+def resolve_tool_name_collisions(
+    tools: Sequence[Any], handoffs: Sequence[Any] = (), *, collision_policy: Literal["warn", "error"] = "error"
+) -> tuple[list[Any], list[Any]]:
+    """Return the tools and handoffs that a model is shown, after validation.
+
+    ``error``, which is the default here, raises `AgentsError` for any two of one bare name, custom tools included.
+    ``warn`` keeps the last handoff, or else the last function tool, and the log names those that are left out.
+    """
+    validate_function_tool_lookup_configuration(tools)
+    given = members_of([*tools, *handoffs])
+    found = [clash for clash in clashes(_taking_part(given, collision_policy)) if _is_bare(clash)]
+    if found and collision_policy == "error":
+        raise AgentsError(code=_code(found[0]), name=found[0].winner.names.name, other=_agents(found[0]))
+    for clash in found:
+        _LOG.warning("%s can't be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
+    gone = {id(loser) for clash in found for loser in clash.losers}
+    kept = [item for item, member in zip([*tools, *handoffs], given, strict=True) if id(member) not in gone]
+    return kept[: (cut := sum(id(member) not in gone for member in given[: len(tools)]))], kept[cut:]
+
+
+def _taking_part(members: Sequence[AgentTool], policy: str) -> list[AgentTool]:
+    return [member for member in members if policy == "error" or member.is_function or member.kind == "handoff"]
+
+
+def _is_bare(clash: Clash) -> bool:
+    key = clash.winner.names.lookup_key
+    return key is not None and key.kind == "bare"
+
+
+def _code(clash: Clash) -> str:
+    derived = [member for member in _agent_tools(clash) if member.has_default_name]
+    if len(clash.members) == 2 and len({member.agent for member in derived}) == 2:
+        return _DERIVED[frozenset(member.kind for member in derived)]
+    return _CLASHES[frozenset(member.kind == "handoff" for member in clash.members)]
+
+
+def _agents(clash: Clash) -> str:
+    return " and ".join(excerpt(member.agent) for member in _agent_tools(clash) if member.agent)
+
+
+def _agent_tools(clash: Clash) -> list[AgentTool]:
+    return [member_of(member) for member in clash.members]
+
+
+def validate_realtime_tool_names(tools: Sequence[object], handoffs: Sequence[object] = ()) -> None:
+    """Refuse any name that comes twice, whatever its namespace: a realtime session has none.
+
+    Raises `AgentsError` ``duplicate_realtime_name``. Custom tools count too, which the library leaves out.
+    """
+    counts = Counter(member.names.name for member in members_of([*tools, *handoffs]) if member.names.name)
+    if repeated := sorted(name for name, count in counts.items() if count > 1):
+        raise AgentsError(code="duplicate_realtime_name", name=repeated[0], other=", ".join(map(excerpt, repeated)))
+
+
+def get_handoff_name(agent: str, tool_name_override: str | None = None) -> str:
+    """Return the name of a handoff: the override as it is, or the default where that is empty.
+
+    >>> get_handoff_name("Billing Agent"), get_handoff_name("A", "my handoff!")
+    ('transfer_to_billing_agent', 'my handoff!')
+    """
+    return tool_name_override or default_handoff_name(agent)
+
+
+def validate_function_tool_fallback_name(name: str) -> str:
+    """Return a name made from a class, or raise `AgentsError` ``fallback_name_invalid``."""
+    if _GENERATED.fullmatch(name) is None:
+        raise AgentsError(code="fallback_name_invalid", name=name)
+    return name
+
+
+def normalize_tool_call_for_function_tool(tool_call: Any, tool: object) -> Any:
+    """Return a call as the tool is to see it: of a deferred tool a copy without the synthetic namespace.
+
+    A typed item gives one of its own type; any other call comes back as it is.
+    """
+    names = names_of(tool)
+    return tool_call if names is None else _like(tool_call, normalized(names, payload_of(tool_call)))
+
+
+def restore_tool_call_routing_identity(tool_call: Any, lookup_key: LookupKey | None) -> Any:
+    """Return a recorded call with the namespace of its saved key, where the record lost it."""
+    return _like(tool_call, restored(payload_of(tool_call), lookup_key))
+
+
+def _like(item: Any, payload: dict[str, Any]) -> Any:
+    if payload == payload_of(item):
+        return item
+    return payload if isinstance(item, Mapping) else type(item)(**payload)

@@ -1,0 +1,163 @@
+"""Tools that one model sees together: which can't stand side by side, and who steps back where that is allowed.
+
+Every kind of tool takes part: a handoff, an agent used as a tool and a custom tool are called by a name too, and a
+provider refuses two tools of one name whatever they are (seed 001; weak points 5 and 10 of the reference).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from truename.errors import DuplicateTool, TruenameError, excerpt
+from truename.identity.keys import is_reserved
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    from truename.identity.keys import ToolNames
+
+__all__ = ["Clash", "Kept", "Kind", "Member", "check", "clashes", "collisions"]
+
+Kind = Literal["function", "agent_tool", "handoff", "custom", "hosted"]
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One tool of a set: its names, what kind of tool it is, and who brought it (for people to read)."""
+
+    names: ToolNames
+    kind: Kind = "function"
+    owner: str = ""
+
+    def __str__(self) -> str:
+        deferred = "deferred " if self.names.is_deferred_top_level else ""
+        space = f" in namespace {excerpt(self.names.namespace)}" if self.names.namespace else ""
+        owner = f" of {excerpt(self.owner)}" if self.owner else ""
+        return f"{deferred}{self.kind.replace('_', ' ')} {excerpt(self.names.name)}{space}{owner}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Members that a model would call alike: one keeps the name, the others lose it."""
+
+    winner: Member
+    losers: tuple[Member, ...]
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All that clash, the winner last."""
+        return (*self.losers, self.winner)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is left of a set, in its order, and the clashes that were settled."""
+
+    members: tuple[Member, ...]
+    clashes: tuple[Clash, ...] = ()
+
+    @property
+    def losers(self) -> tuple[Member, ...]:
+        """The members that no model can call now."""
+        return tuple(loser for clash in self.clashes for loser in clash.losers)
+
+
+def check(members: Iterable[Member]) -> None:
+    """Refuse what no policy can settle.
+
+    ``reserved_namespace``: a namespace that equals its tool's name, which stands for deferred loading.
+    ``duplicate_deferred``: one deferred name twice. ``duplicate_name``: one name in one namespace twice.
+    ``ambiguous_qualified_name``: two keys that read alike, as a tool ``n.x`` beside ``x`` in namespace ``n``. Raises
+    `DuplicateTool`; several at once are an `ExceptionGroup` (seed 001).
+
+    >>> from truename.identity import ToolNames
+    >>> check([Member(ToolNames(name="n.x")), Member(ToolNames(name="x", namespace="n"))])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    truename.errors.DuplicateTool: function 'n.x' and function 'x' in namespace 'n' both have the name 'n.x'. ...
+    """
+    given = tuple(members)
+    _refuse([*_reserved(given), *_repeated_deferred(given), *_alike(given)], "these tools can't stand side by side")
+
+
+def clashes(members: Iterable[Member]) -> tuple[Clash, ...]:
+    """Return which members a model would call alike, in order of first sight.
+
+    The winner is the last handoff, or else the last tool: the order in which agents hand over and tools are listed is
+    the caller's, and what is added later is meant to replace.
+    """
+    groups = _grouped((member.names.lookup_key, member) for member in members)
+    return tuple(_settled(group) for group in groups if len(group) > 1)
+
+
+def collisions(members: Iterable[Member], policy: Literal["error", "warn"] = "error") -> Kept:
+    """Return the members that a model is shown, after `check`.
+
+    With ``error`` any clash is raised as `DuplicateTool` that names both owners. With ``warn`` the losers are named in
+    the log and in ``Kept.losers``; nothing is hidden in silence.
+
+    >>> from truename.identity import ToolNames
+    >>> sales = Member(ToolNames(name="transfer_to_sales"), "handoff")
+    >>> collisions([sales, Member(ToolNames(name="transfer_to_sales"), "custom")], "warn").members == (sales,)
+    True
+    """
+    given = tuple(members)
+    check(given)
+    found = clashes(given)
+    if policy == "error":
+        _refuse([_duplicate(clash.members) for clash in found], "several tools have one name")
+    for clash in found:
+        _LOG.warning("%s can't be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
+    # By identity: two equal members are still two tools, and only one of them stays.
+    gone = {id(loser) for clash in found for loser in clash.losers}
+    return Kept(tuple(member for member in given if id(member) not in gone), found)
+
+
+def _settled(group: Sequence[Member]) -> Clash:
+    winner = [member for member in group if member.kind == "handoff"][-1:] or [group[-1]]
+    return Clash(winner[0], tuple(member for member in group if member is not winner[0]))
+
+
+def _reserved(members: Iterable[Member]) -> Iterator[TruenameError]:
+    for member in members:
+        if is_reserved(member.names.name, member.names.namespace):
+            deferred = f"the deferred form of {excerpt(member.names.name)}"
+            name = member.names.qualified_name or ""
+            yield DuplicateTool(existing=deferred, duplicate=str(member), name=name, code="reserved_namespace")
+
+
+def _repeated_deferred(members: Iterable[Member]) -> Iterator[TruenameError]:
+    deferred = (member for member in members if member.names.is_deferred_top_level)
+    for group in _grouped((member.names.lookup_key, member) for member in deferred):
+        if len(group) > 1:
+            yield _duplicate(group, "duplicate_deferred")
+
+
+def _alike(members: Iterable[Member]) -> Iterator[TruenameError]:
+    for group in _grouped((member.names.qualified_name, member) for member in members):
+        if len(group) > 1 and any(member.names.namespace for member in group):
+            one = len({member.names.lookup_key for member in group}) == 1
+            yield _duplicate(group, "duplicate_name" if one else "ambiguous_qualified_name")
+
+
+def _grouped(pairs: Iterable[tuple[Hashable, Member]]) -> list[list[Member]]:
+    groups: defaultdict[Hashable, list[Member]] = defaultdict(list)
+    for key, member in pairs:
+        if key is not None:
+            groups[key].append(member)
+    return list(groups.values())
+
+
+def _duplicate(group: Sequence[Member], code: str = "duplicate_name") -> TruenameError:
+    first, *_, last = group
+    return DuplicateTool(existing=str(first), duplicate=str(last), name=last.names.qualified_name or "", code=code)
+
+
+def _refuse(errors: list[TruenameError], what: str) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup(what, errors)

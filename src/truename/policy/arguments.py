@@ -1,0 +1,100 @@
+"""The arguments of a call: read strictly, within bounds, and digested so that only their meaning counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+import rfc8785
+
+from truename.policy.faults import InvalidCall
+
+__all__ = ["MAX_ARGUMENTS", "MAX_DEPTH", "arguments_of", "json_digest"]
+
+MAX_ARGUMENTS: Final = 4 * 1024 * 1024
+MAX_DEPTH: Final = 64
+_WHERE: Final = "arguments"
+
+
+def arguments_of(value: object) -> dict[str, Any]:
+    r"""Return the arguments of a call, from JSON text or an object, as a copy that nobody else can change.
+
+    An empty text is what some models send for no arguments. Raises `InvalidCall`, with the path of the field, for
+    what is missing, no JSON object, over 4 MiB or 64 levels, a key that stands twice or is no text, NaN and infinity.
+
+    >>> arguments_of('{"to": "me", "to": "you"}')
+    Traceback (most recent call last):
+        ...
+    truename.policy.faults.InvalidCall: This is no call: arguments.to stands twice; nothing was run. ...
+    """
+    if value is None:
+        raise InvalidCall(field=_WHERE, problem="is missing")
+    if isinstance(value, str):
+        value = _parsed(value) if value.strip() else {}
+    if not isinstance(value, Mapping):
+        raise InvalidCall(field=_WHERE, problem=f"is of type {type(value).__name__}, not an object")
+    copy = _copied(value, _WHERE, 0)
+    assert isinstance(copy, dict)  # noqa: S101 - a copy of a mapping
+    return copy
+
+
+def json_digest(value: Any) -> str:
+    """Return ``sha256:`` and 64 hexadecimal digits over a JSON value, canonicalised by RFC 8785: 1 equals 1.0.
+
+    What is outside that standard (an integer over 2^53, a lone surrogate) is hashed as Python writes it, under
+    ``sha256-plain:``, and so never equals a canonical digest.
+    """
+    try:
+        return f"sha256:{hashlib.sha256(rfc8785.dumps(value)).hexdigest()}"
+    except (rfc8785.CanonicalizationError, ValueError):
+        plain = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return f"sha256-plain:{hashlib.sha256(plain.encode()).hexdigest()}"
+
+
+def _parsed(source: str) -> object:
+    if len(source) > MAX_ARGUMENTS:
+        raise InvalidCall(field=_WHERE, problem=f"has {len(source):,} characters, more than {MAX_ARGUMENTS:,}")
+    try:
+        found: object = json.loads(source, object_pairs_hook=_unique, parse_constant=_not_a_number)
+    except RecursionError as error:
+        raise InvalidCall(field=_WHERE, problem=f"is nested deeper than {MAX_DEPTH} levels") from error
+    except InvalidCall:
+        raise
+    except ValueError as error:
+        raise InvalidCall(field=_WHERE, problem=f"is no JSON ({getattr(error, 'msg', error)})") from error
+    return found
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise InvalidCall(field=f"{_WHERE}.{key}", problem="stands twice")
+        found[key] = value
+    return found
+
+
+def _not_a_number(word: str) -> NoReturn:
+    raise InvalidCall(field=_WHERE, problem=f"holds {word}, which is no JSON number")
+
+
+def _copied(value: object, where: str, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise InvalidCall(field=_WHERE, problem=f"is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        return {_key(key, where): _copied(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(item, f"{where}[{number}]", depth + 1) for number, item in enumerate(value)]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        raise InvalidCall(field=where, problem=f"is {value}, which is no JSON number")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InvalidCall(field=where, problem=f"is of type {type(value).__name__}, which JSON has not")
+
+
+def _key(key: object, where: str) -> str:
+    if not isinstance(key, str):
+        raise InvalidCall(field=where, problem=f"has a key of type {type(key).__name__}, not text")
+    return key

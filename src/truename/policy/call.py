@@ -1,0 +1,205 @@
+"""A call as policy sees it: which tool it is for whatever name was used, by whom, with which arguments.
+
+Everything is taken from the payload as it came and checked: an id is never made up, nothing is turned into a string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.errors import UnknownTool
+from truename.identity import MAX_FOREIGN, definition_digest
+from truename.identity.keys import LookupKey, call_id, field, lookup_key, qualified_name, text
+from truename.naming import resolve
+from truename.policy.arguments import arguments_of, json_digest
+from truename.policy.faults import InvalidCall
+
+if TYPE_CHECKING:
+    from truename.catalog import Origin, Tool
+    from truename.identity import ToolId
+    from truename.identity.keys import CallId
+    from truename.naming import NameTable
+
+__all__ = ["Call", "Caller", "bound_call", "call_of", "shape_of"]
+
+# What the model APIs put into a call of a function, or a hosted server's request for an approval.
+_KNOWN: Final = frozenset(
+    "type id call_id name namespace arguments parsed_arguments status caller created_by server_label".split()
+)
+_REQUEST: Final = "mcp_approval_request"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who calls, as far as it is known; "" is unknown.
+
+    ``principal`` is the person or account, ``agent`` the agent that acts for it, ``session`` the conversation within
+    which call ids are unique, ``client`` a dialect, ``platform`` and ``app`` where it runs.
+    """
+
+    principal: str = ""
+    agent: str = ""
+    session: str = ""
+    client: str = ""
+    platform: str = ""
+    app: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call of one tool; made by `call_of` or `bound_call`.
+
+    ``digest`` is of the tool's whole definition, ``shape`` of the same without the name. ``endpoint`` is a digest of
+    what is behind the server's key (its command or URL), "" where the caller of this library does not tell.
+    ``wire_name`` is what was used for the tool, and never a key to anything.
+    """
+
+    id: ToolId
+    call_id: CallId
+    arguments: Mapping[str, Any]
+    origin: Origin
+    digest: str
+    wire_name: str
+    key: LookupKey
+    caller: Caller = Caller()
+    shape: str = ""
+    endpoint: str = ""
+
+    @property
+    def arguments_digest(self) -> str:
+        """The digest of the arguments as they are now: who changes them after an approval has another call."""
+        return json_digest(self.arguments)
+
+    @property
+    def fingerprint(self) -> str:
+        """What "the same call" means: a digest of id, origin, definition and arguments, and not of any name or id."""
+        return json_digest([str(self.id), self.origin.server_id, self.origin.name, self.digest, self.arguments])
+
+
+def call_of(
+    payload: object,
+    names: NameTable,
+    caller: Caller = Caller(),  # noqa: B008 - it is frozen
+    *,
+    keys: Mapping[LookupKey, ToolId] | None = None,
+    endpoints: Mapping[str, str] | None = None,
+) -> Call:
+    """Return the call that a provider's payload (a mapping or a library's typed object) makes.
+
+    The payload has ``name``, ``call_id`` and ``arguments`` (JSON text or an object), perhaps ``namespace``; a hosted
+    server's request for an approval is identified by its ``id``. The name is resolved as any name is, so aliases, old
+    names and ids give the tool itself. ``keys`` are the lookup keys of an adapter that shows namespaces; a namespace
+    that equals the name only stands for deferred loading. ``endpoints`` tell by server id what is behind it.
+
+    Raises `InvalidCall` with the field, or what `resolve` raises. Source: seed 001; section 8 of the specification.
+
+    >>> from truename import Catalog, project
+    >>> names = project(Catalog.of("github@1/search@1"), "openai")
+    >>> payload = {"name": "GitHub/search", "call_id": "c1", "arguments": '{"b": 1.0, "a": []}'}
+    >>> str(call_of(payload, names).id)
+    'github@1/search@1'
+    >>> call_of({**payload, "call_id": 12}, names)
+    Traceback (most recent call last):
+        ...
+    truename.policy.faults.InvalidCall: This is no call: call_id is of type int, not text; nothing was run. ...
+    """
+    _check_fields(payload)
+    name, namespace = _text(payload, "name"), _optional(payload, "namespace")
+    identifier = _text(payload, "id" if field(payload, "type") == _REQUEST else "call_id")
+    if call_id(payload) != identifier:
+        raise InvalidCall(field="call_id", problem="is not clear")
+    return bound_call(
+        name=name,
+        namespace=namespace,
+        call_id=identifier,
+        arguments=field(payload, "arguments"),
+        names=names,
+        caller=caller,
+        keys=keys,
+        endpoints=endpoints,
+    )
+
+
+def bound_call(
+    *,
+    name: str,
+    call_id: str,
+    arguments: object,
+    names: NameTable,
+    caller: Caller = Caller(),  # noqa: B008 - it is frozen
+    namespace: str | None = None,
+    keys: Mapping[LookupKey, ToolId] | None = None,
+    endpoints: Mapping[str, str] | None = None,
+) -> Call:
+    """Return the call of these parts, for an adapter whose payloads have another shape; as `call_of` otherwise."""
+    parts = {"name": name, "call_id": call_id, "namespace": namespace}
+    name, identifier = _text(parts, "name"), _text(parts, "call_id")
+    key = lookup_key(name, _optional(parts, "namespace"))
+    assert key is not None  # noqa: S101 - the name was checked
+    read = arguments_of(arguments)
+    tool = names.catalog[_tool_of(key, names, keys or {})]
+    return Call(
+        id=tool.id,
+        call_id=_identifier(identifier),
+        arguments=read,
+        origin=tool.origin,
+        digest=tool.digest,
+        wire_name=name,
+        key=key,
+        caller=caller,
+        shape=shape_of(tool),
+        endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
+    )
+
+
+def shape_of(tool: Tool) -> str:
+    """Return the digest of a definition without its name: what stays the same when a tool is only renamed."""
+    return definition_digest({key: value for key, value in tool.definition.items() if key != "name"})
+
+
+def _tool_of(key: LookupKey, names: NameTable, keys: Mapping[LookupKey, ToolId]) -> ToolId:
+    found = keys.get(key)
+    if found is None and key.kind != "namespaced":
+        found = resolve(key.name, names).id
+    if found is None or found not in names:
+        # The qualified text is for display only: it is no other way to call a tool.
+        raise UnknownTool(
+            text=qualified_name(key.name, key.namespace) or key.name,
+            trail=("keys: no tool has this name and namespace",),
+            suggestions=names.suggester.nearest(key.name),
+        )
+    return found
+
+
+def _identifier(value: str) -> CallId:
+    found = call_id({"call_id": value})
+    assert found is not None  # noqa: S101 - it was checked
+    return found
+
+
+def _check_fields(payload: object) -> None:
+    if isinstance(payload, Mapping):
+        for name in payload:
+            if name not in _KNOWN:
+                raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is no field of a call")
+    elif not hasattr(payload, "name"):
+        raise InvalidCall(field="the payload", problem=f"is of type {type(payload).__name__}, not an object")
+
+
+def _text(payload: object, name: str) -> str:
+    found = _optional(payload, name)
+    if found is None:
+        problem = "is empty" if field(payload, name) == "" else "is missing"
+        raise InvalidCall(field=name, problem=problem)
+    return found
+
+
+def _optional(payload: object, name: str) -> str | None:
+    value = field(payload, name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidCall(field=name, problem=f"is of type {type(value).__name__}, not text")
+    if value is not None and len(value) > MAX_FOREIGN:
+        raise InvalidCall(field=name, problem=f"has {len(value):,} characters, more than {MAX_FOREIGN:,}")
+    return text(value)

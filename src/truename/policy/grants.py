@@ -1,0 +1,148 @@
+"""A grant: what a person decided about calls of one tool, and whether it still counts.
+
+A grant is for a principal, an agent, a tool's id, its definition and its origin, all of them. Where one of them is
+another one now, the grant is *suspended*: it is kept, it does not count, and it says why (section 11.5 of the
+specification). Names are nowhere in it but for people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from truename.identity import ToolId
+    from truename.ledger import Ledger
+    from truename.policy.call import Call
+
+__all__ = ["SCOPES", "Grant", "Scope", "Subject", "Successor", "Verdict", "judge", "leads_to", "successors", "suspension"]
+
+Scope = Literal["call", "arguments", "session", "always"]
+State = Literal["approved", "rejected", "suspended", "undecided"]
+# More redirects in a row than this are a circle.
+_LONGEST_CHAIN: Final = 32
+
+
+class Subject(NamedTuple):
+    """What a decision is about: the tool, its definition (with and without its name), and where it comes from."""
+
+    id: ToolId
+    digest: str
+    shape: str
+    server: str
+    name: str
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """One decision of a person; ``key`` is its own number in the store.
+
+    ``scope`` says which calls it covers: the one with this ``call_id``, those with these ``arguments`` (a digest),
+    those of this ``session``, or all. ``message`` is what a model is told of a rejection, ``by`` who decided, ``at``
+    when (UTC, ISO 8601), ``wire_name`` how the tool was shown then, for people.
+    """
+
+    key: str
+    approved: bool
+    scope: Scope
+    principal: str
+    agent: str
+    subject: Subject
+    session: str = ""
+    call_id: str = ""
+    arguments: str = ""
+    message: str = ""
+    by: str = ""
+    at: str = ""
+    wire_name: str = ""
+
+    @property
+    def covers_same(self) -> tuple[object, ...]:
+        """What two grants have in common of which the later one replaces the earlier."""
+        limits = {"call": (self.session, self.call_id), "arguments": self.arguments, "session": self.session}
+        return self.principal, self.agent, self.subject, self.scope, limits.get(self.scope)
+
+
+class Verdict(NamedTuple):
+    """What is known of a call: approved, rejected, suspended (with the reason) or undecided, and by which grant."""
+
+    state: State
+    grant: Grant | None = None
+    reason: str = ""
+
+
+class Successor(Protocol):
+    """What renames are asked."""
+
+    def __call__(self, id: ToolId, /) -> ToolId | None:
+        """Return the tool to which an operator redirected this one, or None."""
+        ...
+
+
+SCOPES: Final[Mapping[Scope, Callable[[Grant, Call], bool]]] = {
+    "call": lambda grant, call: (grant.session, grant.call_id) == (call.caller.session, call.call_id)
+    and grant.arguments == call.arguments_digest,
+    "arguments": lambda grant, call: grant.arguments == call.arguments_digest,
+    "session": lambda grant, call: grant.session == call.caller.session != "",
+    "always": lambda grant, call: True,
+}
+
+
+def successors(ledger: Ledger | None) -> Successor:
+    """Return what answers from a ledger's redirects of ids; a redirected name carries nothing."""
+
+    def successor(id: ToolId, /) -> ToolId | None:
+        standing = None if ledger is None else ledger.standing(str(id))
+        return standing.id if standing is not None and standing.status == "redirected" else None
+
+    return successor
+
+
+def leads_to(old: ToolId, new: ToolId, successor: Successor) -> bool:
+    """Tell whether a tool is this one, or was redirected to it, perhaps in several steps."""
+    at: ToolId | None = old
+    for _ in range(_LONGEST_CHAIN):
+        if at is None or at == new:
+            break
+        at = successor(at)
+    return at == new
+
+
+def suspension(grant: Grant, now: Subject) -> str:
+    """Return why a grant does not count for a tool as it is now, in a clause for people; "" if it counts.
+
+    A tool that is another one by an explicit redirect may have another name and another server; its definition has to
+    be the same but for the name, and what is behind the server too.
+    """
+    then, renamed = grant.subject, grant.subject.id != now.id
+    if then.endpoint != now.endpoint:
+        return f"server {excerpt(now.server)} is reached in another way than when it was decided"
+    if not renamed and (then.server, then.name) != (now.server, now.name):
+        was, is_now = (f"tool {excerpt(one.name)} of server {excerpt(one.server)}" for one in (then, now))
+        return f"it was decided for {was}, and this is {is_now}"
+    if (then.shape != now.shape or not now.shape) if renamed else then.digest != now.digest:
+        return f"the tool's definition changed since ({then.digest[:19]}, now {now.digest[:19]})"
+    return ""
+
+
+def judge(grants: Iterable[Grant], call: Call, now: Subject, successor: Successor) -> Verdict:
+    """Return what the grants of the call's principal and agent, oldest first, say of it.
+
+    The latest that covers the call and counts decides, whatever its scope. A suspended one never does; a suspended
+    rejection that is later than an approval keeps it from counting: somebody has to look again.
+    """
+    suspended: Verdict | None = None
+    for grant in reversed([one for one in grants if leads_to(one.subject.id, now.id, successor)]):
+        if not SCOPES[grant.scope](grant, call):
+            continue
+        reason = suspension(grant, now)
+        if not reason:
+            return suspended if suspended and not _rejects(suspended) else Verdict(_state(grant), grant)
+        if suspended is None or not grant.approved:
+            suspended = Verdict("suspended", grant, reason)
+    return suspended or Verdict("undecided")

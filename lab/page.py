@@ -134,7 +134,7 @@ def _section(runs: Sequence[Run], question: Question) -> Iterator[str]:
     if question.names:
         yield ", ".join(map(code, question.names))
     lines = ["| without Truename | clients |", "|---|---|"]
-    lines += [f"| {text} | {', '.join(who)} |" for text, who in _grouped(runs, question, "bare")]
+    lines += [f"| {text} | {'; '.join(who)} |" for text, who in _grouped(runs, question, "bare")]
     yield "\n".join(lines)
     yield f"Through Truename{_listed(runs, question)}: {_together(runs, question)}"
 
@@ -167,7 +167,7 @@ def _together(runs: Sequence[Run], question: Question) -> str:
         bad = {title: one for title, one in answers.items() if one.kind not in {"kept", "changed"}}
         bad = {title: one for title, one in bad.items() if not _all_right(one)}
         where = "one entry for all servers" if mode == "through" else "one entry for each server"
-        rest = "; ".join(f"{title}: {one.text}" for title, one in bad.items())
+        rest = "; ".join(f"{title}: {one.text.partition('; ')[0]}" for title, one in bad.items())
         said.append(f"{where}: right in {len(answers) - len(bad)} of {len(answers)}{f' ({rest})' if rest else ''}")
     return "; ".join(said) + "."
 

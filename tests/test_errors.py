@@ -43,6 +43,8 @@ EXAMPLES: list[TruenameError] = [
     InvalidName(name="a.b", dialect="openai", reasons=WHY),
     UnknownDialect(name="cursr", suggestions=("cursor",)),
     UnknownDialect(name="zzz"),
+    DuplicateTool(existing="crm.find", duplicate="find", name="crm.find", code="ambiguous_qualified_name"),
+    DuplicateTool(existing="find", duplicate="find", name="find", code="reserved_namespace"),
     DuplicateTool(existing="a", duplicate="b"),
     DuplicateTool(existing="a", duplicate="b", name="x"),
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical", reasons=WHY),

@@ -6,7 +6,8 @@
     +-- InvalidToolId (ValueError)       text, position, reason      invalid_tool_id, invalid_version, invalid_encoding
     +-- InvalidName (ValueError)         name, dialect, reasons      invalid_name
     +-- UnknownDialect (LookupError)     name, suggestions           unknown_dialect
-    +-- DuplicateTool                    existing, duplicate         duplicate_name
+    +-- DuplicateTool                    existing, duplicate         duplicate_name, ambiguous_qualified_name,
+    |                                                                reserved_namespace
     +-- NoLegalName                      id, dialect, styles         no_legal_name
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
@@ -71,6 +72,8 @@ CODES: Mapping[str, CodeInfo] = {
     "invalid_name": CodeInfo(-32602, 2),
     "unknown_dialect": CodeInfo(-32602, 2),
     "duplicate_name": CodeInfo(-32602, 1),
+    "ambiguous_qualified_name": CodeInfo(-32602, 1),
+    "reserved_namespace": CodeInfo(-32602, 1),
     "no_legal_name": CodeInfo(-32602, 1),
     "invalid_config": CodeInfo(-32603, 2),
     "left_alone": CodeInfo(-32603, 2),

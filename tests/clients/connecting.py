@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from truename.clients import Machine, find
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from truename.clients.plan import Plan
     from truename.clients.upcoming import NewNames
 
-__all__ = ["GITHUB", "SERVERS", "Home", "names"]
+__all__ = ["GITHUB", "SERVERS", "Home", "names_at_gateway"]
 
 GITHUB = {"command": "npx", "args": ["-y", "gh"], "env": {"TOKEN": "s3cret-value"}}
 SERVERS: dict[str, Any] = {"mcpServers": {"github": GITHUB, "mine": {"command": "x"}}, "starts": 1}
 LISTED = {"github": ["search", "get_me"], "jira": ["search"]}
 
 
-def names(*, one: bool) -> NewNames:
+def names_at_gateway(*, one: bool) -> NewNames:
     return (
         together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings(), dialect="claude-code")
     )
@@ -54,12 +55,20 @@ class Home:
         self.address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
         self.servers.write_text(json.dumps(SERVERS, indent=2), "utf-8")
 
-    def plan(self, *, one: bool = False, **wish: Any) -> Plan:
-        asked = Wish(client="claude-code", one=one, **wish)
-        return plan_connection(self.machine, find(self.machine), self.address, asked, names(one=one))
+    def gateway(self, *keys: str) -> None:
+        """Have other servers, the client and the gateway alike."""
+        servers = tuple(ServerConfig(key=key, command="npx", args=(key,)) for key in keys)
+        self.address = replace(self.address, config=replace(self.address.config, servers=servers))
+        entries = {one.key: {"command": one.command, "args": one.args} for one in servers}
+        self.servers.write_text(json.dumps({"mcpServers": entries}), "utf-8")
 
-    def connect(self, *, one: bool = False) -> None:
-        connect(self.plan(one=one), self.environ)
+    def plan(self, *, one: bool = False, names: NewNames | None = None, **wish: Any) -> Plan:
+        asked = Wish(client="claude-code", one=one, **wish)
+        known = names_at_gateway(one=one) if names is None else names
+        return plan_connection(self.machine, find(self.machine), self.address, asked, known)
+
+    def connect(self, *, one: bool = False, names: NewNames | None = None) -> None:
+        connect(self.plan(one=one, names=names), self.environ)
 
     def undo(self) -> Undoing:
         undoing = plan_disconnection("claude-code", self.environ)

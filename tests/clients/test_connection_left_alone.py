@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.clients.connecting import GITHUB, SERVERS, Home, names
+from tests.clients.connecting import GITHUB, SERVERS, Home, names_at_gateway
 from truename.clients import find
 from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
@@ -187,7 +187,7 @@ def test_whatever_stands_in_a_file_is_connected_and_given_back_or_left_alone(hom
     path.write_text(json.dumps(value), "utf-8")
     try:
         plan = plan_connection(
-            home.machine, find(home.machine), home.address, Wish(client="cursor", one=one), names(one=one)
+            home.machine, find(home.machine), home.address, Wish(client="cursor", one=one), names_at_gateway(one=one)
         )
     except ConfigError as error:
         assert error.code == "left_alone"  # noqa: PT017 - some are and some are not

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.connecting import GITHUB, SERVERS, Home, names
+from tests.clients.connecting import GITHUB, SERVERS, Home, names_at_gateway
 from truename.clients import find
 from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
@@ -159,7 +159,9 @@ def test_servers_in_lists_are_undone_by_their_names(home: Home, name: str, text:
     path = home.machine.home / name
     path.parent.mkdir()
     path.write_text(text, "utf-8")
-    plan = plan_connection(home.machine, find(home.machine), home.address, Wish(client=client, one=one), names(one=one))
+    plan = plan_connection(
+        home.machine, find(home.machine), home.address, Wish(client=client, one=one), names_at_gateway(one=one)
+    )
     connect(plan, home.environ)
     path.write_text(path.read_text("utf-8") + more, "utf-8")
 

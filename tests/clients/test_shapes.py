@@ -156,7 +156,7 @@ READ = [
     ("opencode", {"type": "local", "command": ["a", "b"], "timeout": 5000}, {"command": "a", "args": ("b",)}),
     ("opencode", {"type": "local", "command": []}, {}),
     ("goose", {"type": "streamable_http", "uri": URL, "env_keys": ["K"]}, {"url": URL, "type": "http", "env": {"K": "${K}"}}),
-    ("codex", {"command": "a", "env_vars": ["K", {"name": "L"}]}, {"command": "a", "env": {"K": "${K}"}}),
+    ("codex", {"command": "a", "env_vars": ["K", {"name": "L"}]}, {"command": "a", "env": {"K": "${K}", "L": "${L}"}}),
     (
         "codex",
         {"url": URL, "env_http_headers": {"X-A": "VAR"}, "http_headers": {"X-B": "b"}, "tool_timeout_sec": 9.5},

@@ -136,13 +136,16 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject, successor: Successo
     The latest that covers the call and counts decides, whatever its scope. A suspended one never does; a suspended
     rejection that is later than an approval keeps it from counting: somebody has to look again.
     """
-    suspended: Verdict | None = None
+    doubts: list[Verdict] = []
     for grant in reversed([one for one in grants if leads_to(one.subject.id, now.id, successor)]):
         if not SCOPES[grant.scope](grant, call):
             continue
         reason = suspension(grant, now)
-        if not reason:
-            return suspended if suspended and not _rejects(suspended) else Verdict(_state(grant), grant)
-        if suspended is None or not grant.approved:
-            suspended = Verdict("suspended", grant, reason)
-    return suspended or Verdict("undecided")
+        if reason:
+            doubts.append(Verdict("suspended", grant, reason))
+            continue
+        rejections = [doubt for doubt in doubts if doubt.grant and not doubt.grant.approved]
+        if grant.approved:
+            return rejections[0] if rejections else Verdict("approved", grant)
+        return Verdict("rejected", grant)
+    return doubts[0] if doubts else Verdict("undecided")

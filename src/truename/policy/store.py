@@ -1,0 +1,153 @@
+"""Where decisions are kept: a small protocol, and two that follow it, in memory and in a file.
+
+The file is JSON with the number of its schema. It is read without a lock, for it is only ever put in place whole; it
+is written under a lock between processes (``PATH.lock``), after it was read again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
+
+from truename.errors import LedgerError
+from truename.ledger.lock import locked
+from truename.policy.book import PlainBook
+from truename.policy.faults import StoreError
+from truename.policy.written import MAX_BYTES, read_book, written_book
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from truename.policy.book import Book
+
+__all__ = ["FileStore", "MemoryStore", "Store"]
+
+
+class Store(Protocol):
+    """Where decisions are kept."""
+
+    def read(self) -> Book:
+        """Return what is kept now, for looking only."""
+        ...
+
+    def change(self) -> AbstractContextManager[Book]:
+        """Keep everybody else out; what is done to the book is kept when the block ends well, all of it or nothing."""
+        ...
+
+
+class MemoryStore:
+    """A store that is forgotten with its process."""
+
+    def __init__(self) -> None:
+        self._book = PlainBook()
+        self._lock = threading.RLock()
+
+    def read(self) -> Book:
+        """Return what is kept now, for looking only."""
+        return self._book
+
+    @contextmanager
+    def change(self) -> Iterator[Book]:
+        """Keep other threads out; all or nothing."""
+        with self._lock:
+            draft = self._book.copy()
+            yield draft
+            self._book = draft
+
+
+class _Seen(NamedTuple):
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, descriptor: int | Path) -> _Seen:
+        found = os.stat(descriptor)
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class FileStore:
+    """A store in a JSON file that threads and processes share.
+
+    All methods raise `StoreError`: ``corrupt`` with the field that is wrong (the file stays as it is), ``newer``,
+    ``busy``, ``unusable``, ``full``. A file that was there and is gone is ``unusable`` too: rejections, and which
+    calls ran, would be forgotten with it.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._book = PlainBook()
+        self._seen: _Seen | None = None
+        self.read()
+
+    def read(self) -> Book:
+        """Return what is kept now, for looking only."""
+        with self._lock:
+            return self._fresh()
+
+    @contextmanager
+    def change(self) -> Iterator[Book]:
+        """Keep other threads and processes out; all or nothing."""
+        with self._lock, self._alone():
+            draft = self._fresh().copy()
+            yield draft
+            self._write(draft)
+            self._book = draft
+
+    def _fresh(self) -> PlainBook:
+        try:
+            if self._seen is not None and _Seen.of(self.path) == self._seen:
+                return self._book
+            with self.path.open("rb") as file:
+                seen = _Seen.of(file.fileno())
+                raw = file.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            if self._seen is None:
+                return self._book
+            self._unusable("it was there, and is gone")
+        except OSError as error:
+            self._unusable(error.strerror or str(error), error)
+        self._book, self._seen = read_book(raw, str(self.path)), seen
+        return self._book
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = locked(self.path, shared=False)
+            lock.__enter__()
+        except LedgerError as error:
+            problem, remedy = "another process has its lock", "Wait for it, or end it, and try again."
+            raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="busy") from error
+        except OSError as error:
+            self._unusable(error.strerror or str(error), error)
+        try:
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+
+    def _write(self, book: PlainBook) -> None:
+        raw = written_book(book, str(self.path))
+        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}.draft")
+        try:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(raw)
+                file.flush()
+                os.fsync(file.fileno())
+                seen = _Seen.of(file.fileno())
+            draft.replace(self.path)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            self._unusable(error.strerror or str(error), error)
+        self._seen = seen
+
+    def _unusable(self, problem: str, cause: OSError | None = None) -> NoReturn:
+        remedy = "Check the path and the disk; nothing was recorded."
+        raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="unusable") from cause

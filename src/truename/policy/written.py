@@ -1,0 +1,154 @@
+"""The written form of a book: JSON with the number of its schema, read strictly.
+
+Later versions read every older schema; a newer one is refused, and so is a field that this schema has not: it might
+limit a grant, and who does not know it would honour too much.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NoReturn, get_args
+
+from truename.errors import InvalidToolId, excerpt
+from truename.identity import ToolId
+from truename.policy.book import MAX_CALLS, MAX_GRANTS, CallRecord, PlainBook, Where
+from truename.policy.faults import StoreError
+from truename.policy.grants import Grant, Scope, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["MAX_BYTES", "SCHEMA", "read_book", "written_book"]
+
+SCHEMA: Final = 1
+MAX_BYTES: Final = 64 * 1024 * 1024
+_WHAT: Final = "truename-approvals"
+_LONGEST: Final = 8 * 1024
+_SUBJECT: Final = ("digest", "shape", "server", "name", "endpoint")
+_TEXTS: Final = ("principal", "agent", "session", "call_id", "arguments", "message", "by", "at", "wire_name")
+_STATES: Final = ("seen", "running", "done", "failed")
+_Fault = "Callable[[str, str], NoReturn]"
+
+
+def written_book(book: PlainBook, file: str) -> bytes:
+    """Return a book as it is kept. Raises `StoreError` (``full``) if it could not be read again."""
+    content = {
+        _WHAT: SCHEMA,
+        "grants": [_written_grant(grant) for grant in book.grants()],
+        "calls": [_written_call(record) for record in book.calls()],
+    }
+    raw = json.dumps(content, ensure_ascii=True, indent=1).encode() + b"\n"
+    if len(raw) > MAX_BYTES:
+        _refuse(file, "", f"it would be larger than {MAX_BYTES:,} bytes", "full", "Revoke what is not needed.")
+    return raw
+
+
+def read_book(raw: bytes, file: str) -> PlainBook:
+    """Read a book. Raises `StoreError`: ``newer``, or ``corrupt`` with the field that is wrong."""
+    content = _content(raw, file)
+    schema = content.get(_WHAT)
+    if type(schema) is not int or schema < 1:
+        _refuse(file, _WHAT, "it holds no approvals of Truename")
+    if schema > SCHEMA:
+        problem = f"it was written by a newer Truename (schema {schema})"
+        _refuse(file, _WHAT, problem, "newer", "Upgrade Truename; nothing was changed.")
+    top = _Entry(content, "", file)
+    grants = [_grant(entry) for entry in top.entries("grants", MAX_GRANTS)]
+    calls = [_call(entry) for entry in top.entries("calls", MAX_CALLS)]
+    top.only({_WHAT, "grants", "calls"})
+    for what, keys in (("grants", [grant.key for grant in grants]), ("calls", [record.where for record in calls])):
+        if len(set(keys)) < len(keys):
+            _refuse(file, what, "one of them stands twice")
+    return PlainBook(grants, calls)
+
+
+def _content(raw: bytes, file: str) -> Mapping[str, Any]:
+    if len(raw) > MAX_BYTES:
+        _refuse(file, "", f"it is larger than {MAX_BYTES:,} bytes")
+    try:
+        content = json.loads(raw, object_pairs_hook=lambda pairs: _unique(pairs, file))
+    except (RecursionError, UnicodeDecodeError) as error:
+        _refuse(file, "", f"it is no JSON ({type(error).__name__})")
+    except ValueError as error:
+        _refuse(file, f"line {getattr(error, 'lineno', 1)}", f"it is no JSON ({getattr(error, 'msg', error)})")
+    if not isinstance(content, dict):
+        _refuse(file, "", "it holds no approvals of Truename")
+    return content
+
+
+def _unique(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
+        _refuse(file, excerpt(twice)[1:-1], "it stands twice")
+    return found
+
+
+class _Entry:
+    """One object of the file with its place; each getter takes a field away, so that what is left is unknown."""
+
+    def __init__(self, values: object, where: str, file: str) -> None:
+        self._where, self._file = where, file
+        if not isinstance(values, dict):
+            self.wrong("", "it is no object")
+        self._values = dict(values)
+
+    def wrong(self, name: str, problem: str) -> NoReturn:
+        place = f"{self._where}.{name}" if self._where and name else self._where or name
+        _refuse(self._file, place, problem)
+
+    def only(self, known: set[str]) -> None:
+        for name in self._values.keys() - known:
+            self.wrong(excerpt(name)[1:-1], "it is no field of this schema")
+
+    def entries(self, name: str, most: int) -> Iterator[_Entry]:
+        values = self._values.get(name)
+        if not isinstance(values, list) or len(values) > most:
+            self.wrong(name, f"it is no list of at most {most:,}")
+        for number, value in enumerate(values):
+            yield _Entry(value, f"{name}[{number}]", self._file)
+
+    def text(self, name: str, among: tuple[str, ...] = ()) -> str:
+        value = self._values.get(name, "")
+        if not isinstance(value, str) or len(value) > _LONGEST:
+            self.wrong(name, f"it is no text of at most {_LONGEST:,} characters")
+        if among and value not in among:
+            self.wrong(name, f"{excerpt(value)} is none of {', '.join(among)}")
+        return value
+
+    def truth(self, name: str) -> bool:
+        value = self._values.get(name)
+        if not isinstance(value, bool):
+            self.wrong(name, "it is neither true nor false")
+        return value
+
+    def id(self, name: str) -> ToolId:
+        value = self.text(name)
+        try:
+            found = ToolId.parse(value)
+        except InvalidToolId as error:
+            self.wrong(name, f"{excerpt(value)} is no tool id: {error.reason}")
+        if str(found) != value:
+            self.wrong(name, f"{excerpt(value)} is not written as ids are")
+        return found
+
+
+def _written_grant(grant: Grant) -> dict[str, Any]:
+    subject = {name: getattr(grant.subject, name) for name in _SUBJECT}
+    texts = {name: getattr(grant, name) for name in _TEXTS}
+    kept = {"key": grant.key, "approved": grant.approved, "scope": grant.scope, "id": str(grant.subject.id)}
+    return {**kept, **{name: value for name, value in {**subject, **_prefixed(texts)}.items() if value}}
+
+
+def _prefixed(texts: Mapping[str, str]) -> dict[str, str]:
+    return dict(texts)
+
+
+def _grant(entry: _Entry) -> Grant:
+    entry.only({"key", "approved", "scope", "id", *_SUBJECT, *_TEXTS})
+    subject = Subject(entry.id("id"), *(entry.text(name) for name in _SUBJECT))
+    scope: Scope = entry.text("scope", get_args(Scope))  # type: ignore[assignment]
+    texts = {name: entry.text(name) for name in _TEXTS}
+    if not entry.text("key"):
+        entry.wrong("key", "it is missing")
+    return Grant(key=entry.text("key"), approved=entry.truth("approved"), scope=scope, subject=subject, **texts)

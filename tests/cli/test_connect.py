@@ -76,7 +76,7 @@ def test_connect_says_what_it_changed_and_disconnect_gives_it_back(run: Run, cur
     undone = run("disconnect", "cursor", "--yes")
 
     assert undone.status == 0
-    assert "as it was" in undone.out
+    assert "as it was" in words(undone.out)
     assert cursor.read_bytes() == before
     assert "nothing to undo" in run("disconnect", "cursor").out
 

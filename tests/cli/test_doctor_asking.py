@@ -95,7 +95,7 @@ def test_what_can_not_be_filled_in_is_not_started(home: Path, server: dict[str, 
 
     (found,) = [one for one in done.document["findings"] if one["code"] == "TN014"]
     assert (found["server"], found["location"]["file"], found["location"]["line"]) == ("odd", str(path), 1)
-    assert found["fact"].startswith("Server 'odd' was not started: ")
+    assert found["fact"].startswith("Server 'odd' of Claude Code was not started: ")
     assert done.document["clients"][0]["servers_not_asked"] == ["odd"]
 
 
@@ -141,6 +141,72 @@ def test_an_address_is_asked_because_it_was_typed(home: Path) -> None:
 
     assert [one["tools"]["listed"] for one in done.document["clients"]] == [2]
     assert done.status == 0
+
+
+def test_references_are_read_as_their_client_writes_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_TOOL", "get_x")
+    lab = fake("lab", "{env:LAB_TOOL}", "$LAB_TOOL")
+    opencode = {"type": "local", "command": [lab["command"], *lab["args"]], "cwd": lab["cwd"]}
+    path = home / ".config/opencode/opencode.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"mcp": {"lab": opencode}}), "utf-8")
+    write(home, ".gemini/settings.json", {"lab": fake("lab", "{env:LAB_TOOL}", "$LAB_TOOL", "p$5")})
+    told = {one["client"]: one for one in doctor(home, "--start", "--all", "--json").document["clients"]}
+
+    assert {fate["tool"] for fate in told["opencode"]["tools"]["fates"]} == {"$LAB_TOOL"}
+    assert {fate["tool"] for fate in told["gemini-cli"]["tools"]["fates"]} == {"{env:LAB_TOOL}", "p$5"}
+
+
+def test_what_only_a_client_can_fill_in_is_not_started(home: Path) -> None:
+    path = home / ".config/opencode/opencode.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"mcp": {"lab": {"type": "local", "command": ["x", "{file:~/key}"]}}}), "utf-8")
+    (found,) = doctor(home, "--start", "--json").document["findings"]
+
+    assert found["fact"] == "Server 'lab' of opencode was not started: {file:~/key} is filled in by the client alone."
+
+
+def test_what_stands_behind_a_reference_is_never_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_WORD", "behind-the-reference")
+    path = home / "truename.toml"
+    (home / "lab.env").write_text("LAB_FILE=from-the-env-file\n", "utf-8")
+    (home / "lab.env").chmod(0o600)
+    path.write_text(
+        'env_file = "lab.env"\n[mcpServers.lab]\ncommand = "no-such-program-anywhere"\n'
+        'args = ["${LAB_WORD}", "${LAB_FILE}", "pa$$$${x}"]\n',
+        "utf-8",
+    )
+    quiet, started = doctor(home, path, "--json"), doctor(home, path, "--start")
+
+    assert quiet.document["not_asked"][0]["would_start"].startswith("no-such-program-anywhere '${LAB_WORD}'")
+    for done in (quiet, started, doctor(home, path)):
+        assert "behind-the-reference" not in done.out + done.err
+        assert "from-the-env-file" not in done.out + done.err
+    assert "there is no program" in " ".join(started.out.split())
+
+
+def test_last_words_do_not_give_a_secret_away(home: Path) -> None:
+    script = "import os, sys; sys.exit(f'bad key {os.environ[chr(75)]} and {sys.argv[2]}')"
+    server = {
+        "command": sys.executable,
+        "args": ["-c", script, "--token", "argument-s3cret"],
+        "env": {"K": "hidden-k3y"},
+    }
+    write(home, ".claude.json", {"lab": server})
+    for words in ([], ["--json"], ["--sarif", "-"]):
+        done = doctor(home, "--start", *words)
+
+        assert "bad key ***" in " ".join(done.out.split())
+        assert "hidden-k3y" not in done.out
+        assert "argument-s3cret" not in done.out
+
+
+def test_a_failed_server_is_told_by_the_key_of_its_own_file(home: Path) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "x")})
+    write(home, ".gemini/settings.json", {"lab": MISSING})
+    (found,) = [one for one in doctor(home, "--start", "--json").document["findings"] if one["code"] == "TN014"]
+
+    assert found["fact"].startswith("Server 'lab' of Gemini CLI can't be started")
 
 
 def on_a_terminal(home: Path, answer: str) -> tuple[int, str]:

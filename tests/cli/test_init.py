@@ -248,52 +248,6 @@ def test_an_entry_that_can_be_no_server_is_told(home: Path, run: Run) -> None:
     assert [server.key for server in load("truename.toml").servers] == ["good"]
 
 
-def test_the_place_of_a_fault_is_not_what_is_left_out(home: Path, run: Run) -> None:
-    put(home / ".gemini" / "settings.json", '{"mcpServers": {')
-
-    assert "settings.json is left out: line 1, column" in run("init").err.replace("\n", "").replace("  ", " ")
-
-
-def test_what_an_entry_says_beside_is_told(home: Path, run: Run) -> None:
-    entry = {"command": "x", "envFile": "/a", "headersHelper": "touch /tmp/x", "cwd": "sub", "disabledTools": ["t"]}
-    put(home / "x" / ".cursor" / "mcp.json", json.dumps({"mcpServers": {"a": entry}}))
-
-    run("init", home / "x" / ".cursor" / "mcp.json")
-    text = Path("truename.toml").read_text("utf-8")
-
-    assert "# not carried over: envFile, headersHelper" in text
-    assert "/tmp/x" not in text
-
-
-def test_a_directory_that_is_relative_to_where_its_client_was_started_is_told(home: Path, run: Run) -> None:
-    put(home / ".kiro" / "settings" / "mcp.json", json.dumps({"mcpServers": {"a": {"command": "x", "cwd": "sub"}}}))
-
-    run("init", home / ".kiro" / "settings" / "mcp.json")
-
-    assert "# cwd is relative to this file" in Path("truename.toml").read_text("utf-8")
-
-
-def test_two_plugins_with_one_key_are_two_servers_with_their_own_folders(home: Path, run: Run) -> None:
-    for name in ("p", "q"):
-        folder = home / ".claude" / "plugins" / "cache" / "m" / name
-        put(folder / ".mcp.json", json.dumps({"mcpServers": {"s": {"command": "${CLAUDE_PLUGIN_ROOT}/run"}}}))
-        put(folder / ".claude-plugin" / "plugin.json", "{}")
-
-    outcome = run("init", "--json")
-
-    folders = [Path(one["command"]).parent.name for one in outcome.document["servers"] if one["key"].startswith("s")]
-    assert folders == ["p", "q"]
-
-
-@pytest.mark.parametrize("out", ["gateway.json", "truename.env", "config"])
-def test_the_file_is_called_what_it_is(home: Path, run: Run, out: str) -> None:
-    outcome = run("init", "--copy-secrets", "--out", out)
-
-    assert outcome.status == 2
-    assert ".toml" in outcome.err
-    assert not Path(out).exists()
-
-
 NOTHING: list[tuple[dict[str, Any] | None, str]] = [
     (None, "no client on this machine"),
     ({"mcpServers": {"tn": {"url": "http://127.0.0.1:8750/mcp"}}}, "Truename itself"),

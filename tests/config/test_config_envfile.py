@@ -42,6 +42,8 @@ REFUSED = [
     ("A=b # c", "comment"),
     ("A=b\nA=c", "twice"),
     ("A=b\0", "NUL"),
+    ("A=b\rB=c", "control"),
+    ("A=b\u2028B=c", "control"),
 ]
 
 

@@ -8,16 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.text import Text
+
 from truename.cli.failure import split
-from truename.cli.rendering import output, printable, say, show, styled
+from truename.cli.hanging import show_hanging
+from truename.cli.rendering import output, say, styled
 from truename.config import Config, ServerConfig, Settings, parse
+from truename.config.templates import LITERAL, translate, written
 from truename.doctor import RULES, Startable, would_start
+from truename.doctor.secrets import MASK, literal_secrets, masked
 from truename.errors import ConfigError, TruenameError, excerpt
 from truename.policy import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from truename.config.templates import Hole
     from truename.doctor import Identity
 
 __all__ = ["ask", "consented", "show_plan"]
@@ -26,16 +32,18 @@ _IN_MEMORY: Final = Settings(ledger="memory")
 _YES: Final = ("y", "yes")
 # What these clients themselves would run in a shell before they start anything.
 _SHELLS: Final = ("crush", "crushrc")
-_SUBSTITUTED: Final = ("$(", "`")
+_SHORTEST_SECRET: Final = 6
+_KEY: Final = 32
 
 
 def show_plan(plan: Sequence[Startable], *, error: bool = False) -> None:
     """Print exactly what would be started or connected, secrets masked."""
-    width = max((len(printable(one.server.key)) for one in plan), default=0)
+    rows = []
     for one in plan:
         whose = f"  ({', '.join(one.clients)})" if one.clients else ""
-        key = styled(f"{printable(one.server.key):{width}}", "bold")
-        show("  ", key, f"  {would_start(one.server)}", styled(whose, "dim"), error=error)
+        told = Text.assemble(styled(would_start(one.written or one.server)), styled(whose, "dim"), overflow="fold")
+        rows.append((styled(excerpt(one.server.key, _KEY)[1:-1], "bold"), told))
+    show_hanging(rows, indent=2, error=error)
 
 
 def consented(plan: Sequence[Startable]) -> bool:
@@ -53,7 +61,7 @@ def ask(plan: Mapping[Identity, Startable]) -> tuple[dict[Identity, Any], list[F
 
     Raises `ModuleNotFoundError` if the gateway's packages are not installed.
     """
-    from truename.cli.live import ask_each  # noqa: PLC0415 - starts the gateway's half of the package
+    from truename.cli.live import UpstreamError, ask_each  # noqa: PLC0415 - starts the gateway's half of the package
 
     failures: list[Finding] = []
     ready: dict[str, tuple[Identity, ServerConfig]] = {}
@@ -69,35 +77,50 @@ def ask(plan: Mapping[Identity, Startable]) -> tuple[dict[Identity, Any], list[F
     lists = ask_each(Config(servers=tuple(server for _, server in ready.values()), settings=_IN_MEMORY))
     for name, (key, _) in ready.items():
         answer = lists[name]
-        if isinstance(answer, TruenameError):
-            failures.append(_failed(plan[key], answer))
+        if isinstance(answer, UpstreamError):
+            # Told by the key that its own file has, not by the one of this run.
+            failures.append(_failed(plan[key], replace(answer, server=plan[key].server.key)))
         else:
             answers[key] = answer
     return answers, failures
 
 
 def _filled(one: Startable) -> ServerConfig:
-    """Return the server with its references replaced, by the reader of configurations. Raises `ConfigError`."""
+    """Return the server with its references replaced as its client writes them. Raises `ConfigError`."""
     server = one.server
-    texts = [server.command or "", *server.args, *server.env.values(), server.url or "", *server.headers.values()]
-    if one.shape in _SHELLS and any(mark in text for text in texts for mark in _SUBSTITUTED):
-        problem = "it has a command that only the client's shell would run"
-        raise ConfigError(
-            file=str(one.path or ""), key=server.key, problem=problem, remedy="Start it by hand, and give a dump."
-        )
+    if one.shape in _SHELLS and any("`" in text for text in _texts(server)):
+        raise _unfilled(one, "it has a command that only the client's shell would run")
+
+    def ours(text: str | None) -> str:
+        parts = translate(text or "", one.spelling or LITERAL)
+        return written(parts, lambda hole: _refuse(one, hole))
+
     entry = {
-        "command": server.command,
-        "args": list(server.args),
-        "env": dict(server.env),
-        "cwd": server.cwd,
-        "url": server.url,
-        "headers": dict(server.headers),
+        "command": ours(server.command),
+        "args": [ours(text) for text in server.args],
+        "env": {name: ours(text) for name, text in server.env.items()},
+        "cwd": ours(server.cwd),
+        "url": ours(server.url),
+        "headers": {name: ours(text) for name, text in server.headers.items()},
         "type": server.type,
     }
     kept = {key: value for key, value in entry.items() if value}
-    return parse(
-        json.dumps({"mcpServers": {server.key: kept}}), (one.path or Path("typed")).with_suffix(".json")
-    ).servers[0]
+    path = (one.path or Path("typed")).with_suffix(".json")
+    return parse(json.dumps({"mcpServers": {server.key: kept}}), path).servers[0]
+
+
+def _texts(server: ServerConfig) -> tuple[str, ...]:
+    return (server.command or "", *server.args, *server.env.values(), server.url or "", *server.headers.values())
+
+
+def _refuse(one: Startable, hole: Hole) -> str:
+    raise _unfilled(one, f"{hole.said} is filled in by the client alone")
+
+
+def _unfilled(one: Startable, problem: str) -> ConfigError:
+    return ConfigError(
+        file=str(one.path or ""), key=one.server.key, problem=problem, remedy="Start it by hand, and give a dump."
+    )
 
 
 def _free(key: str, taken: Iterable[str]) -> str:
@@ -118,15 +141,29 @@ def _first(error: BaseException) -> TruenameError:
 
 
 def _failed(one: Startable, error: TruenameError) -> Finding:
-    key, whose = excerpt(one.server.key, 64), f" ({', '.join(one.clients)})" if one.clients else ""
+    key = excerpt(one.server.key, 64)
     if isinstance(error, ConfigError):
         fact, remedy = f"Server {key} was not started: {error.problem}", error.remedy
     else:
         fact, remedy = split(str(error))
+    if one.clients:
+        fact = fact.replace(f"Server {key}", f"Server {key} of {' and '.join(one.clients)}", 1)
     return Finding(
         rule=RULES["server-failed"],
-        fact=f"{fact}{whose}.",
-        remedy=remedy or f"Start {key} by hand to see why.",
+        fact=_without_secrets(f"{fact}.", one.server),
+        remedy=_without_secrets(remedy or f"Start {key} by hand to see why.", one.server),
         location=one.location,
         server=one.server.key,
     )
+
+
+def _without_secrets(text: str, server: ServerConfig) -> str:
+    """Mask what the server was given: some repeat it as their last words."""
+    given = [
+        *server.env.values(),
+        *server.headers.values(),
+        *(leaf.text for leaf in literal_secrets(list(server.args))),
+    ]
+    for value in sorted((one for one in given if len(one) >= _SHORTEST_SECRET), key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return masked(text)

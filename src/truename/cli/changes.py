@@ -38,7 +38,7 @@ def diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterabl
         for secret in hidden:
             line = line.replace(secret, _HIDDEN)  # noqa: PLW2901 - one after the other
         # Cut first: what strangers put on one line may be megabytes.
-        shown = _NAMED.sub(_masked, line[:_LONGEST])
+        shown = _NAMED.sub(_masked, line[:_LONGEST]).expandtabs(4)
         yield shown if len(line) <= _LONGEST else f"{shown}... ({len(line):,} characters)"
 
 

@@ -31,7 +31,7 @@ from truename.config import Config, Settings
 from truename.documents import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
-__all__ = ["agreed", "client_named", "connect", "show_notes"]
+__all__ = ["agreed", "client_named", "connect", "reloading", "show_notes"]
 
 Client = Annotated[str, Parameter(help="The client whose configuration is changed (`truename clients` lists many).")]
 Source = Annotated[
@@ -149,6 +149,12 @@ def agreed(*, yes: bool, files: int, as_json: bool) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
+def reloading(advice: str) -> str:
+    """Return how a client takes notice of its new configuration, to follow a sentence; "" where that is not known."""
+    told = advice.removeprefix("None: ")
+    return f" {told[:1].upper()}{told[1:]}" if told else ""
+
+
 def show_notes(notes: Sequence[Note]) -> None:
     """Print what there is to know, each with what to do."""
     for note in notes:
@@ -209,9 +215,10 @@ def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
 
 def _conclude(plan: Plan, backups: Sequence[Backup], start: str | None, *, done: bool) -> None:
     if done:
-        show(styled(f"Connected {plan.title}.", "bold green"), f" {plan.reload}".rstrip())
+        show(styled(f"Connected {plan.title}.", "bold green"), reloading(plan.reload))
         for backup in backups:
-            show(f"  Backup of {backup.path}: {backup.copy if backup.before is not None else 'there was no file'}")
+            kept = backup.copy if backup.before is not None else "there was no file"
+            output().print(styled(f"  Backup of {backup.path}: {kept}"), soft_wrap=True)
         show(f"`truename disconnect {plan.client}` takes it out again.")
     elif plan.steps:
         show("Nothing was changed.")

@@ -46,7 +46,7 @@ def _file(found: Found) -> dict[str, Any]:
 
 def _startable(one: Startable) -> dict[str, Any]:
     told = {"server": one.server.key, "file": str(one.path or ""), "clients": list(one.clients)}
-    return told | {"would_start": would_start(one.server), "project": one.of_project}
+    return told | {"would_start": would_start(one.written or one.server), "project": one.of_project}
 
 
 def _client(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -66,6 +66,7 @@ def _client(diagnosis: Diagnosis) -> dict[str, Any]:
         told["tools"] = {
             "listed": diagnosis.tools,
             "lost": diagnosis.lost,
+            "in_refused_files": diagnosis.unread,
             "uncertain": diagnosis.uncertain,
             "changed": len(case.bare.changed),
             "lost_through_truename": diagnosis.lost_through,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from truename.cli.changes import show_diff
-from truename.cli.connect import agreed, client_named, show_notes
+from truename.cli.connect import agreed, client_named, reloading, show_notes
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json, show, styled
 from truename.clients import config_files
@@ -45,7 +45,7 @@ def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, 
         title, reload = config_files(client)[0].title, config_files(client)[0].reload
         show(
             styled(f"Disconnected {title}.", "bold green") if done else "Nothing was changed.",
-            f" {reload}" if done else "",
+            reloading(reload) if done else "",
         )
     if undoing.problems:
         message = f"{len(undoing.problems)} files were left alone"

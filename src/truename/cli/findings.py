@@ -6,11 +6,12 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from truename.cli.asking import show_plan
-from truename.cli.rendering import output, print_table, show, styled
+from truename.cli.hanging import show_hanging
+from truename.cli.rendering import print_table, show, styled
+from truename.errors import excerpt
 from truename.policy import Severity
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["show_report"]
 
 _FILES: Final = 8
+_KEY: Final = 32
 _ROWS: Final = 10
+_OF_A_KIND: Final = 4
 _FINDINGS: Final = 6
+_KINDS_LEFT: Final = 6
 _OF_ONE_RULE: Final = 2
 _ALSO: Final = 3
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -37,12 +41,14 @@ _KINDS: Final = ("client", "framework", "provider", "spec", "own")
 
 def show_report(looked: Looked, *, everything: bool) -> None:
     """Print what was looked at, how each client stands, the findings, and what would help."""
-    most = None if everything else _FILES
-    _show_files(looked.intake.files, most)
+    # A client's first case is the client itself; those after it are other projects.
+    titles = {one.case.name: one.case.called for one in reversed(looked.report.diagnoses)}
+    groups = _grouped(looked.report, titles)
+    _show_files(looked.intake.files, None if everything else _FILES)
     _show_unasked(looked)
-    _show_clients(looked.report, None if everything else _ROWS)
-    _show_findings(looked.report, everything=everything)
-    _show_end(looked)
+    _show_clients(looked.report, everything=everything)
+    _show_findings(groups, titles, everything=everything)
+    _show_end(looked, groups)
 
 
 def _show_files(files: Sequence[Found], most: int | None) -> None:
@@ -55,14 +61,14 @@ def _show_files(files: Sequence[Found], most: int | None) -> None:
     ]
     print_table(["file", "client", "servers"], rows, whole=0)
     if left := len(told) - len(shown):
-        show(styled(f"and {_count(left, 'file')} more (--all)", "dim"))
+        show(styled(f"and {_count(left, 'more file')} (--all)", "dim"))
     show("")
 
 
 def _state(found: Found) -> Text:
     if found.problem is not None:
         return styled("can't be read", "bold red")
-    keys = ", ".join(one.server.key for one in found.servers[:4])
+    keys = ", ".join(excerpt(one.server.key, _KEY)[1:-1] for one in found.servers[:4])
     more = len(found.servers) - 4
     return styled(f"{keys} and {more} more" if more > 0 else keys or "-")
 
@@ -81,23 +87,30 @@ def _show_unasked(looked: Looked) -> None:
         show("")
 
 
-def _show_clients(report: Report, most: int | None) -> None:
+def _show_clients(report: Report, *, everything: bool) -> None:
     told = sorted((one for one in report.diagnoses if one.tools), key=_worst)
-    if not told:
+    kinds = list(dict.fromkeys(one.case.dialect.kind for one in told))
+    rows: list[list[Cell]] = []
+    rest: list[Diagnosis] = []
+    for kind in kinds:
+        of_kind = [one for one in told if one.case.dialect.kind == kind]
+        most = len(of_kind) if everything else _ROWS if len(kinds) == 1 else _OF_A_KIND
+        rows += [[styled(f"{kind}s", "dim"), "", "", ""]] if len(kinds) > 1 else []
+        rows += map(_row, of_kind[:most])
+        rest += of_kind[most:]
+    if not rows:
         return
-    rows = [_row(one) for one in told[:most]]
     print_table(["client", "can't be called", "through Truename", "known by"], rows)
-    if len(rows) < len(told):
-        rest = told[len(rows) :]
-        fine = sum(not one.lost for one in rest)
-        lost = f", {len(rest) - fine} of them with losses" if fine < len(rest) else ", nothing lost"
-        show(styled(f"and {_count(len(rest), 'more client')}{lost} (--all)", "dim"))
+    if rest:
+        losing = sum(bool(one.lost) for one in rest)
+        lost = f", {losing} of them with losses" if losing else ", nothing lost"
+        show(styled(f"and {len(rest)} more{lost} (--all)", "dim"))
     show("")
 
 
-def _worst(one: Diagnosis) -> tuple[bool, int, int, int, str]:
+def _worst(one: Diagnosis) -> tuple[int, int, int, int, str]:
     kind = _KINDS.index(one.case.dialect.kind)
-    return not one.lost, kind, -one.lost, -one.count(Severity.ERROR), one.case.called
+    return kind, -one.lost, -one.uncertain, -one.count(Severity.ERROR), one.case.called
 
 
 def _row(one: Diagnosis) -> list[Cell]:
@@ -105,50 +118,39 @@ def _row(one: Diagnosis) -> list[Cell]:
     known = f"{dialect.confidence}, {dialect.version}" if dialect.version else dialect.confidence
     return [
         styled(one.case.called, "bold"),
-        styled(f"{one.lost:,} of {one.tools:,}{_uncertain(one)}", "bold red" if one.lost else "green"),
+        styled(f"{one.lost:,} of {one.tools:,}{_why(one)}", _mood(one)),
         styled(f"{one.lost_through:,}", "red" if one.lost_through else "green"),
         styled(known, "green" if dialect.confidence == "run" else "dim"),
     ]
 
 
-def _uncertain(one: Diagnosis) -> str:
-    return f", {one.uncertain:,} uncertain" if one.uncertain else ""
+def _why(one: Diagnosis) -> str:
+    refused = ", file refused" if one.unread else ""
+    return refused + (f", {one.uncertain:,} uncertain" if one.uncertain else "")
 
 
-def _show_findings(report: Report, *, everything: bool) -> None:
-    titles = {one.case.name: one.case.called for one in report.diagnoses}
-    groups = _grouped(report, titles)
+def _mood(one: Diagnosis) -> str:
+    if one.lost:
+        return "bold red"
+    return "yellow" if one.uncertain else "green"
+
+
+def _show_findings(groups: Sequence[list[Finding]], titles: Mapping[str, str], *, everything: bool) -> None:
     chosen = groups if everything else _chosen(groups)
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    said = ""
-    for group in chosen:
-        rule, remedy = group[0].rule, group[0].remedy
-        grid.add_row(
-            styled(rule.severity.value, _STYLES[rule.severity]),
-            styled(rule.code, "dim"),
-            _text(group, titles, remedy != said),
-        )
-        said = remedy
-    _print(grid)
-    left = [group for group in groups if all(group is not one for one in chosen)]
+    show_hanging(
+        (styled(one[0].rule.severity.value, _STYLES[one[0].rule.severity]), styled(one[0].rule.code, "dim"), text)
+        for one in chosen
+        for text in [_text(one, titles)]
+    )
+    left = len(groups) - len(chosen)
     if left:
-        counted = Counter(group[0].rule for group in left)
-        told = ", ".join(f"{number:,} {rule.name}" for rule, number in list(counted.items())[:6])
-        show(styled(f"and {len(left):,} more: {told} (--all)", "dim"))
+        shown = {id(group) for group in chosen}
+        counted = Counter(group[0].rule.name for group in groups if id(group) not in shown)
+        told = ", ".join(f"{number:,} {name}" for name, number in list(counted.items())[:_KINDS_LEFT])
+        more = ", ..." if len(counted) > _KINDS_LEFT else ""
+        show(styled(f"and {left:,} more: {told}{more} (--all)", "dim"))
     if groups:
         show("")
-
-
-def _print(grid: Table) -> None:
-    console = output()
-    with console.capture() as captured:
-        console.print(grid)
-    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
-    if text:
-        console.file.write(f"{text}\n")
 
 
 def _grouped(report: Report, titles: Mapping[str, str]) -> list[list[Finding]]:
@@ -175,19 +177,26 @@ def _chosen(groups: Sequence[list[Finding]]) -> list[list[Finding]]:
     return first[:_FINDINGS]
 
 
-def _text(group: Sequence[Finding], titles: dict[str, str], with_remedy: bool) -> Text:
+def _text(group: Sequence[Finding], titles: Mapping[str, str]) -> Text:
     first = _typical(group, titles)
-    others = [titles.get(one, one) for one in dict.fromkeys(one.client for one in group) if one != first.client]
-    also = f" Also in {_listed(others)}." if others else ""
-    mark = " (read, not run)" if first.confidence == "read" else ""
-    place = f" {_place(first.location)}" if first.location is not None else ""
-    text = Text.assemble(styled(first.fact), styled(also), styled(f"{mark}{place}", "dim"), overflow="fold")
-    if with_remedy:
-        text.append_text(Text.assemble("\n", styled(first.remedy, "green")))
-    return text
+    others = {one.client: one for one in group if one.client != first.client}
+    also = f" Also in {_listed([_marked(one, first, titles) for one in others.values()])}." if others else ""
+    title = titles.get(first.client, first.client)
+    whose = "" if title in first.fact else title
+    place = "" if first.location is None else _place(first.location)
+    known = ", ".join(part for part in (whose, first.confidence) if part)
+    told = "".join(f"{part} - " for part in (known, place) if part)
+    return Text.assemble(
+        styled(f"{first.fact}{also}"), "\n", styled(told, "dim"), styled(first.remedy, "green"), overflow="fold"
+    )
 
 
-def _typical(group: Sequence[Finding], titles: dict[str, str]) -> Finding:
+def _marked(one: Finding, first: Finding, titles: Mapping[str, str]) -> str:
+    mark = f" ({one.confidence})" if one.confidence != first.confidence else ""
+    return f"{titles.get(one.client, one.client)}{mark}"
+
+
+def _typical(group: Sequence[Finding], titles: Mapping[str, str]) -> Finding:
     """Return the finding whose words suit most of the group: reasons differ from client to client."""
     said = [one.fact.replace(titles.get(one.client, one.client), "") for one in group]
     common, _ = Counter(said).most_common(1)[0]
@@ -204,13 +213,13 @@ def _place(location: Location) -> str:
     return f"{short}:{location.line}:{location.column}" if location.line else short
 
 
-def _show_end(looked: Looked) -> None:
+def _show_end(looked: Looked, groups: Sequence[list[Finding]]) -> None:
     report = looked.report
-    findings = report.findings
-    if not findings and not report.diagnoses:
+    if not groups and not report.diagnoses:
         show("No client's configuration was found. Give a dump, a configuration or a server's address.")
         return
-    counts = Counter(one.rule.severity for one in findings)
+    # What one cause does in several clients counts once, as it is told.
+    counts = Counter(group[0].rule.severity for group in groups)
     told = ", ".join(_count(counts[level], level.value) for level in Severity if counts[level])
     show(styled(f"{told or 'Nothing is wrong'}; nothing was changed.", "bold"))
     _show_gain(report)

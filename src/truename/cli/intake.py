@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -12,7 +13,9 @@ from truename.cli.beside import names_servers, read_configuration
 from truename.cli.failure import UsageFault
 from truename.clients import Machine, find, read_source
 from truename.config import ServerConfig
+from truename.config.envfile import read_env_file
 from truename.doctor import Startable
+from truename.doctor.secrets import MASK
 from truename.errors import ConfigError, excerpt
 from truename.policy import Location
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from truename.clients import Found
+    from truename.config import Config
 
 __all__ = ["Intake", "Listing", "take_in"]
 
@@ -115,17 +119,33 @@ def _is_our_own(path: Path) -> bool:
 
 
 def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable]:
-    servers = read_configuration(path, environ).enabled
+    config = read_configuration(path, environ)
+    shown = _as_written(path, config, os.environ if environ is None else environ)
     return [
         Startable(
             server=server,
             path=path,
             clients=(),
             of_project=False,
+            written=shown.get(server.key) or _masked(server),
             location=Location(file=str(path), key=excerpt(server.key, 64)[1:-1]),
         )
-        for server in servers
+        for server in config.enabled
     ]
+
+
+def _as_written(path: Path, config: Config, environ: Mapping[str, str]) -> Mapping[str, ServerConfig]:
+    """Return the servers with their references left in: what stands behind one may be a secret."""
+    try:
+        names = [*environ, *(read_env_file(Path(config.settings.env_file)) if config.settings.env_file else ())]
+        again = read_configuration(path, {name: f"${{{name}}}" for name in names})
+    except (ConfigError, ExceptionGroup):
+        return {}
+    return {server.key: server for server in again.enabled}
+
+
+def _masked(server: ServerConfig) -> ServerConfig:
+    return replace(server, args=(MASK,) * len(server.args), url=server.url and MASK)
 
 
 def _dumped(path: Path) -> list[Listing] | None:

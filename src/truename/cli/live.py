@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.gateway import OnEvent
 
-__all__ = ["ask", "ask_each"]
+__all__ = ["UpstreamError", "ask", "ask_each"]
 
 
 def ask(config: Config) -> tuple[Catalog, tuple[str, ...]]:

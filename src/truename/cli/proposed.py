@@ -73,10 +73,12 @@ def prepare(
 
 def save_all(files: Files, *, force: bool) -> list[Path]:
     """Write the files and return them, copies of what was there before among them. Raises `UsageFault`, `OSError`."""
+    schema = files.out.with_name(_SCHEMA)
+    # Before anything is written: half of it would be in the way of the next attempt.
+    check_free(schema, force=True)
     done: list[Path | None] = []
     if files.values is not None:
         done += [files.env, save(files.env, write_env_lines(files.values), mode=PRIVATE, force=force)]
-    schema = files.out.with_name(_SCHEMA)
     content = f"{json.dumps(json_schema(), indent=2)}\n"
     if not schema.exists() or (force and schema.read_bytes() != content.encode()):
         done += [schema, save(schema, content, force=force)]

@@ -60,7 +60,14 @@ def save(path: Path, text: str, *, mode: int = _PUBLIC, force: bool = False) -> 
 def _keep(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
     backup = next(name for name in names if not os.path.lexists(name))
-    shutil.copy2(path, backup)
+    try:
+        # The file itself under a second name: at no time can more people read it than before.
+        os.link(path, backup)
+    except FileExistsError:
+        return _keep(path)
+    except OSError:
+        os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
+        shutil.copy2(path, backup)
     return backup
 
 

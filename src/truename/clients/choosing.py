@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from truename.clients.matching import counterpart
 from truename.clients.plan import Note
 from truename.clients.shapes import read_entry
 from truename.clients.table import config_files
+from truename.config.entries import Seen, take_apart
 from truename.documents import left_alone
 from truename.errors import excerpt
 
@@ -28,6 +30,8 @@ OWN_SCOPES: Final = frozenset({"user", "local", "deployment"})
 READ_ONLY: Final = frozenset({"managed", "plugin"})
 _EDITABLE: Final = frozenset({"json", "jsonc", "toml", "yaml"})
 _LIKELY_SECRET: Final = 16
+# Values of variables that are no secrets and stand in many other places: switches, numbers, paths.
+_PLAIN: Final = re.compile(r"true|false|yes|no|on|off|none|\d{1,8}|[~.]{0,2}/.*|[A-Za-z]:\\.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -119,11 +123,14 @@ def _upstream(sighting: Sighting, address: Address, notes: list[Note]) -> str | 
 
 
 def secrets_of(servers: Iterable[ServerConfig]) -> Iterator[str]:
-    """Yield the texts of servers that are secrets, or look like one: a diff is shown to others."""
+    """Yield the texts of servers that are secrets, or may be one: a diff is shown to others."""
     for server in servers:
+        seen = Seen(client="", title="", file="", where="", server=server)
+        yield from (text for text in take_apart(seen).secrets if text is not None)
         for text in (*server.env.values(), *server.headers.values()):
-            yield text
-            yield text.rpartition(" ")[2]
+            if not _PLAIN.fullmatch(text):
+                yield text
+                yield text.rpartition(" ")[2]
         for word in server.args:
             value = word.rpartition("=")[2]
             if len(value) >= _LIKELY_SECRET and not {"/", "@", ".", " "} & set(value):

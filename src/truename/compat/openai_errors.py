@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from truename.errors import TruenameError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["AgentsError"]
 

@@ -12,6 +12,9 @@ from truename.identity import Member, ToolNames, default_agent_tool_name, defaul
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from truename.catalog import Origin
+    from truename.identity.toolsets import Kind
+
 __all__ = ["AgentTool", "member_of", "members_of", "names_of", "payload_of", "tool_namespace"]
 
 _FUNCTIONS: Final = ("function", "agent_tool")
@@ -23,12 +26,13 @@ class AgentTool(Member):
     """A tool as an agent declares it.
 
     ``agent`` is the agent behind a handoff or an agent used as a tool; ``space`` describes the namespace;
-    ``definition`` is what the provider is sent besides the name.
+    ``definition`` is what the provider is sent besides the name; ``origin`` is where a tool of an MCP server comes from.
     """
 
     agent: str = ""
     space: str = ""
     definition: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    origin: Origin | None = None
 
     @property
     def is_function(self) -> bool:
@@ -117,7 +121,7 @@ def _function(tool: object) -> AgentTool:
     )
     agent = _agent(tool)
     definition = {"description": _string(tool, "description"), "parameters": getattr(tool, "params_json_schema", {})}
-    kind = "agent_tool" if agent else "function"
+    kind: Kind = "agent_tool" if agent else "function"
     return AgentTool(names, kind, "", agent, _string(tool, "_tool_namespace_description"), definition)
 
 

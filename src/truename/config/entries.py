@@ -32,8 +32,8 @@ _MARK: Final = "\0"
 class Seen:
     """A server where it was found: whose file, the place in it, and the entry with its texts as they stand there.
 
-    ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin that the file belongs
-    to, ``remarks`` what is not in the entry and people should know.
+    ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin of the file,
+    ``remarks`` what is not in the entry and people should know.
     """
 
     client: str

@@ -27,6 +27,7 @@ _DOUBLE: Final = re.compile(r'"(?P<inside>(?:[^"\\]|\\[nrt\\"$])*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _QUOTES: Final = frozenset("'\"")
 _COMMENT: Final = re.compile(r"[ \t]#")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=~-]+")
 
 
@@ -83,8 +84,11 @@ def _pair(text: str) -> tuple[str, str] | str:
     value = _unquoted(match["value"])
     if value is None:
         return "its quotes don't match, or it has an escape that is not known"
-    if match["value"][:1] not in _QUOTES and _COMMENT.search(value):
-        return "it has a # that may be a comment or part of the value"
+    if match["value"][:1] not in _QUOTES:
+        if _COMMENT.search(value):
+            return "it has a # that may be a comment or part of the value"
+        if _CONTROL.search(value):
+            return "it holds a control character outside quotes"
     return match["name"], value
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog import Catalog
 from truename.doctor.prediction import Prediction, Roster, effect
+from truename.identity import fold
 from truename.naming import DEFAULT_SERVER_NAME, project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from truename.clients import Found
     from truename.dialects import Dialect
+    from truename.doctor.prediction import Key
     from truename.policy import Location
 
 __all__ = ["Case", "Lists", "Server"]
@@ -78,6 +81,14 @@ class Lists:
     def universal(self) -> tuple[str, ...]:
         """The names that the gateway would give to these tools."""
         return tuple(project(self.catalog, "universal").values())
+
+    @cached_property
+    def alike(self) -> Mapping[str, Sequence[Key]]:
+        """The tools by their names folded: those that some clients take for the same."""
+        found: defaultdict[str, list[Key]] = defaultdict(list)
+        for key in self._own.keys:
+            found[fold(key[1])].append(key)
+        return found
 
     @cached_property
     def _own(self) -> Roster:

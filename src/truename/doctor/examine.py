@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Diagnosis", "Report", "examine"]
 
+_REFUSED: Final = ("comment-refused", "trailing-comma-refused", "byte-order-mark-refused")
 _WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
@@ -40,15 +41,27 @@ class Diagnosis:
         """How many tools the client's servers list, as far as they were asked."""
         return self.case.lists.tools
 
+    @cached_property
+    def _refused(self) -> frozenset[str]:
+        files = {one.location.file for one in self.findings if one.rule.name in _REFUSED and one.location}
+        servers = self.case.lists.servers if files else ()
+        return frozenset(one.key for one in servers if one.location and one.location.file in files)
+
+    @property
+    def unread(self) -> int:
+        """How many of them stand in files that the client refuses, so that it has none of them."""
+        return sum(len(one.definitions or ()) for one in self.case.lists.servers if one.key in self._refused)
+
     @property
     def lost(self) -> int:
-        """How many of them can't be called from the client for certain."""
-        return len(self.case.bare.lost) - self.uncertain
+        """How many of them can't be called from the client for certain: by their names, or because it has no file."""
+        names = (fate for fate in self.case.bare.lost if fate.loss != "unknown")
+        return self.unread + sum(fate.server not in self._refused for fate in names)
 
     @property
     def uncertain(self) -> int:
         """How many share a name in a way whose end is not known."""
-        return sum(fate.loss == "unknown" for fate in self.case.bare.lost)
+        return sum(fate.loss == "unknown" and fate.server not in self._refused for fate in self.case.bare.lost)
 
     @cached_property
     def lost_through(self) -> int:

@@ -30,6 +30,8 @@ __all__ = ["about_kept"]
 # Keys of servers that stand in no file: connectors of an account, servers that plugins bring.
 _FROM_ELSEWHERE: Final = re.compile(r"claude[._]ai[ _]|plugin[_:]")
 _WILD: Final = re.compile(r"[*?\[]")
+# Below this, two names are words of one family (delete_issue, create_issue), and a guess would do harm.
+_ALIKE: Final = 0.85
 _EFFECTS: Final = {
     "allow": "allows",
     "deny": "denies",
@@ -59,7 +61,7 @@ def about_kept(case: Case) -> Iterator[Finding]:
         elif kept.name.tool is not None:
             yield from _about_one(case, kept, {key: servers[key] for key in mine})
     for (_, server), several in strangers.items():
-        yield _stranger(case, server, several)
+        yield _stranger(case, server, several, servers)
 
 
 def _of(files: Iterable[Found]) -> Iterator[_Kept]:
@@ -106,19 +108,24 @@ def _about_one(case: Case, kept: _Kept, mine: Mapping[str, Server | None]) -> It
 
 def _unmatched(case: Case, kept: _Kept, asked: Mapping[str, Server]) -> Finding:
     names = [name for server in asked.values() for name in server.definitions or ()]
-    near = difflib.get_close_matches(kept.name.tool or "", names, 1)
+    near = difflib.get_close_matches(kept.name.tool or "", names, 1, _ALIKE)
     remedy = f"Did you mean {excerpt(near[0])}?" if near else "Remove it, or correct it."
     doing = _EFFECTS.get(kept.name.effect, "means")
     fact = f"{excerpt(kept.name.text)} {doing} no tool: {listed(list(asked))} has none of that name."
     return _finding(case, kept, RULES["kept-name-unmatched"], fact, remedy)
 
 
-def _stranger(case: Case, server: str, several: list[_Kept]) -> Finding:
+def _stranger(case: Case, server: str, several: list[_Kept], known: Iterable[str]) -> Finding:
     names = listed([one.name.text for one in several], 2)
     whose = f"the server {excerpt(server, 64)}, which" if server else "a server that"
     verb = "means" if len(several) == 1 else "mean"
     fact = f"{names} {verb} {whose} no file of {case.called} configures."
-    return _finding(case, several[0], RULES["kept-name-unmatched"], fact, "Remove what is no longer used.")
+    near = difflib.get_close_matches(server, known, 1, _ALIKE)
+    if near:
+        # A slip of the pen: what it should deny or allow is there.
+        remedy = f"Did you mean the server {excerpt(near[0], 64)}?"
+        return _finding(case, several[0], RULES["kept-name-unmatched"], fact, remedy)
+    return _finding(case, several[0], RULES["kept-name-of-no-server"], fact, "Remove what is no longer used.")
 
 
 def _connect(case: Case) -> str:

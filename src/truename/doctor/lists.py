@@ -37,6 +37,7 @@ def about_lists(lists: Lists) -> Iterator[Finding]:
             rule=RULES["shared-name"],
             fact=f"{len(tools):,} servers have {excerpt(name, 64)}: {listed(servers)}.",
             remedy="`truename names` shows the names that tell them apart.",
+            location=lists.places.get(servers[0]),
             tools=spelled,
         )
     yield from _about_weight(lists)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from truename import dialects
+from truename.config.templates import spelling_of
 from truename.doctor.case import Case, Lists, Server
 from truename.doctor.files import place
 
@@ -25,6 +26,7 @@ Identity: TypeAlias = tuple[Any, ...]
 # The nearest first: what is configured there goes before the rest, as most clients have it.
 _NEAREST_FIRST: Final = ("managed", "local", "project", "deployment", "user", "plugin")
 _PROJECTS: Final = "projects"
+_REFERS: Final = ("$", "{", "%")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,8 @@ class Startable:
     """A server that could be asked, once for all that have it.
 
     ``path`` is the file that says so (None: it was typed), ``clients`` whose files do, ``of_project`` tells that none
-    but a project's own file does.
+    but a project's own file does. ``spelling`` is how its references are written; a server without one has none left,
+    and ``written`` is then how it was before they were replaced.
     """
 
     server: ServerConfig
@@ -40,13 +43,16 @@ class Startable:
     clients: tuple[str, ...]
     of_project: bool
     shape: str = field(default="", repr=False)
+    spelling: str = field(default="", repr=False)
+    written: ServerConfig | None = field(default=None, repr=False)
     location: Location | None = None
 
 
 def identity(sighting: Sighting) -> Identity:
     """Return what makes two entries the same server: how it is started or reached, whatever its key."""
     server = sighting.server
-    # What is relative is another thing from another directory.
+    texts = (server.command or "", *server.args, *server.env.values(), server.url or "", *server.headers.values())
+    # What is relative is another thing from another directory, and a reference from another client.
     relative = any(text and not text.startswith(("/", "~")) and "/" in text for text in (server.command, server.cwd))
     return (
         server.command,
@@ -57,6 +63,7 @@ def identity(sighting: Sighting) -> Identity:
         tuple(sorted(server.headers.items())),
         server.type,
         str(sighting.path.parent) if relative else "",
+        spelling_of(sighting.client) if any(mark in text for text in texts for mark in _REFERS) else "",
     )
 
 
@@ -79,6 +86,7 @@ def _startable(group: Sequence[tuple[Found, Sighting]]) -> Startable:
         clients=tuple(dict.fromkeys(one.file.title for one, _ in group)),
         of_project=all(one.scope == "project" for _, one in group),
         shape=found.file.shape,
+        spelling=spelling_of(found.file.client),
         location=place(found, sighting.where),
     )
 

@@ -75,6 +75,8 @@ _TABLE: Final = (
      "The permission, block or hook has no effect: what should be forbidden may be allowed."),
     ("TN041", "kept-name-elsewhere", _W, "A tool name in the configuration matches another tool than it names.",
      "The permission or block applies to a tool that nobody had in mind."),
+    ("TN042", "kept-name-of-no-server", _N, "A tool name in the configuration belongs to a server that is not there.",
+     "It has no effect; a server that later gets this key inherits the permission."),
 )
 # fmt: on
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from truename.dialects.mangling import machine
 from truename.doctor.rules import BY_LOSS, RULES
 from truename.errors import excerpt
+from truename.identity import fold
 from truename.policy import Finding
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def about_tools(case: Case) -> Iterator[Finding]:
     for text, fates in clashing.items():
         yield _clash(case, text, fates)
     changes: defaultdict[tuple[str, str], list[Fate]] = defaultdict(list)
+    told = {key for text in clashing for key in prediction.groups[text]}
     for fate in prediction.changed:
+        # The one that is kept of several is told with them.
+        if fate.key in told:
+            continue
         changes[fate.change, fate.server].append(fate)
     for (change, server), fates in changes.items():
         fact = _spelled(case, change, fates)
@@ -114,7 +119,10 @@ def _fails(case: Case, fates: Sequence[Fate], why: str) -> str:
 
 def _reason(case: Case, fate: Fate) -> str:
     reasons = case.dialect.check(fate.tool, fate.server)
-    return f" ({reasons[0].text})" if reasons else ""
+    if reasons:
+        return f" ({reasons[0].text})"
+    equal = [key for key in case.lists.alike.get(fold(fate.tool), ()) if key != fate.key]
+    return f" (it counts as the same as {_sources(equal[:1])})" if equal else ""
 
 
 def _falls_with(fate: Fate, cause: Fate) -> bool:
@@ -148,8 +156,11 @@ def _clash(case: Case, text: str, fates: Sequence[Fate]) -> Finding:
     server = next(iter(servers)) if len(servers) == 1 else ""
     rule = BY_LOSS[worst.loss, worst.scope]
     tools = list(dict.fromkeys(tool for _, tool in keys))
+    # Of several servers the place is that of the first: there the way out begins.
+    at = _place(case, keys[0][0])
     become = "is one name" if tools == [text] else f"become {excerpt(text)}"
-    return _found(case, rule, server, tools, f"{_sources(keys)} {become} in {case.called}{_end(case, worst)}.")
+    fact = f"{_sources(keys)} {become} in {case.called}{_end(case, worst)}."
+    return replace(_found(case, rule, server, tools, fact), location=at)
 
 
 def _sources(keys: Sequence[Key]) -> str:
@@ -213,5 +224,5 @@ def _place(case: Case, server: str) -> Location | None:
 
 def _remedy(case: Case) -> str:
     if case.client:
-        return f"`truename connect {case.client}` gives it a name that is kept."
-    return "`truename serve` gives it a name that every client keeps."
+        return f"`truename connect {case.client}` gives each tool a name that it keeps."
+    return "`truename serve` gives each tool a name that every client keeps."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
@@ -87,7 +88,7 @@ def _copied(value: object, where: str, depth: int) -> Any:
         return {_key(key, where): _copied(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_copied(item, f"{where}[{number}]", depth + 1) for number, item in enumerate(value)]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if isinstance(value, float) and not math.isfinite(value):
         raise InvalidCall(field=where, problem=f"is {value}, which is no JSON number")
     if value is None or isinstance(value, str | int | float):
         return value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as field_of
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import UnknownTool
@@ -22,13 +23,32 @@ if TYPE_CHECKING:
     from truename.identity.keys import CallId
     from truename.naming import NameTable
 
-__all__ = ["Call", "Caller", "bound_call", "call_of", "shape_of"]
+__all__ = ["Call", "Caller", "annotations_of", "bound_call", "call_of", "shape_of"]
 
 # What the model APIs put into a call of a function, or a hosted server's request for an approval.
 _KNOWN: Final = frozenset(
-    "type id call_id name namespace arguments parsed_arguments status caller created_by server_label".split()
+    {
+        *("type", "id", "call_id", "name", "namespace", "arguments", "parsed_arguments"),
+        *("status", "caller", "created_by", "server_label"),
+    }
 )
+_TEXTS: Final = ("call_id", "digest", "wire_name", "shape", "endpoint")
 _REQUEST: Final = "mcp_approval_request"
+
+
+def _optional(payload: object, name: str, where: str = "") -> str | None:
+    value = field(payload, name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidCall(field=f"{where}{name}", problem=f"is of type {type(value).__name__}, not text")
+    if value is not None and len(value) > MAX_FOREIGN:
+        raise InvalidCall(field=f"{where}{name}", problem=f"has {len(value):,} characters, more than {MAX_FOREIGN:,}")
+    return text(value)
+
+
+def _check_texts(where: str, texts: Mapping[str, object]) -> None:
+    for name, value in texts.items():
+        if _optional(texts, name, where) is None and value != "":
+            raise InvalidCall(field=f"{where}{name}", problem="is missing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +66,9 @@ class Caller:
     platform: str = ""
     app: str = ""
 
+    def __post_init__(self) -> None:
+        _check_texts("caller.", vars(self))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
@@ -53,7 +76,7 @@ class Call:
 
     ``digest`` is of the tool's whole definition, ``shape`` of the same without the name. ``endpoint`` is a digest of
     what is behind the server's key (its command or URL), "" where the caller of this library does not tell.
-    ``wire_name`` is what was used for the tool, and never a key to anything.
+    ``wire_name`` is what was used for the tool, and never a key to anything. ``annotations`` are the server's word.
     """
 
     id: ToolId
@@ -66,6 +89,10 @@ class Call:
     caller: Caller = Caller()
     shape: str = ""
     endpoint: str = ""
+    annotations: Mapping[str, Any] = field_of(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_texts("", {name: getattr(self, name) for name in _TEXTS})
 
     @property
     def arguments_digest(self) -> str:
@@ -81,7 +108,7 @@ class Call:
 def call_of(
     payload: object,
     names: NameTable,
-    caller: Caller = Caller(),  # noqa: B008 - it is frozen
+    caller: Caller = Caller(),
     *,
     keys: Mapping[LookupKey, ToolId] | None = None,
     endpoints: Mapping[str, str] | None = None,
@@ -107,13 +134,11 @@ def call_of(
     """
     _check_fields(payload)
     name, namespace = _text(payload, "name"), _optional(payload, "namespace")
-    identifier = _text(payload, "id" if field(payload, "type") == _REQUEST else "call_id")
-    if call_id(payload) != identifier:
-        raise InvalidCall(field="call_id", problem="is not clear")
+    identifier = call_id(payload)
     return bound_call(
         name=name,
         namespace=namespace,
-        call_id=identifier,
+        call_id=_text(payload, _source_of_id(payload)) if identifier is None else identifier,
         arguments=field(payload, "arguments"),
         names=names,
         caller=caller,
@@ -128,7 +153,7 @@ def bound_call(
     call_id: str,
     arguments: object,
     names: NameTable,
-    caller: Caller = Caller(),  # noqa: B008 - it is frozen
+    caller: Caller = Caller(),
     namespace: str | None = None,
     keys: Mapping[LookupKey, ToolId] | None = None,
     endpoints: Mapping[str, str] | None = None,
@@ -151,12 +176,19 @@ def bound_call(
         caller=caller,
         shape=shape_of(tool),
         endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
+        annotations=annotations_of(tool),
     )
 
 
 def shape_of(tool: Tool) -> str:
     """Return the digest of a definition without its name: what stays the same when a tool is only renamed."""
     return definition_digest({key: value for key, value in tool.definition.items() if key != "name"})
+
+
+def annotations_of(tool: Tool) -> Mapping[str, Any]:
+    """Return the annotations of a tool's definition; empty if there are none, or what is there is no object."""
+    found = tool.definition.get("annotations")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _tool_of(key: LookupKey, names: NameTable, keys: Mapping[LookupKey, ToolId]) -> ToolId:
@@ -185,7 +217,15 @@ def _check_fields(payload: object) -> None:
             if name not in _KNOWN:
                 raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is no field of a call")
     elif not hasattr(payload, "name"):
-        raise InvalidCall(field="the payload", problem=f"is of type {type(payload).__name__}, not an object")
+        raise InvalidCall(field="the payload", problem=f"is of type {type(payload).__name__}, not a call")
+    else:
+        # Where the libraries' typed objects keep what their class does not know.
+        for name in getattr(payload, "model_extra", None) or ():
+            raise InvalidCall(field=name, problem="is no field of a call")
+
+
+def _source_of_id(payload: object) -> str:
+    return "id" if field(payload, "type") == _REQUEST else "call_id"
 
 
 def _text(payload: object, name: str) -> str:
@@ -194,12 +234,3 @@ def _text(payload: object, name: str) -> str:
         problem = "is empty" if field(payload, name) == "" else "is missing"
         raise InvalidCall(field=name, problem=problem)
     return found
-
-
-def _optional(payload: object, name: str) -> str | None:
-    value = field(payload, name)
-    if value is not None and not isinstance(value, str):
-        raise InvalidCall(field=name, problem=f"is of type {type(value).__name__}, not text")
-    if value is not None and len(value) > MAX_FOREIGN:
-        raise InvalidCall(field=name, problem=f"has {len(value):,} characters, more than {MAX_FOREIGN:,}")
-    return text(value)

@@ -13,13 +13,25 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.policy.call import Call
 
-__all__ = ["SCOPES", "Grant", "Scope", "Subject", "Successor", "Verdict", "judge", "leads_to", "successors", "suspension"]
+__all__ = [
+    "SCOPES",
+    "Grant",
+    "Scope",
+    "Subject",
+    "Successor",
+    "Verdict",
+    "chain",
+    "judge",
+    "leads_to",
+    "successors",
+    "suspension",
+]
 
 Scope = Literal["call", "arguments", "session", "always"]
 State = Literal["approved", "rejected", "suspended", "undecided"]
@@ -85,11 +97,13 @@ class Successor(Protocol):
 
 
 SCOPES: Final[Mapping[Scope, Callable[[Grant, Call], bool]]] = {
-    "call": lambda grant, call: (grant.session, grant.call_id) == (call.caller.session, call.call_id)
-    and grant.arguments == call.arguments_digest,
+    "call": lambda grant, call: (
+        (grant.session, grant.call_id) == (call.caller.session, call.call_id)
+        and grant.arguments == call.arguments_digest
+    ),
     "arguments": lambda grant, call: grant.arguments == call.arguments_digest,
     "session": lambda grant, call: grant.session == call.caller.session != "",
-    "always": lambda grant, call: True,
+    "always": lambda _grant, _call: True,
 }
 
 
@@ -103,14 +117,19 @@ def successors(ledger: Ledger | None) -> Successor:
     return successor
 
 
+def chain(id: ToolId, successor: Successor) -> Iterator[ToolId]:
+    """Return a tool and those to which it was redirected, step by step."""
+    at: ToolId | None = id
+    for _ in range(_LONGEST_CHAIN):
+        if at is None:
+            return
+        yield at
+        at = successor(at)
+
+
 def leads_to(old: ToolId, new: ToolId, successor: Successor) -> bool:
     """Tell whether a tool is this one, or was redirected to it, perhaps in several steps."""
-    at: ToolId | None = old
-    for _ in range(_LONGEST_CHAIN):
-        if at is None or at == new:
-            break
-        at = successor(at)
-    return at == new
+    return new in chain(old, successor)
 
 
 def suspension(grant: Grant, now: Subject) -> str:

@@ -10,13 +10,13 @@ import os
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NoReturn, Protocol
 
 from truename.errors import LedgerError
 from truename.ledger.lock import locked
 from truename.policy.book import PlainBook
 from truename.policy.faults import StoreError
-from truename.policy.written import MAX_BYTES, read_book, written_book
+from truename.policy.written import HEAD, MAX_BYTES, read_book, written_book
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,15 +60,17 @@ class MemoryStore:
 
 
 class _Seen(NamedTuple):
-    device: int
-    inode: int
+    """What a look at a file says. Of two that were put in place one after the other, size and time may be equal."""
+
     size: int
     modified: int
+    head: bytes
 
     @classmethod
-    def of(cls, descriptor: int | Path) -> _Seen:
-        found = os.stat(descriptor)
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    def of(cls, file: BinaryIO) -> _Seen:
+        found = os.fstat(file.fileno())
+        file.seek(0)
+        return cls(found.st_size, found.st_mtime_ns, file.read(HEAD))
 
 
 class FileStore:
@@ -102,11 +104,11 @@ class FileStore:
 
     def _fresh(self) -> PlainBook:
         try:
-            if self._seen is not None and _Seen.of(self.path) == self._seen:
-                return self._book
             with self.path.open("rb") as file:
-                seen = _Seen.of(file.fileno())
-                raw = file.read(MAX_BYTES + 1)
+                seen = _Seen.of(file)
+                if seen == self._seen:
+                    return self._book
+                raw = seen.head + file.read(MAX_BYTES)
         except FileNotFoundError:
             if self._seen is None:
                 return self._book
@@ -136,12 +138,13 @@ class FileStore:
         raw = written_book(book, str(self.path))
         draft = self.path.with_name(f".{self.path.name}.{os.getpid()}.draft")
         try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as file:
                 file.write(raw)
                 file.flush()
                 os.fsync(file.fileno())
-                seen = _Seen.of(file.fileno())
+                seen = _Seen.of(file)
             draft.replace(self.path)
+            _settle(self.path.parent)
         except OSError as error:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
@@ -151,3 +154,13 @@ class FileStore:
     def _unusable(self, problem: str, cause: OSError | None = None) -> NoReturn:
         remedy = "Check the path and the disk; nothing was recorded."
         raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="unusable") from cause
+
+
+def _settle(directory: Path) -> None:
+    # Without it a loss of power could bring the old file back, and with it a call that was run would be run again.
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

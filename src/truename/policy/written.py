@@ -7,6 +7,7 @@ limit a grant, and who does not know it would honour too much.
 from __future__ import annotations
 
 import json
+import secrets
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_args
 
 from truename.errors import InvalidToolId, excerpt
@@ -16,24 +17,37 @@ from truename.policy.faults import StoreError
 from truename.policy.grants import Grant, Scope, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["MAX_BYTES", "SCHEMA", "read_book", "written_book"]
+__all__ = ["HEAD", "MAX_BYTES", "SCHEMA", "read_book", "written_book"]
 
 SCHEMA: Final = 1
 MAX_BYTES: Final = 64 * 1024 * 1024
 _WHAT: Final = "truename-approvals"
+_REVISION: Final = "revision"
+# How much of a file is read to see whether it changed.
+HEAD: Final = 128
 _LONGEST: Final = 8 * 1024
 _SUBJECT: Final = ("digest", "shape", "server", "name", "endpoint")
 _TEXTS: Final = ("principal", "agent", "session", "call_id", "arguments", "message", "by", "at", "wire_name")
 _STATES: Final = ("seen", "running", "done", "failed")
-_Fault = "Callable[[str, str], NoReturn]"
+# A limit that is missing would make a grant cover more than was decided.
+_NEEDED: Final[Mapping[Scope, tuple[str, ...]]] = {
+    "call": ("call_id", "arguments"),
+    "arguments": ("arguments",),
+    "session": ("session",),
+    "always": (),
+}
 
 
 def written_book(book: PlainBook, file: str) -> bytes:
-    """Return a book as it is kept. Raises `StoreError` (``full``) if it could not be read again."""
+    """Return a book as it is kept. Raises `StoreError` (``full``) if it could not be read again.
+
+    Its first bytes are other ones each time, so that who looks at them knows whether it changed.
+    """
     content = {
         _WHAT: SCHEMA,
+        _REVISION: secrets.token_hex(8),
         "grants": [_written_grant(grant) for grant in book.grants()],
         "calls": [_written_call(record) for record in book.calls()],
     }
@@ -55,7 +69,7 @@ def read_book(raw: bytes, file: str) -> PlainBook:
     top = _Entry(content, "", file)
     grants = [_grant(entry) for entry in top.entries("grants", MAX_GRANTS)]
     calls = [_call(entry) for entry in top.entries("calls", MAX_CALLS)]
-    top.only({_WHAT, "grants", "calls"})
+    top.only({_WHAT, _REVISION, "grants", "calls"})
     for what, keys in (("grants", [grant.key for grant in grants]), ("calls", [record.where for record in calls])):
         if len(set(keys)) < len(keys):
             _refuse(file, what, "one of them stands twice")
@@ -85,7 +99,7 @@ def _unique(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
 
 
 class _Entry:
-    """One object of the file with its place; each getter takes a field away, so that what is left is unknown."""
+    """One object of the file with its place; each getter refuses what is not of its kind."""
 
     def __init__(self, values: object, where: str, file: str) -> None:
         self._where, self._file = where, file
@@ -116,6 +130,10 @@ class _Entry:
             self.wrong(name, f"{excerpt(value)} is none of {', '.join(among)}")
         return value
 
+    def needed(self, name: str) -> None:
+        if not self._values.get(name):
+            self.wrong(name, "it is missing")
+
     def truth(self, name: str) -> bool:
         value = self._values.get(name)
         if not isinstance(value, bool):
@@ -134,21 +152,46 @@ class _Entry:
 
 
 def _written_grant(grant: Grant) -> dict[str, Any]:
-    subject = {name: getattr(grant.subject, name) for name in _SUBJECT}
-    texts = {name: getattr(grant, name) for name in _TEXTS}
+    texts = {name: getattr(grant.subject, name) for name in _SUBJECT} | {name: getattr(grant, name) for name in _TEXTS}
     kept = {"key": grant.key, "approved": grant.approved, "scope": grant.scope, "id": str(grant.subject.id)}
-    return {**kept, **{name: value for name, value in {**subject, **_prefixed(texts)}.items() if value}}
-
-
-def _prefixed(texts: Mapping[str, str]) -> dict[str, str]:
-    return dict(texts)
+    return {**kept, **{name: value for name, value in texts.items() if value}}
 
 
 def _grant(entry: _Entry) -> Grant:
     entry.only({"key", "approved", "scope", "id", *_SUBJECT, *_TEXTS})
-    subject = Subject(entry.id("id"), *(entry.text(name) for name in _SUBJECT))
     scope: Scope = entry.text("scope", get_args(Scope))  # type: ignore[assignment]
-    texts = {name: entry.text(name) for name in _TEXTS}
-    if not entry.text("key"):
-        entry.wrong("key", "it is missing")
-    return Grant(key=entry.text("key"), approved=entry.truth("approved"), scope=scope, subject=subject, **texts)
+    for name in ("key", "digest", *_NEEDED[scope]):
+        entry.needed(name)
+    return Grant(
+        key=entry.text("key"),
+        approved=entry.truth("approved"),
+        scope=scope,
+        subject=Subject(entry.id("id"), *(entry.text(name) for name in _SUBJECT)),
+        **{name: entry.text(name) for name in _TEXTS},
+    )
+
+
+def _written_call(record: CallRecord) -> dict[str, Any]:
+    texts = {**record.where._asdict(), "arguments": record.arguments, "state": record.state, "at": record.at}
+    return {"id": str(record.id), **{name: value for name, value in texts.items() if value}}
+
+
+def _call(entry: _Entry) -> CallRecord:
+    entry.only({"id", "arguments", "state", "at", *Where._fields})
+    for name in ("call_id", "arguments"):
+        entry.needed(name)
+    state: Any = entry.text("state", _STATES)
+    where = Where(*(entry.text(name) for name in Where._fields))
+    return CallRecord(
+        where=where, id=entry.id("id"), arguments=entry.text("arguments"), state=state, at=entry.text("at")
+    )
+
+
+def _refuse(
+    file: str,
+    key: str,
+    problem: str,
+    code: str = "corrupt",
+    remedy: str = "Restore the file from a copy; nothing was changed.",
+) -> NoReturn:
+    raise StoreError(file=file, key=key, problem=problem, remedy=remedy, code=code)

@@ -1,0 +1,277 @@
+"""Approvals with the method names of openai-agents, decided by `truename.policy.Approvals`.
+
+What counts is a grant: agent, tool's id, definition, origin. Beside the grants stands what that library would have
+written, by agent and text: people look at it, it answers questions by name, and it authorises nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from truename.compat.openai_calls import tool_invocation_identity
+from truename.compat.openai_errors import AgentsError
+from truename.policy import Approvals, CallRepeated, PlainBook, StoreError
+from truename.policy.written import read_book, written_book
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Self
+
+    from truename.compat.openai_items import AgentCall
+    from truename.policy import Book, Call, Scope, Verdict
+
+__all__ = ["AgentApprovals", "Filed", "Record"]
+
+SCHEMA: Final = 1
+_WHAT: Final = "truename-agents"
+_STATE: Final = "the saved state"
+_QUERY: Final = "hosted_mcp_query"
+# States of the library: 1.0 to the newest that was read; since 1.15 they hold a fingerprint for each call id.
+_SCHEMA: Final = re.compile(r"1\.([0-9]{1,3})")
+_NEWEST: Final = 21
+_FINGERPRINTED: Final = 15
+_STATES: Final[Mapping[str, bool]] = {"approved": True, "rejected": False}
+
+
+class Filed(NamedTuple):
+    """Where a decision is filed: the agent ("" for none), the texts, and the id of the tool that they stand for."""
+
+    owner: str
+    texts: tuple[str, ...]
+    tool: str = ""
+
+
+@dataclass(slots=True)
+class Record:
+    """What is filed there: decided for always, or the ids of the calls that were decided on."""
+
+    approved: bool | list[str] = field(default_factory=list)
+    rejected: bool | list[str] = field(default_factory=list)
+
+    def decide(self, call_id: str, *, approve: bool, always: bool) -> None:
+        """Write a decision down; one for always begins anew."""
+        if always:
+            self.approved, self.rejected = approve, ([] if approve else True)
+            return
+        target, opposite = ("approved", "rejected") if approve else ("rejected", "approved")
+        other = getattr(self, opposite)
+        if isinstance(other, list) and call_id in other:
+            other.remove(call_id)
+        decided = getattr(self, target)
+        if decided is not True:
+            kept = decided if isinstance(decided, list) else []
+            setattr(self, target, kept if call_id in kept else [*kept, call_id])
+
+    def exactly(self, call_id: str) -> bool | None:
+        """Return what was decided for this very call."""
+        if isinstance(self.approved, list) and call_id in self.approved:
+            return True
+        return False if isinstance(self.rejected, list) and call_id in self.rejected else None
+
+    def status(self, call_id: str) -> bool | None:
+        """Return what was decided for this call, or else for always."""
+        exact = self.exactly(call_id)
+        if exact is not None:
+            return exact
+        return True if self.approved is True else False if self.rejected is True else None
+
+
+class AgentApprovals:
+    """Decisions on calls of agents.
+
+    Where the library would let a grant pass to whatever tool has the name now, `get_approval_status` answers None, so
+    that somebody is asked (weak points 1 and 3 of the reference).
+
+    >>> from truename.compat.openai_agents import AgentTool
+    >>> from truename.compat.openai_items import AgentCall
+    >>> from truename.identity import ToolNames
+    >>> docs, evil = (AgentTool(ToolNames(name="search"), owner=owner) for owner in ("docs", "evil"))
+    >>> def call(tool: AgentTool, id: str) -> AgentCall:
+    ...     return AgentCall({"type": "function_call", "name": "search", "call_id": id, "arguments": "{}"}, tool)
+    >>> approvals = AgentApprovals()
+    >>> approvals.approve_tool(call(docs, "1"), always_approve=True)
+    >>> approvals.get_approval_status(call(docs, "2")), approvals.get_approval_status(call(evil, "3"))
+    (True, None)
+    """
+
+    def __init__(self, book: PlainBook | None = None) -> None:
+        self._store = _BookStore(PlainBook() if book is None else book)
+        self._approvals = Approvals(self._store)
+        self.records: dict[Filed, Record] = {}
+
+    def approve_tool(self, call: AgentCall, always_approve: bool = False) -> None:  # noqa: FBT001, FBT002 - theirs
+        """Allow a call, or with ``always_approve`` all calls of this tool by this agent. Raises `AgentsError`."""
+        self._decide(call, approve=True, always=always_approve)
+
+    def reject_tool(self, call: AgentCall, always_reject: bool = False, rejection_message: str | None = None) -> None:  # noqa: FBT001, FBT002
+        """Refuse a call, or all; the message is for the model. Raises `AgentsError`."""
+        self._decide(call, approve=False, always=always_reject, message=rejection_message or "")
+
+    def get_approval_status(self, call: AgentCall) -> bool | None:
+        """Return whether a call is allowed (True), refused (False), or somebody has to be asked (None)."""
+        return _STATES.get(self.verdict(call).state)
+
+    def get_rejection_message(self, call: AgentCall) -> str | None:
+        """Return what the model is told of a refused call, if anything was said."""
+        verdict = self.verdict(call)
+        return verdict.grant.message or None if verdict.state == "rejected" and verdict.grant else None
+
+    def is_tool_approved(self, tool_name: str, call_id: str) -> bool | None:
+        """Return what is on file for a name, for people to look at; None if several agents decided differently."""
+        filed = {where: record for where, record in self.records.items() if where.texts == (tool_name,)}
+        owned = [record for where, record in filed.items() if where.owner]
+        if len(owned) > 1:
+            owned = [record for record in owned if record.exactly(call_id) is not None]
+        hosted = self.records.get(Filed("", (_QUERY, tool_name, call_id)))
+        asked = [*([hosted] if hosted else []), *(owned if len(owned) == 1 else [])]
+        asked += [record for where, record in filed.items() if not where.owner]
+        return next((status for record in asked if (status := record.status(call_id)) is not None), None)
+
+    def verdict(self, call: AgentCall) -> Verdict:
+        """Return what is known of a call, with the reason if a grant does not count now. Raises `AgentsError`."""
+        asked = call.policy_call()
+        try:
+            return self._approvals.status(asked)
+        except CallRepeated as error:
+            raise AgentsError(code="call_id_reused", name=error.call) from error
+
+    def saved(self) -> dict[str, Any]:
+        """Return all of it as JSON, for `restored`."""
+        records = [
+            {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **asdict(record)}
+            for where, record in self.records.items()
+        ]
+        return {_WHAT: SCHEMA, "book": json.loads(written_book(self._store.book, _STATE)), "records": records}
+
+    @classmethod
+    def restored(cls, state: object) -> Self:
+        """Return what was `saved`, also by an older version. Raises `AgentsError` ``newer``, ``state_invalid``."""
+        schema = state.get(_WHAT) if isinstance(state, Mapping) else None
+        if not isinstance(state, Mapping) or type(schema) is not int or schema < 1:
+            raise AgentsError(code="state_invalid", other="it holds no approvals of agents")
+        if schema > SCHEMA:
+            raise AgentsError(code="newer", name=str(schema))
+        try:
+            found = cls(read_book(json.dumps(state.get("book")).encode(), _STATE))
+        except (StoreError, TypeError, ValueError, RecursionError) as error:
+            raise AgentsError(code="state_invalid", other=f"book: {error}") from error
+        found.records = dict(_read_record(item) for item in _list(state, "records"))
+        return found
+
+    @classmethod
+    def of_older(
+        cls,
+        schema: str,
+        approvals: Mapping[str, Any],
+        pending: Iterable[AgentCall] = (),
+        fingerprints: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return what an older state of that library holds: decisions by text, of no agent.
+
+        They are kept to look at. Only a decision on one call counts, and only for a pending call that is the same:
+        before 1.15 by its id, since then by the fingerprint that the state has for the id too. A decision for always
+        has to be made again, for nobody can tell whose it was. Raises `AgentsError` as `restored`.
+        """
+        number = _version(schema)
+        found = cls()
+        for text, stored in approvals.items():
+            if isinstance(stored, Mapping):
+                filed = Filed("", (text,))
+                found.records[filed] = Record(_decided(stored.get("approved")), _decided(stored.get("rejected")))
+        for call in pending:
+            if number < _FINGERPRINTED or _is_same(call, fingerprints or {}):
+                found._adopt(call)
+        return found
+
+    def _adopt(self, call: AgentCall) -> None:
+        for text in call.approval_keys:
+            record = self.records.get(Filed("", (text,)))
+            decided = record.exactly(call.call_id or "") if record else None
+            if decided is not None:
+                (self._approvals.approve if decided else self._approvals.reject)(call.policy_call())
+
+    def _decide(self, call: AgentCall, *, approve: bool, always: bool, message: str = "") -> None:
+        hosted = call.hosted
+        if always and hosted is not None and hosted.persistent_identity is None:
+            raise AgentsError(code="hosted_identity_missing", name=hosted.request_id or "")
+        asked = call.policy_call()
+        scope: Scope = "always" if always else "call"
+        try:
+            if approve:
+                self._approvals.approve(asked, scope)
+            else:
+                self._approvals.reject(asked, scope, message=message)
+        except CallRepeated as error:
+            raise AgentsError(code="call_id_reused", name=error.call) from error
+        for filed, sticky in _filed(call, asked, always=always):
+            self.records.setdefault(filed, Record()).decide(asked.call_id, approve=approve, always=sticky)
+
+
+class _BookStore:
+    """A store that can be saved with the rest of a state."""
+
+    def __init__(self, book: PlainBook) -> None:
+        self.book = book
+
+    def read(self) -> Book:
+        return self.book
+
+    @contextmanager
+    def change(self) -> Iterator[Book]:
+        draft = self.book.copy()
+        yield draft
+        self.book = draft
+
+
+def _filed(call: AgentCall, asked: Call, *, always: bool) -> Iterator[tuple[Filed, bool]]:
+    """Yield where a decision is filed, and whether it counts for always there."""
+    hosted = call.hosted
+    if hosted is not None and hosted.persistent_identity is not None:
+        yield Filed("", hosted.persistent_identity), always
+        yield Filed("", (_QUERY, hosted.persistent_identity[-1], asked.call_id)), False
+        return
+    for text in call.approval_keys[-1:] if always else call.approval_keys:
+        yield Filed(asked.caller.agent, (text,), str(asked.id)), always
+
+
+def _is_same(call: AgentCall, fingerprints: Mapping[str, str]) -> bool:
+    found = tool_invocation_identity(call.raw, tool_lookup_key=call.lookup_key, tool_name=call.tool_name)
+    return found is not None and fingerprints.get(found.call_id) == found.fingerprint
+
+
+def _version(schema: object) -> int:
+    """Return the minor number of a state's schema; all from 1.0 on that this version knows are read."""
+    matched = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
+    if matched is None:
+        raise AgentsError(code="state_invalid", other=f"schema {schema!r:.40} is none that is known")
+    if int(matched[1]) > _NEWEST:
+        raise AgentsError(code="newer", name=matched[0])
+    return int(matched[1])
+
+
+def _read_record(item: object) -> tuple[Filed, Record]:
+    if not isinstance(item, Mapping):
+        raise AgentsError(code="state_invalid", other="records: one of them is no object")
+    owner, tool = item.get("owner"), item.get("tool")
+    texts = [text for text in _list(item, "texts") if isinstance(text, str)]
+    if not isinstance(owner, str) or not isinstance(tool, str):
+        raise AgentsError(code="state_invalid", other="records: owner and tool have to be texts")
+    return Filed(owner, tuple(texts), tool), Record(_decided(item.get("approved")), _decided(item.get("rejected")))
+
+
+def _list(values: Mapping[str, Any], name: str) -> list[Any]:
+    found = values.get(name)
+    if not isinstance(found, list):
+        raise AgentsError(code="state_invalid", other=f"{name} is no list")
+    return found
+
+
+def _decided(value: object) -> bool | list[str]:
+    if isinstance(value, bool):
+        return value
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

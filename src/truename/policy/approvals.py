@@ -1,0 +1,223 @@
+"""Approvals: what people decided about calls, and that a call is run once at most.
+
+Every question is asked about a `Call`, whose aliases are resolved; no name is a key to anything here. What counts is
+in `truename.policy.grants`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+from truename.errors import ApprovalRequired, NotAllowed
+from truename.policy.book import CallRecord, Where
+from truename.policy.call import shape_of
+from truename.policy.faults import CallRepeated, InvalidCall
+from truename.policy.grants import SCOPES, Grant, Subject, Verdict, chain, judge, leads_to, successors, suspension
+from truename.policy.store import FileStore, MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from truename.catalog import Catalog, Tool
+    from truename.ledger import Ledger
+    from truename.policy.book import Book
+    from truename.policy.call import Call
+    from truename.policy.grants import Scope
+    from truename.policy.store import Store
+
+__all__ = ["Approvals", "subject_of"]
+
+_LONGEST_TEXT: Final = 4_096
+
+
+class Approvals:
+    """Decisions of people about calls, in a store (in memory if none is given).
+
+    ``ledger`` is asked for redirects: a decision follows a tool to another id only where an operator redirected the
+    old id. Within a session (and a principal) a call id stands for one call: the same id with another tool or other
+    arguments raises `CallRepeated` (``call_reused``) from every method here.
+
+    >>> from truename import Catalog, project
+    >>> from truename.policy import bound_call
+    >>> def search(catalog: Catalog, id: str):
+    ...     names = project(catalog, "openai", style="on-conflict")
+    ...     return bound_call(name="search", call_id=id, arguments={}, names=names)
+    >>> approvals = Approvals()
+    >>> grant = approvals.approve(search(Catalog.from_mcp({"docs": ["search"]}), "c1"), scope="always")
+    >>> approvals.status(search(Catalog.from_mcp({"docs": ["search"]}), "c2")).state
+    'approved'
+    >>> approvals.status(search(Catalog.from_mcp({"evil": ["search"]}), "c3")).state
+    'undecided'
+    """
+
+    def __init__(self, store: Store | None = None, *, ledger: Ledger | None = None) -> None:
+        self._store = MemoryStore() if store is None else store
+        self._successor = successors(ledger)
+
+    @classmethod
+    def open(cls, path: str | Path, *, ledger: Ledger | None = None) -> Self:
+        """Open, or begin, a file. Raises `StoreError`: ``corrupt`` with the field, ``newer``, ``unusable``."""
+        return cls(FileStore(path), ledger=ledger)
+
+    def approve(self, call: Call, scope: Scope = "call", *, by: str = "") -> Grant:
+        """Allow this call, or with a wider scope others like it: ``arguments``, ``session``, ``always``.
+
+        Raises `CallRepeated`, `StoreError`, and `InvalidCall` for a session scope without a session.
+        """
+        return self._decide(call, scope, approved=True, by=by)
+
+    def reject(self, call: Call, scope: Scope = "call", *, message: str = "", by: str = "") -> Grant:
+        """Refuse this call, or others like it; ``message`` is for the model. Raises as `approve`."""
+        return self._decide(call, scope, approved=False, by=by, message=message)
+
+    def status(self, call: Call) -> Verdict:
+        """Return what is known of a call: approved, rejected, suspended with the reason, undecided.
+
+        The latest decision that covers the call counts, whatever its scope (specification, section 6).
+        """
+        return self._status(self._store.read(), call)
+
+    def begin(self, call: Call, grant: Grant | None = None) -> None:
+        """Write down that a call is being run, so that nobody runs it again.
+
+        ``grant`` is what allowed it: it has to count still. Raises `CallRepeated` if the call was begun before, in
+        whatever thread or process, `ApprovalRequired` if the grant does not count any more, and `NotAllowed` if the
+        call was rejected.
+        """
+        with self._store.change() as book:
+            record = self._seen(book, call)
+            if record is not None and record.state != "seen":
+                raise CallRepeated(id=call.id, call=call.call_id, state=record.state)
+            self._require(self._status(book, call), call, grant)
+            book.put(_record(call, "running"))
+
+    def finish(self, call: Call, *, failed: bool = False) -> None:
+        """Write down that a call that was begun is over; a failed one is not run again either."""
+        with self._store.change() as book:
+            record = self._seen(book, call)
+            if record is None or record.state != "running":
+                raise InvalidCall(field="call_id", problem="is of a call that is not running")
+            book.put(replace(record, state="failed" if failed else "done", at=_now()))
+
+    @contextmanager
+    def once(self, call: Call, grant: Grant | None = None) -> Iterator[None]:
+        """Run the block for this call, once at most: `begin` before it, `finish` after."""
+        self.begin(call, grant)
+        try:
+            yield
+        except BaseException:
+            self.finish(call, failed=True)
+            raise
+        self.finish(call)
+
+    def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
+        """Return the decisions on record, oldest first; None is any."""
+        return tuple(self._store.read().grants(principal, agent))
+
+    def suspended(self, catalog: Catalog, endpoints: Mapping[str, str] | None = None) -> Sequence[tuple[Grant, str]]:
+        """Return the decisions that don't count for the tools as they are now, each with the reason.
+
+        A decision on a tool that is not in the catalogue waits for its return and is not among them.
+        """
+        found = []
+        for grant in self._store.read().grants():
+            present = [id for id in chain(grant.subject.id, self._successor) if id in catalog]
+            reason = suspension(grant, _subject(catalog[present[-1]], endpoints or {})) if present else ""
+            if reason:
+                found.append((grant, reason))
+        return tuple(found)
+
+    def revoke(self, key: str) -> Grant | None:
+        """Take a decision back, by its key; return it, or None if there is none."""
+        with self._store.change() as book:
+            return book.drop(key)
+
+    def end_session(self, principal: str, session: str) -> None:
+        """Forget what was for one session: its decisions and its calls. Its call ids mean nothing any more."""
+        with self._store.change() as book:
+            book.forget(principal, session)
+
+    def _decide(self, call: Call, scope: Scope, *, approved: bool, by: str, message: str = "") -> Grant:
+        _check(call, scope, by=by, message=message)
+        grant = Grant(
+            key=secrets.token_hex(8),
+            approved=approved,
+            scope=scope,
+            principal=call.caller.principal,
+            agent=call.caller.agent,
+            subject=subject_of(call),
+            session=call.caller.session,
+            call_id=call.call_id,
+            arguments=call.arguments_digest,
+            message=message,
+            by=by,
+            at=_now(),
+            wire_name=call.wire_name,
+        )
+        with self._store.change() as book:
+            if self._seen(book, call) is None:
+                book.put(_record(call, "seen"))
+            book.keep(grant)
+        return grant
+
+    def _status(self, book: Book, call: Call) -> Verdict:
+        self._seen(book, call)
+        caller = call.caller
+        return judge(book.grants(caller.principal, caller.agent), call, subject_of(call), self._successor)
+
+    @staticmethod
+    def _require(verdict: Verdict, call: Call, grant: Grant | None) -> None:
+        if verdict.state == "rejected":
+            raise NotAllowed(id=call.id, rule="rejected", decision=verdict.grant.message if verdict.grant else "")
+        if grant is not None and verdict.state != "approved":
+            reason = verdict.reason or "the approval was taken back"
+            raise ApprovalRequired(id=call.id, approval_key=str(call.id), call=call.call_id, decision=reason)
+
+    def _seen(self, book: Book, call: Call) -> CallRecord | None:
+        """Return what is known of the call. Raises `CallRepeated` if its id was used for another one."""
+        record = book.call(_where(call))
+        if record is None:
+            return None
+        same_tool = leads_to(record.id, call.id, self._successor)
+        if not same_tool or record.arguments != call.arguments_digest:
+            raise CallRepeated(id=call.id, call=call.call_id, code="call_reused")
+        return record
+
+
+def subject_of(call: Call) -> Subject:
+    """Return what a decision on this call is about."""
+    return Subject(call.id, call.digest, call.shape, call.origin.server_id, call.origin.name, call.endpoint)
+
+
+def _subject(tool: Tool, endpoints: Mapping[str, str]) -> Subject:
+    origin = tool.origin
+    endpoint = endpoints.get(origin.server_id, "")
+    return Subject(tool.id, tool.digest, shape_of(tool), origin.server_id, origin.name, endpoint)
+
+
+def _where(call: Call) -> Where:
+    return Where(call.caller.principal, call.caller.session, call.call_id)
+
+
+def _record(call: Call, state: Literal["seen", "running"]) -> CallRecord:
+    return CallRecord(where=_where(call), id=call.id, arguments=call.arguments_digest, state=state, at=_now())
+
+
+def _check(call: Call, scope: str, **texts: str) -> None:
+    if scope not in SCOPES:
+        raise InvalidCall(field="scope", problem=f"is {scope!r}, none of {', '.join(SCOPES)}")
+    if scope == "session" and not call.caller.session:
+        raise InvalidCall(field="caller.session", problem="is empty, so there is no session to decide for")
+    for name, value in {**texts, **vars(call.caller)}.items():
+        if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+            raise InvalidCall(field=name, problem=f"is no text of at most {_LONGEST_TEXT:,} characters")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

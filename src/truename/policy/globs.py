@@ -1,0 +1,69 @@
+"""Globs on tool ids: ``*`` is any text, ``?`` one character, everything else itself.
+
+A glob has an integration and a tool, ``github/delete_*``; ``*`` alone is every tool. A part without ``@`` is for
+every version: a rule about ``github/push`` is about ``github@2/push@3`` too, or a new version would slip by it.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from truename.identity import MAX_ID_LENGTH, lower_ascii
+
+if TYPE_CHECKING:
+    from truename.identity import ToolId
+
+__all__ = ["fault_in", "fits", "fits_id"]
+
+_NAME: Final = r"[a-z0-9_.*?-]+"
+_VERSION: Final = r"(?:@(?:[1-9][0-9]{0,17}|\*))?"
+_LEGAL: Final = re.compile(rf"\*|{_NAME}{_VERSION}/{_NAME}{_VERSION}")
+
+
+def fault_in(glob: str) -> str:
+    """Return what is wrong with a glob on ids, "" if nothing; one that could never fit anything is wrong.
+
+    >>> fault_in("github/*"), fault_in("delete_*")
+    ('', "it has no '/' between integration and tool")
+    """
+    if len(glob) > MAX_ID_LENGTH:
+        return f"it is longer than {MAX_ID_LENGTH} characters"
+    if _LEGAL.fullmatch(lower_ascii(glob)):
+        return ""
+    return "it can't fit any tool id" if "/" in glob else "it has no '/' between integration and tool"
+
+
+def fits_id(glob: str, id: ToolId) -> bool:
+    """Tell whether a glob fits an id.
+
+    >>> from truename import ToolId
+    >>> fits_id("GitHub/push", ToolId.parse("github@2/push@3")), fits_id("github/push@1", ToolId.parse("github/push@3"))
+    (True, False)
+    """
+    left, slash, right = lower_ascii(glob).partition("/")
+    if not slash:
+        return left == "*"
+    tool = f"{id.suite}.{id.tool}" if id.suite else id.tool
+    return _fits_part(left, id.integration, id.integration_version) and _fits_part(right, tool, id.version)
+
+
+def fits(glob: str, text: str) -> bool:
+    """Tell whether a glob fits a text, case and all.
+
+    >>> fits("docs*", "docs (old)"), fits("docs", "Docs")
+    (True, False)
+    """
+    return _compiled(glob).fullmatch(text) is not None
+
+
+def _fits_part(glob: str, name: str, version: int) -> bool:
+    return fits(glob, f"{name}@{version}" if "@" in glob else name)
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(glob: str) -> re.Pattern[str]:
+    # Its patterns never go back over a star, so a hostile name can't make the search long; "[" is itself here.
+    return re.compile(translate(glob.replace("[", "[[]")))

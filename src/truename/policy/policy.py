@@ -1,0 +1,141 @@
+"""Policy: what may happen, decided on a tool's identity after every alias is resolved."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, get_args
+
+from truename.errors import ApprovalRequired, ConfigError, NotAllowed
+from truename.policy.call import annotations_of
+from truename.policy.decision import STRICTNESS, Decision, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from truename.catalog import Tool
+    from truename.policy.approvals import Approvals
+    from truename.policy.call import Call, Caller
+    from truename.policy.grants import Verdict
+    from truename.policy.rules import CallRule
+
+__all__ = ["Check", "Policy"]
+
+Check = Callable[["Call"], "Outcome | Decision | None"]
+_DEFAULT: Final = "default"
+_log = logging.getLogger("truename.policy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Rules, checks in Python, what holds where none of them says anything, and the decisions of people.
+
+    **The strictest wins**: deny before ask before allow, whatever the order of the rules, so that none can be
+    outrun by one that stands before it, and adding a rule that denies or asks never allows anything. What a rule is
+    not meant for is said in the rule (``except``).
+
+    A person's decision counts where the rules ask; a rejection counts where they allow, too, and one that is
+    suspended has somebody asked there. Nothing counts against a deny. A check that fails, or answers with something
+    else than a decision, denies.
+
+    >>> from truename import Catalog, project
+    >>> from truename.policy import CallRule, bound_call
+    >>> names = project(Catalog.of("git@1/push@1"), "openai")
+    >>> call = bound_call(name="git/push", call_id="c1", arguments={}, names=names)
+    >>> everything = CallRule(name="everything", outcome="allow")
+    >>> gate = CallRule(name="no pushing", outcome="deny", tools=("git/push",))
+    >>> Policy(rules=[everything, gate]).decide(call).rule, Policy().decide(call).outcome
+    ('no pushing', 'ask')
+    """
+
+    rules: Iterable[CallRule] = ()
+    checks: Iterable[Check] = ()
+    default: Outcome = "ask"
+    approvals: Approvals | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(self.rules))
+        object.__setattr__(self, "checks", tuple(self.checks))
+        if self.default not in STRICTNESS:
+            problem, remedy = f"{self.default!r} is no decision", f"Use one of: {', '.join(STRICTNESS)}."
+            raise ConfigError(file="policy", key="default", problem=problem, remedy=remedy)
+
+    def decide(self, call: Call) -> Decision:
+        """Return what may happen with this call.
+
+        Raises `CallRepeated` (``call_reused``) if its id was used for another call.
+        """
+        ruled = self._ruled(call)
+        if ruled.outcome == "deny" or self.approvals is None:
+            return ruled
+        return _with_verdict(ruled, self.approvals.status(call))
+
+    def enforce(self, call: Call) -> Decision:
+        """Return the decision if it allows the call. Raises `NotAllowed` or `ApprovalRequired` if not."""
+        decision = self.decide(call)
+        if decision.outcome == "deny":
+            raise NotAllowed(id=call.id, rule=decision.rule, decision=decision.reason)
+        if decision.outcome == "ask":
+            raise ApprovalRequired(id=call.id, approval_key=str(call.id), call=call.call_id, decision=decision.reason)
+        return decision
+
+    @contextmanager
+    def running(self, call: Call) -> Iterator[Decision]:
+        """Run the block if the call is allowed, and once at most. Raises as `enforce`, and `CallRepeated`."""
+        decision = self.enforce(call)
+        if self.approvals is None:
+            yield decision
+            return
+        with self.approvals.once(call, decision.grant):
+            yield decision
+
+    def visible(self, tool: Tool, caller: Caller) -> bool:
+        """Tell whether a caller may see a tool: not if the rules deny every call of it. Checks see calls only."""
+        annotations = annotations_of(tool)
+        return not any(
+            rule.outcome == "deny" and rule.applies(tool.id, tool.origin, annotations, caller) for rule in self.rules
+        )
+
+    def _ruled(self, call: Call) -> Decision:
+        about = call.id, call.origin, call.annotations, call.caller
+        found = [rule.decision for rule in self.rules if rule.applies(*about)]
+        found += [decision for check in self.checks if (decision := _checked(check, call)) is not None]
+        if not found:
+            return Decision(outcome=self.default, rule=_DEFAULT, reason="no rule is about it")
+        # max keeps the first of equals: the earliest of the strictest is the one that is told.
+        return max(found, key=lambda decision: STRICTNESS[decision.outcome])
+
+
+def _checked(check: Check, call: Call) -> Decision | None:
+    name = getattr(check, "__name__", type(check).__name__)
+    try:
+        answer = check(call)
+    except Exception as error:  # noqa: BLE001 - a check that fails, however it does, denies
+        _log.exception("the check %s failed on %s", name, call.id)
+        return Decision(outcome="deny", rule=name, reason=f"the check failed ({type(error).__name__})")
+    if answer is None:
+        return None
+    if isinstance(answer, Decision) and answer.outcome in STRICTNESS:
+        return answer if answer.rule else replace(answer, rule=name)
+    if isinstance(answer, str) and answer in get_args(Outcome):
+        return Decision(outcome=answer, rule=name)
+    return Decision(outcome="deny", rule=name, reason=f"the check gave {type(answer).__name__}, which is no decision")
+
+
+def _with_verdict(ruled: Decision, verdict: Verdict) -> Decision:
+    """Return what a person's decision makes of what the rules say: allow or ask."""
+    grant = verdict.grant
+    if verdict.state == "rejected":
+        reason = grant.message if grant and grant.message else "it was rejected"
+        return Decision(outcome="deny", rule="rejected", reason=reason, grant=grant)
+    if verdict.state == "suspended" and (ruled.outcome == "ask" or (grant and not grant.approved)):
+        return Decision(
+            outcome="ask", rule=ruled.rule, reason=f"the earlier decision is suspended: {verdict.reason}", grant=grant
+        )
+    if verdict.state == "approved" and ruled.outcome == "ask":
+        return Decision(
+            outcome="allow", rule=ruled.rule, reason=f"approved ({grant.scope if grant else ''})", grant=grant
+        )
+    return ruled

@@ -31,6 +31,7 @@ from truename.errors import (
     UnknownTool,
     excerpt,
 )
+from truename.policy import CallRepeated, InvalidCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,9 @@ EXAMPLES: list[TruenameError] = [
     DuplicateTool(existing="a", duplicate="b", name="x"),
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical", reasons=WHY),
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical"),
+    InvalidCall(field="arguments.q", problem="is no text"),
+    CallRepeated(id=AB, call="call_1", state="done"),
+    CallRepeated(id=AB, call="call_1", code="call_reused"),
     ConfigError(file="f.toml", key="a.b", problem="it is no text", remedy="Write a text."),
     ConfigError(file="f.toml", key="", problem="it is empty", remedy="Write something."),
     ConfigError(file="f.json", key="", problem="it is read-only", remedy="Nothing was changed.", code="left_alone"),

@@ -12,6 +12,7 @@
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
     +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable
+    +-- InvalidCall (in the policy, ValueError)  field, problem      invalid_call
     +-- ResolutionError (LookupError)    text, trail
     |   +-- UnknownTool                  reason, suggestions         unknown_tool
     |   +-- AmbiguousName                candidates                  ambiguous_name
@@ -19,6 +20,7 @@
     +-- PolicyError (PermissionError)    id, decision
         +-- NotAllowed                   rule                        unsupported
         +-- ApprovalRequired             approval_key, call          approval_required
+        +-- CallRepeated (in the policy) call, state                 call_reused, call_repeated
 
 An error is a value: typed fields, equal when the fields are equal. Its text is one sentence of fact and one of
 what to do. Several problems at once are an ``ExceptionGroup`` of these.
@@ -94,6 +96,9 @@ CODES: Mapping[str, CodeInfo] = {
     "retired_name": CodeInfo(-32602, 1),
     "unsupported": CodeInfo(-32602, 1),
     "approval_required": CodeInfo(-32602, 1),
+    "invalid_call": CodeInfo(-32602, 2),
+    "call_reused": CodeInfo(-32602, 1),
+    "call_repeated": CodeInfo(-32602, 1),
 }
 
 
@@ -357,7 +362,8 @@ class NotAllowed(PolicyError):
     code: str = "unsupported"
 
     def __str__(self) -> str:
-        return f"{self.id} is not allowed here (rule {self.rule}); nothing was run. Use another tool."
+        why = f": {self.decision}" if self.decision else ""
+        return f"{self.id} is not allowed here (rule {self.rule}{why}); nothing was run. Use another tool."
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -369,4 +375,5 @@ class ApprovalRequired(PolicyError):
     code: str = "approval_required"
 
     def __str__(self) -> str:
-        return f"{self.id} needs an approval; nothing was run. Ask for it under {self.approval_key}."
+        why = f" ({self.decision})" if self.decision else ""
+        return f"{self.id} needs an approval{why}; nothing was run. Ask for it under {self.approval_key}."

@@ -30,8 +30,8 @@ _DEFAULT: Final = {"agent_tool": default_agent_tool_name, "handoff": get_handoff
 # What a tool in a namespace says of the namespace, where the row leaves it to the driver.
 NAMESPACE: Final = "ns"
 _FIELDS: Final = frozenset(
-    "id kind name namespace namespace_unchecked namespace_description defer_loading agent server trace_name "
-    "needs_approval".split()
+    {"id", "kind", "name", "namespace", "namespace_unchecked", "namespace_description", "defer_loading"}
+    | {"agent", "server", "trace_name", "needs_approval"}
 )
 
 

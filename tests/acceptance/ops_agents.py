@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.acceptance.agents import TypedCall, call_of, key_of, shown_key, tool_of, tools_of
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.rows import AGENTS
 from truename.compat import openai_agents as compat
+from truename.compat.openai_items import AgentCall
+from truename.compat.openai_tools import AgentTool
 from truename.identity import (
     LookupKey,
-    approval_keys,
+    ToolNames,
     call_id,
     call_key,
     call_trace_name,
     check,
     collisions,
+    default_agent_tool_name,
+    default_handoff_name,
     is_reserved,
     lookup_key,
     normalized,
     qualified_name,
-    restored,
 )
 from truename.identity.keys import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _NAMES = ("public_name", "namespace", "qualified_name", "lookup_key", "approval_keys", "trace_name")
 
@@ -117,3 +123,173 @@ def approval_alias(given: Given) -> Facts:
 def tool_namespace(given: Given) -> Facts:
     wrapped = compat.tool_namespace(name=given["namespace"], description="d", tools=tools_of(given["tools"]))
     return {"ok": all(tool.names.namespace == given["namespace"] for tool in wrapped)}
+
+
+def _approval(call: Any) -> Any:
+    return {"namespace": AgentCall(call_of(call)).tool_namespace}
+
+
+def _tool_context(call: Any) -> Any:
+    tool = AgentTool(ToolNames(name=call["name"], defer_loading=True))
+    seen = AgentCall(call_of(call), tool)
+    return seen.raw if "namespace" not in seen.for_tool else {}
+
+
+# Where a call is shown -> what is shown of it there.
+_SURFACES: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "approval": _approval,
+    "interruption": lambda call: AgentCall(call_of(call)).raw,
+    "tracing": lambda call: AgentCall(call_of(call)).trace,
+    "ToolContext": _tool_context,
+}
+
+
+@op("name_parts", needs="name namespace", shape=AGENTS)
+def name_parts(given: Given) -> Facts:
+    name, namespace = given["name"], given["namespace"]
+    return {
+        "qualified_name": qualified_name(name, namespace),
+        "trace_name": call_trace_name(name, namespace),
+        "is_reserved_namespace": is_reserved(name, namespace),
+        "lookup_key": shown_key(lookup_key(name, namespace)),
+    }
+
+
+@op("call_identity", needs="call", shape=AGENTS)
+def call_identity(given: Given) -> Facts:
+    call = given["call"]
+    name = text(call.get("name"))
+    namespace = text(call.get("namespace"))
+    return {
+        "name": name,
+        "namespace": namespace,
+        "qualified_name": qualified_name(name, namespace),
+        "trace_name": compat.get_tool_call_trace_name(call),
+        "lookup_key": shown_key(compat.get_function_tool_lookup_key_for_call(call)),
+    }
+
+
+@op("tool_identity", needs="tool", shape=AGENTS)
+def tool_identity(given: Given) -> Facts:
+    tool = tool_of(given["tool"])
+    return {
+        "public_name": compat.get_function_tool_public_name(tool),
+        "namespace": compat.get_function_tool_namespace(tool),
+        "is_deferred_top_level": tool.is_function and tool.names.is_deferred_top_level,
+        "dispatch_name": compat.get_function_tool_dispatch_name(tool),
+        "qualified_name": compat.get_function_tool_qualified_name(tool),
+        "lookup_key": shown_key(compat.get_function_tool_lookup_key_for_tool(tool)),
+        "lookup_keys": [shown_key(key) for key in compat.get_function_tool_lookup_keys(tool)],
+        "trace_name": compat.get_function_tool_trace_name(tool),
+        "agent_span_tool_name": tool.names.trace_name,
+    }
+
+
+@op("make_namespace", needs="namespace description names", shape=AGENTS)
+def make_namespace(given: Given) -> Facts:
+    wrapped = compat.tool_namespace(
+        name=given["namespace"], description=given["description"], tools=tools_of(given["names"])
+    )
+    return {"value": [tool.names.qualified_name for tool in wrapped]}
+
+
+@op("make_namespace_copy", needs="name wrap", shape=AGENTS)
+def make_namespace_copy(given: Given) -> Facts:
+    original = tool_of(given["name"])
+    wrapped = [original]
+    for namespace in given["wrap"]:
+        wrapped += compat.tool_namespace(name=namespace, description="d", tools=wrapped[-1:])
+    _, first, last = (tool.names.qualified_name for tool in wrapped)
+    return {"original": original.names.qualified_name, "first": first, "rewrapped": last}
+
+
+@op("lookup_map", needs="tools", shape=AGENTS)
+def lookup_map(given: Given) -> Facts:
+    found = compat.build_function_tool_lookup_map(tools_of(given["tools"]))
+    return {"value": [{"key": shown_key(key), "tool": tool.owner} for key, tool in found.items()]}
+
+
+@op("resolve", needs="tools call", shape=AGENTS)
+def resolve(given: Given) -> Facts:
+    key = compat.get_function_tool_lookup_key_for_call(given["call"])
+    found = compat.build_function_tool_lookup_map(tools_of(given["tools"]))
+    return {"lookup_key": shown_key(key), "tool": found[key].owner if key in found else None}
+
+
+@op("resolve_collisions", needs="tools handoffs policy", shape=AGENTS)
+def resolve_collisions(given: Given) -> Facts:
+    tools, handoffs = compat.resolve_tool_name_collisions(
+        tools_of(given["tools"]), tools_of(given["handoffs"]), collision_policy=given["policy"]
+    )
+    return {"kept_tools": [tool.owner for tool in tools], "kept_handoffs": [one.owner for one in handoffs]}
+
+
+@op("strict_unique_names", needs="tools handoffs", shape=AGENTS)
+def strict_unique_names(given: Given) -> Facts:
+    compat.validate_realtime_tool_names(tools_of(given["tools"]), tools_of(given["handoffs"]))
+    return {"value": None}
+
+
+_KEY_WORDS = "tool_namespace allow_bare_name_alias prefer_legacy_same_name_namespace include_legacy_deferred_key"
+
+
+@op("approval_keys", needs="tool_name", takes=f"{_KEY_WORDS} tool_lookup_key", shape=AGENTS)
+def agents_approval_keys(given: Given) -> Facts:
+    words = {word: given[word] for word in ("tool_name", *_KEY_WORDS.split()) if word in given}
+    key = key_of(given.get("tool_lookup_key"))
+    return {"value": list(compat.get_function_tool_approval_keys(**words, tool_lookup_key=key))}
+
+
+@op("bare_alias_allowed", needs="tools tool", shape=AGENTS)
+def bare_alias_allowed(given: Given) -> Facts:
+    tools = tools_of(given["tools"])
+    tool = next(one for one in tools if one.owner == given["tool"])
+    return {"value": compat.should_allow_bare_name_approval_alias(tool, tools)}
+
+
+@op("normalize_call", needs="tool call", shape=AGENTS)
+def normalize_call(given: Given) -> Facts:
+    return {"value": compat.normalize_tool_call_for_function_tool(given["call"], tool_of(given["tool"]))}
+
+
+@op("normalize_call_object", needs="tool call", shape=AGENTS)
+def normalize_call_object(given: Given) -> Facts:
+    call = TypedCall(**call_of(given["call"]))
+    before = call.model_dump()
+    after = compat.normalize_tool_call_for_function_tool(call, tool_of(given["tool"]))
+    return {
+        "before": before,
+        "after": after.model_dump(),
+        "same_type": type(after) is type(call),
+        "original_unchanged": call.model_dump() == before,
+    }
+
+
+@op("restore_call_namespace", needs="call lookup_key", shape=AGENTS)
+def restore_call_namespace(given: Given) -> Facts:
+    return {"value": compat.restore_tool_call_routing_identity(given["call"], key_of(given["lookup_key"]))}
+
+
+@op("parse_lookup_key", needs="data", shape=AGENTS)
+def parse_lookup_key(given: Given) -> Facts:
+    return {"value": shown_key(LookupKey.parse(given["data"]))}
+
+
+@op("handoff_default_name", needs="agent", shape=AGENTS)
+def handoff_default_name(given: Given) -> Facts:
+    return {"value": default_handoff_name(given["agent"])}
+
+
+@op("agent_tool_default_name", needs="agent", shape=AGENTS)
+def agent_tool_default_name(given: Given) -> Facts:
+    return {"value": default_agent_tool_name(given["agent"])}
+
+
+@op("handoff_name", needs="agent name", shape=AGENTS)
+def handoff_name(given: Given) -> Facts:
+    return {"value": compat.get_handoff_name(given["agent"], given["name"])}
+
+
+@op("validate_generated_name", needs="name", shape=AGENTS)
+def validate_generated_name(given: Given) -> Facts:
+    return {"value": compat.validate_function_tool_fallback_name(given["name"])}

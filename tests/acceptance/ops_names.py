@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.acceptance.ops import Facts, Given, op
-from tests.acceptance.rows import AGENTS
 from tests.acceptance.world import (
     answer,
     catalog_of,
@@ -12,7 +11,7 @@ from tests.acceptance.world import (
     table_of,
 )
 from truename import Catalog, NameTable, ToolId, dialects, project
-from truename.identity import default_agent_tool_name, default_handoff_name, fold, is_kebab
+from truename.identity import default_handoff_name, fold, is_kebab
 
 
 @op("valid_name", needs="profile name")
@@ -145,16 +144,6 @@ def handoff(given: Given) -> Facts:
     able = [one for one in dialects.table() if not one.check(name)]
     shown = {wire for one in able for wire in project(catalog, one, style="declared").values()}
     return {"name": name, "same_on_all_paths": shown == {name}}
-
-
-@op("handoff_default_name", needs="agent", shape=AGENTS)
-def handoff_default_name(given: Given) -> Facts:
-    return {"value": default_handoff_name(given["agent"])}
-
-
-@op("agent_tool_default_name", needs="agent", shape=AGENTS)
-def agent_tool_default_name(given: Given) -> Facts:
-    return {"value": default_agent_tool_name(given["agent"])}
 
 
 @op("mcp_prefix", needs="server|servers", takes="default opt_in server servers tool call")

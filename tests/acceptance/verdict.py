@@ -7,12 +7,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.acceptance.words import ERRORS, STEPS
+from tests.acceptance.rows import AGENTS
+from tests.acceptance.words import ERRORS, NOT_COMPARED, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["FAILED", "PASSED", "SKIPPED", "Facts", "Verdict", "compare"]
+    from tests.acceptance.rows import Row
+
+__all__ = ["FAILED", "PASSED", "SKIPPED", "Facts", "Verdict", "compare", "expected"]
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
@@ -20,6 +23,8 @@ SKIPPED: Final = "skipped"
 
 Facts = dict[str, Any]
 _MISSING: Final = object()
+# What a row writes of an error in another library; its kind and its words are that library's own.
+_ERROR: Final = {"type", "code", "message"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,21 @@ class Verdict:
 
     status: str
     reason: str = ""
+
+
+def expected(row: Row) -> Mapping[str, Any]:
+    """Return what a row expects; of another library's error its code, and nothing of what that library logs."""
+    if row.shape != AGENTS:
+        return row.expect
+    return {key: _coded(wanted) for key, wanted in row.expect.items() if key not in NOT_COMPARED}
+
+
+def _coded(wanted: Any) -> Any:
+    if isinstance(wanted, list):
+        return [_coded(item) for item in wanted]
+    if not isinstance(wanted, dict):
+        return wanted
+    return wanted["code"] if wanted.keys() == _ERROR else {key: _coded(value) for key, value in wanted.items()}
 
 
 def same(left: object, right: object) -> bool:

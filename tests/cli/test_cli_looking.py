@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Run, same_as_golden
 from truename import Catalog, Ledger, dialects, project
+from truename.cli.clients import facts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,3 +204,8 @@ def test_json_is_one_ascii_document(run: Run, dump: Path) -> None:
 
     assert out.isascii()
     assert json.loads(out)["tools"][-1]["tool"] == "天気取得"
+
+
+@pytest.mark.parametrize("dialect", dialects.table(), ids=lambda dialect: dialect.name)
+def test_there_are_words_for_whatever_a_client_does(dialect: dialects.Dialect) -> None:
+    assert facts(dialect)["became equal"]

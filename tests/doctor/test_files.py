@@ -59,6 +59,18 @@ def test_a_file_is_held_to_what_its_own_client_reads(
     assert all(one.location and one.location.file == str(tmp_path / name) for one in found)
 
 
+def test_the_tools_of_a_file_that_its_client_refuses_are_lost(tmp_path: Path) -> None:
+    report = examined(
+        written(tmp_path, {".qwen/settings.json": BOM, ".claude.json": {"mcpServers": {"lab": LAB}}}),
+        {"lab": ["x", "y"]},
+    )
+
+    assert {one.case.name: (one.lost, one.unread) for one in report.diagnoses if one.tools} == {
+        "claude-code": (0, 0),
+        "qwen-code": (2, 2),
+    }
+
+
 def test_what_qwen_does_with_a_file_that_it_dislikes_is_said(tmp_path: Path) -> None:
     (found,) = of_rule(examined(written(tmp_path, {".qwen/settings.json": BOM})), "byte-order-mark-refused")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from truename import dialects
 from truename.doctor import Case, Lists, Report, Server, examine
 from truename.doctor.lists import BUDGET, estimated_tokens
-from truename.policy import Severity
+from truename.policy import Location, Severity
 
 
 def report(client: str, lists: dict[str, Any]) -> Report:
@@ -119,6 +119,20 @@ def test_a_finding_says_who_does_what_to_which_tools(said: tuple[str, dict[str, 
 
     assert [one.fact for one in found] == [fact]
     assert all(one.remedy.endswith(".") for one in found)
+
+
+def test_the_one_that_is_kept_of_several_is_told_with_them_only() -> None:
+    found = report("claude-code", {"lab": ["a/b", "a_b"]}).findings
+
+    assert [one.rule.name for one in found] == ["tools-merged"]
+
+
+def test_a_clash_of_several_servers_has_the_place_of_the_first() -> None:
+    servers = [Server.listing(key, ["search"], Location(file=f"{key}.json")) for key in ("one", "two")]
+    found = examine([Case(dialect=dialects.get("google-adk"), lists=Lists(servers))]).findings
+
+    assert {one.location.file for one in found if one.location} == {"one.json"}
+    assert all(one.location for one in found)
 
 
 def test_definitions_over_the_budget_are_noted_with_the_heaviest_server() -> None:

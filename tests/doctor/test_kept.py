@@ -25,7 +25,8 @@ KEPT: list[tuple[dict[str, Any], list[str]]] = [
     (claude("mcp__lab__get_weather", "mcp__lab", "mcp__lab__*", "Bash(ls)", "Read"), []),
     (claude("mcp__lab__get_wether"), ["mcp__lab__get_wether"]),
     (claude("mcp__lab__fs_list"), []),
-    (claude("mcp__old__search", "mcp__old__other"), ["mcp__old__search"]),
+    (claude("mcp__old__search", "mcp__old__other"), []),
+    (claude("mcp__labs__a/b"), ["mcp__labs__a/b"]),
     (claude("mcp__claude_ai_Notion__search", "mcp__plugin_x_y__z"), []),
     (
         {".codex/config.toml": '[mcp_servers.lab]\ncommand = "lab"\nenabled_tools = ["get_weather", "gone"]\n'},
@@ -74,3 +75,23 @@ def test_a_name_that_stands_for_several_tools_says_which_of_them_runs(tmp_path: 
 
     assert found.fact == "'mcp__lab__a_b' stands for 'a/b' and 'a_b', and Claude Code runs 'a/b'."
     assert "truename connect claude-code" in found.remedy
+
+
+def test_names_of_a_server_that_is_gone_are_noted_together(tmp_path: Path) -> None:
+    files = claude("mcp__old__search", "mcp__old__other", "mcp__lab__get_weather")
+    (found,) = of_rule(examined(written(tmp_path, files), TOOLS), "kept-name-of-no-server")
+
+    assert "'mcp__old__search' and 'mcp__old__other' mean the server 'old'" in found.fact
+
+
+def test_a_misspelt_server_is_no_server_that_is_gone(tmp_path: Path) -> None:
+    (found,) = of_rule(examined(written(tmp_path, claude("mcp__labs__a/b")), TOOLS), "kept-name-unmatched")
+
+    assert found.remedy == "Did you mean the server 'lab'?"
+
+
+def test_a_tool_of_the_same_family_is_not_proposed(tmp_path: Path) -> None:
+    files = claude("mcp__lab__delete_issue")
+    (found,) = of_rule(examined(written(tmp_path, files), {"lab": ["create_issue"]}), "kept-name-unmatched")
+
+    assert found.remedy == "Remove it, or correct it."

@@ -33,6 +33,7 @@ _EQUAL = {
     "hash": "each gets a digest",
     "number": "later ones get a number",
     "prefix": "the server's name is put in front",
+    "race": "the server that is ready first keeps it: now this one, now that one",
     "refuse-request": "the whole request fails",
     "refuse-server": "the whole server fails",
     "refuse-tool": "the tools fail",

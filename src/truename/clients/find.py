@@ -89,12 +89,13 @@ def read_source(path: Path) -> Found:
 
 
 def _looks(file: ConfigFile, machine: Machine, reader: Reader) -> Iterator[_Look]:
-    paths = dict.fromkeys(file.existing(machine))
-    for path in tuple(paths):
+    found, unfinished = file.search(machine)
+    paths = dict.fromkeys(found)
+    for path in found:
         if path.name == PLUGIN:
             paths.update(dict.fromkeys(files_of_plugin(path, reader.load(path, file.format).value)))
     yield from (_look(file, path, reader.load(path, file.format)) for path in paths)
-    for folder in file.unfinished(machine):
+    for folder in unfinished:
         problem = "it has more in it than is searched, so files may be missing"
         remedy = "Name the files that you need."
         fault = ConfigError(file=str(folder), key="", problem=problem, remedy=remedy)

@@ -18,7 +18,7 @@ from truename.clients.globs import is_glob, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Machine", "System"]
+__all__ = ["Machine", "System", "is_there"]
 
 System = Literal["linux", "macos", "windows"]
 
@@ -61,22 +61,22 @@ class Machine:
 
     def expand(self, pattern: str) -> tuple[Path, ...]:
         """Return the paths that a pattern means: one without globs whether it exists or not, others as they exist."""
-        return tuple(dict.fromkeys(path for _, paths, _ in self._looked(pattern) for path in paths))
+        return self.search(pattern)[0]
 
     def existing(self, pattern: str) -> tuple[Path, ...]:
         """Return what a pattern means and is there: also a broken link or a device, which are for a reader to tell."""
-        return tuple(path for path in self.expand(pattern) if _is_there(path))
+        return tuple(path for path in self.expand(pattern) if is_there(path))
 
-    def unfinished(self, pattern: str) -> tuple[Path, ...]:
-        """Return the folders with more in them than is searched: what the pattern means may be missing there."""
-        return tuple(base for base, _, whole in self._looked(pattern) if not whole)
-
-    def _looked(self, pattern: str) -> Iterator[tuple[Path, tuple[Path, ...], bool]]:
+    def search(self, pattern: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        """Return the paths that a pattern means as `expand`, and the folders with more in them than is searched."""
+        found: dict[Path, None] = {}
+        unfinished: list[Path] = []
         for base, rest in self._bases(pattern):
-            steps, _, _ = rest.partition("*")
-            folder = base / steps.rpartition("/")[0]
             paths, whole = walk(base, rest) if is_glob(rest) else ((base / rest if rest else base,), True)
-            yield folder, paths, whole
+            found.update(dict.fromkeys(paths))
+            if not whole:
+                unfinished.append(base / rest.partition("*")[0].rpartition("/")[0])
+        return tuple(found), tuple(unfinished)
 
     def _bases(self, pattern: str) -> Iterator[tuple[Path, str]]:
         """Yield each beginning of a pattern as a path, and the rest that hangs below it."""
@@ -123,7 +123,7 @@ class Machine:
         folders = [self.project, *self.project.parents][:_MOST_PARENTS]
         folders = [folder for folder in folders if folder.is_relative_to(limit)]
         if to_repo:
-            top = next((at for at, folder in enumerate(folders) if _is_there(folder / ".git")), 0)
+            top = next((at for at, folder in enumerate(folders) if is_there(folder / ".git")), 0)
             folders = folders[: top + 1]
         yield from folders
 
@@ -137,7 +137,8 @@ def _braces(pattern: str) -> tuple[str, str]:
     return pattern[2:], ""
 
 
-def _is_there(path: Path) -> bool:
+def is_there(path: Path) -> bool:
+    """Tell whether there is anything at a path, if only a broken link."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError, ValueError):

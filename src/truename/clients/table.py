@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.clients.globs import is_glob
+from truename.clients.machine import is_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -93,13 +94,13 @@ class ConfigFile:
 
     def existing(self, machine: Machine) -> tuple[Path, ...]:
         """Return the files of this kind that are there, in the order in which the client prefers them."""
-        found = (path for pattern in self.paths.get(machine.system, ()) for path in machine.existing(pattern))
-        return tuple(dict.fromkeys(found))
+        return self.search(machine)[0]
 
-    def unfinished(self, machine: Machine) -> tuple[Path, ...]:
-        """Return the folders that have more in them than is searched for files of this kind."""
-        found = (path for pattern in self.paths.get(machine.system, ()) for path in machine.unfinished(pattern))
-        return tuple(dict.fromkeys(found))
+    def search(self, machine: Machine) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        """Return the files that are there, and the folders that have more in them than is searched for others."""
+        searched = [machine.search(pattern) for pattern in self.paths.get(machine.system, ())]
+        found = dict.fromkeys(path for paths, _ in searched for path in paths if is_there(path))
+        return tuple(found), tuple(dict.fromkeys(folder for _, folders in searched for folder in folders))
 
     def target(self, machine: Machine) -> Path | None:
         """Return the file to write to: the first that is there, else where the client would put a new one."""

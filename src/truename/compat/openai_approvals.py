@@ -104,11 +104,11 @@ class AgentApprovals:
         self._approvals = Approvals(self._store)
         self.records: dict[Filed, Record] = {}
 
-    def approve_tool(self, call: AgentCall, always_approve: bool = False) -> None:  # noqa: FBT001, FBT002 - theirs
+    def approve_tool(self, call: AgentCall, always_approve: bool = False) -> None:
         """Allow a call, or with ``always_approve`` all calls of this tool by this agent. Raises `AgentsError`."""
         self._decide(call, approve=True, always=always_approve)
 
-    def reject_tool(self, call: AgentCall, always_reject: bool = False, rejection_message: str | None = None) -> None:  # noqa: FBT001, FBT002
+    def reject_tool(self, call: AgentCall, always_reject: bool = False, rejection_message: str | None = None) -> None:
         """Refuse a call, or all; the message is for the model. Raises `AgentsError`."""
         self._decide(call, approve=False, always=always_reject, message=rejection_message or "")
 

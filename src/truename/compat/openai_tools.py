@@ -26,7 +26,7 @@ class AgentTool(Member):
     """A tool as an agent declares it.
 
     ``agent`` is the agent behind a handoff or an agent used as a tool; ``space`` describes the namespace;
-    ``definition`` is what the provider is sent besides the name; ``origin`` is where a tool of an MCP server comes from.
+    ``definition`` is what the provider is sent besides the name; ``origin`` is where an MCP tool comes from.
     """
 
     agent: str = ""

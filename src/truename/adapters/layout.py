@@ -1,0 +1,136 @@
+"""Layout: by which key each tool of a table is called where an API has namespaces and deferred tools.
+
+Elsewhere every tool is called by its bare wire name, which is the layout that a name table has by itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from truename import Catalog, NameTable, Style, ToolId, project
+from truename.identity import LookupKey, Member, ToolNames, check, digest_of
+
+if TYPE_CHECKING:
+    from truename import Tool
+
+__all__ = ["Layout", "namespace_of"]
+
+_INNER: Final = Style("member", prefix="on-conflict")
+# A namespace may have 64 characters. A longer one always has a digest, and one as long as that never has none.
+_LONGEST: Final = 47
+_DIGITS: Final = 16
+
+
+def namespace_of(integration: str) -> str:
+    """Return the namespace of an integration's tools: its name; a long one is cut and carries a digest.
+
+    It is a function of the identity alone, so no server that joins or leaves changes it.
+
+    >>> namespace_of("crm"), len(namespace_of("a" * 50))
+    ('crm', 64)
+    """
+    if len(integration) <= _LONGEST:
+        return integration
+    return f"{integration[:_LONGEST]}_{digest_of(integration, _DIGITS)}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The key of every tool, the descriptions of namespaces, and which tools a model finds by search only.
+
+    ``Layout.of(names)`` is flat. `by_server` puts each integration's tools into a namespace of its own.
+    """
+
+    names: NameTable
+    keys: Mapping[ToolId, LookupKey]
+    deferred: frozenset[ToolId] = frozenset()
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check(Member(self.names_of(id), owner=self.names.catalog[id].origin.server) for id in self.keys)
+
+    @classmethod
+    def of(cls, names: NameTable | Layout) -> Layout:
+        """Return a table's flat layout, or the layout itself."""
+        if isinstance(names, Layout):
+            return names
+        return cls(names, {id: LookupKey("bare", name) for id, name in names.items()})
+
+    @classmethod
+    def by_server(
+        cls,
+        names: NameTable,
+        *,
+        defer: bool | Collection[ToolId] = False,
+        descriptions: Mapping[str, str] | None = None,
+    ) -> Layout:
+        """Return a layout in which each integration is a namespace and its tools have their short names in it.
+
+        With a ledger the short names are remembered as any name is. A tool called like its namespace gets a longer
+        name: the pair of twice the same name stands for deferred loading (specification of openai-agents, section 2).
+
+        >>> from truename import Catalog, project
+        >>> catalog = Catalog.of("crm@1/lookup@1", "billing@1/lookup@1")
+        >>> [key.tagged for key in Layout.by_server(project(catalog, "openai-responses")).keys.values()]
+        [('namespaced', 'crm', 'lookup'), ('namespaced', 'billing', 'lookup')]
+        """
+        groups: defaultdict[str, list[Tool]] = defaultdict(list)
+        for id in names:
+            groups[id.integration].append(names.catalog[id])
+        keys: dict[ToolId, LookupKey] = {}
+        for integration, tools in groups.items():
+            space = namespace_of(integration)
+            keys |= {id: LookupKey("namespaced", name, space) for id, name in _inner(names, tools, space).items()}
+        ordered = {id: keys[id] for id in names}
+        told = {namespace_of(name): f"Tools of {tools[0].origin.server}" for name, tools in groups.items()}
+        return cls(names, ordered, _deferred(defer, ordered), told | dict(descriptions or {}))
+
+    def deferring(self, ids: Collection[ToolId | str] | None = None) -> Layout:
+        """Return a copy in which these tools (None: all) are found by search only; outside a namespace the key changes.
+
+        Raises `UnknownTool` or another error of `resolve` never: an id that is not here is a `KeyError`.
+        """
+        wanted = set(self.keys) if ids is None else {self._id(id) for id in ids}
+        keys = {
+            id: LookupKey("deferred_top_level", key.name) if id in wanted and key.kind == "bare" else key
+            for id, key in self.keys.items()
+        }
+        return replace(self, keys=keys, deferred=self.deferred | wanted)
+
+    def _id(self, id: ToolId | str) -> ToolId:
+        found = ToolId.parse(id) if isinstance(id, str) else id
+        if found not in self.keys:
+            raise KeyError(id)
+        return found
+
+    def names_of(self, id: ToolId) -> ToolNames:
+        """Return all that a tool is called by here."""
+        key = self.keys[id]
+        return ToolNames(name=key.name, namespace=key.namespace, defer_loading=id in self.deferred)
+
+    @cached_property
+    def ids(self) -> Mapping[LookupKey, ToolId]:
+        """The tools by their keys."""
+        return {key: id for id, key in self.keys.items()}
+
+    @cached_property
+    def qualified(self) -> Mapping[str, ToolId]:
+        """The tools in namespaces by ``namespace.name``, for a choice of one; no call is resolved by it."""
+        return {f"{key.namespace}.{key.name}": id for id, key in self.keys.items() if key.namespace}
+
+
+def _inner(names: NameTable, tools: list[Tool], space: str) -> NameTable:
+    # The namespace is reserved inside itself, so the projection gives a tool of that name another one.
+    rules = replace(names.dialect, reserved=names.dialect.reserved | {space})
+    ledger = None if names.ledger is None else names.ledger.scoped(f"namespace {space}")
+    return project(Catalog(tools, aliases={}), rules, style=_INNER, ledger=ledger, server_name=names.server_name)
+
+
+def _deferred(defer: bool | Collection[ToolId], keys: Mapping[ToolId, LookupKey]) -> frozenset[ToolId]:
+    if isinstance(defer, bool):
+        return frozenset(keys if defer else ())
+    return frozenset(id for id in defer if id in keys)

@@ -90,7 +90,6 @@ def _by_table(found: Simulation[Pair]) -> Mapping[Pair, frozenset[str]]:
 
 def seen(dialect: Dialect, trial: Trial) -> Mapping[Pair, frozenset[str]]:
     """Return what the lab saw of each tool that the model was shown: the shown name, and what a call of it ran."""
-    sweep = scenario(trial.scenario).plan == "sweep"
     given = {(tool.server, tool.upstream): _given(dialect, trial, tool) for tool in trial.tools}
     said: dict[Pair, set[str]] = {}
     for tool in trial.tools:
@@ -98,7 +97,7 @@ def seen(dialect: Dialect, trial: Trial) -> Mapping[Pair, frozenset[str]]:
             continue
         own = _given(dialect, trial, tool)
         other = None if tool.reached is None else given.get(tool.reached, tool.reached)
-        ended = {"misrouted": other, "unreachable": None, "uncalled": _UNCALLED if sweep else own}
+        ended = {"misrouted": other, "unreachable": None, "uncalled": _UNCALLED}
         said.setdefault(own, set()).add(_said(tool.shown, own, ended.get(tool.outcome, own)))
     return {pair: frozenset(texts) for pair, texts in said.items()}
 
@@ -132,13 +131,23 @@ def _won(
     return won
 
 
+def _not_meant_to_be_called(dialect: Dialect, trial: Trial) -> frozenset[Pair]:
+    """Return the tools of whose shown names no more is known than that they were shown."""
+    if scenario(trial.scenario).plan == "sweep":
+        return frozenset()
+    return frozenset(_given(dialect, trial, tool) for tool in trial.tools if tool.outcome == "uncalled")
+
+
 def differences(run: Run) -> Iterable[Difference]:
     """Yield every tool of a run for which the table says something else than the lab saw."""
     dialect = dialects.get(run.dialect)
     for trial in filter(compared, run.trials):
         found, by_lab = predicted(dialect, trial), seen(dialect, trial)
+        uncalled = _not_meant_to_be_called(dialect, trial)
         by_table = {**_by_table(found), **_won(dialect, found, by_lab)}
         for pair in dict.fromkeys(_given(dialect, trial, tool) for tool in trial.tools):
             expected, actual = by_table.get(pair, frozenset()), by_lab.get(pair, frozenset())
+            if pair in uncalled:
+                expected = frozenset(_said(text, pair, _UNCALLED) for text, own in found.seen.items() if pair in own)
             if expected != actual:
                 yield Difference(trial.scenario, trial.mode, pair, expected, actual)

@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tests.acceptance import ops_agents, ops_agents_wire, ops_names, ops_servers
+from tests.acceptance import ops_agents, ops_agents_approvals, ops_agents_wire, ops_names, ops_servers
 from tests.acceptance.ops import OPS
-from tests.acceptance.rows import AGENTS, SEEDS, Row, Unreadable, read
+from tests.acceptance.rows import SEEDS, Row, Unreadable, read
 from tests.acceptance.verdict import FAILED, PASSED, SKIPPED, Verdict, compare, expected
 from tests.acceptance.words import LATER
 from tests.acceptance.world import NotChecked, typed
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["execute", "main"]
 
 # Importing these modules is what fills the table of ops.
-_MODULES = (ops_names, ops_servers, ops_agents, ops_agents_wire)
+_MODULES = (ops_names, ops_servers, ops_agents, ops_agents_wire, ops_agents_approvals)
 
 
 def execute(row: Row) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.acceptance.agent_loop import run_of
+from tests.acceptance.agent_loop import Loop
 from tests.acceptance.agents import call_of, tools_of
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.rows import AGENTS
@@ -95,6 +95,11 @@ _LATER = "json_roundtrip later_calls tools_at_resume servers_at_resume swap_at_r
 
 @op("run", needs=_RUN, takes=_LATER, shape=AGENTS)
 def run(given: Given) -> Facts:
-    loop = run_of(given)
-    facts = typed({}, lambda: loop.run() or {})
+    loop = Loop(given)
+
+    def whole() -> Facts:
+        loop.run()
+        return {}
+
+    facts = typed({}, whole)
     return {**loop.observed(), "stored": stored(loop.approvals), **facts}

@@ -82,6 +82,7 @@ ARGS = [
     (["postgresql://me:pw@h/db"], ["postgresql://me:<*>@h/db"]),
     ([f"x={GITHUB}"], ["x=<*>"]),
     (["-u", "me:pw", "--user", "1000:1000"], ["-u", "me:<*>", "--user", "1000:1000"]),
+    (["-u", "https://a.example", "-u", "C:\\x"], ["-u", "https://a.example", "-u", "C:\\x"]),
     (
         ["-c", "export TOKEN=abc; KEY='d e' npx x --password f -v"],
         ["-c", "export TOKEN=<*>; KEY='<*>' npx x --password <*> -v"],

@@ -29,6 +29,10 @@ ENTRIES: list[tuple[Any, list[str]]] = [
     ({"args": ["postgres://ada:pass@host/db"]}, ["args"]),
     ({"headers": {"Authorization": "Bearer abcdef123456"}}, ["Authorization"]),
     ({"transport": {"headers": [{"x-api-key": "abcdef"}]}}, ["x-api-key"]),
+    ({"url": "https://host/mcp?access_token=abcdef"}, ["url"]),
+    ({"url": "https://host/mcp?a=1&apiKey=abcdef"}, ["url"]),
+    ({"url": "https://host/mcp?token=${TOKEN}&monkeys=3"}, []),
+    ({"url": "https://host/mcp?page=3"}, []),
     ("not an entry", []),
     (None, []),
 ]
@@ -67,6 +71,12 @@ def test_an_address_is_told_without_its_query_and_login() -> None:
     )
 
     assert would_start(server) == f"HTTP https://{MASK}@host:8080/mcp?{MASK} (headers X-Key)"
+
+
+def test_a_token_in_an_address_among_the_arguments_is_masked() -> None:
+    server = ServerConfig(key="a", command="npx", args=("mcp-remote", "https://host/mcp?v=1&access_token=abcdef&x=2"))
+
+    assert would_start(server) == f"npx mcp-remote 'https://host/mcp?v=1&access_token={MASK}&x=2'"
 
 
 @pytest.mark.parametrize("url", ["http://[", "https://a\x00b", "", "no address"])

@@ -53,7 +53,7 @@ def test_a_hosted_server_s_request_is_identified_by_its_own_id() -> None:
         call_of({**request, "id": None, "call_id": "c1"}, NAMES)
 
 
-BAD: list[tuple[dict[str, Any], str, str]] = [
+BAD: list[tuple[dict[Any, Any], str, str]] = [
     ({"name": None}, "name", "is missing"),
     ({"name": ""}, "name", "is empty"),
     ({"name": 7}, "name", "is of type int, not text"),
@@ -103,7 +103,8 @@ def test_what_is_no_payload_at_all_is_refused() -> None:
 
 @pytest.mark.parametrize("field", ["principal", "agent", "session", "client", "platform", "app"])
 def test_a_caller_is_told_in_texts(field: str) -> None:
-    for value in (None, 7, "x" * 1_025):
+    values: list[Any] = [None, 7, "x" * 1_025]
+    for value in values:
         with pytest.raises(InvalidCall) as caught:
             Caller(**{field: value})
         assert caught.value.field == f"caller.{field}"

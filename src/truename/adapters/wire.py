@@ -1,7 +1,7 @@
 """What all adapters have in common: tools as they are offered, calls as they come back, results as they are sent.
 
 A module for a model API has the five functions of `Api`. A framework's adapter builds on `offers` (what to register,
-under which name), `Asked` with `bound` (from what the model asked to `Call` or `Refused`) and `Choice`.
+under which name), `Asked` with `bound` (from what the model asked to `Call` or `Refused`) and `chosen`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from truename import NameTable, Tool
     from truename.identity import LookupKey
 
-__all__ = ["NOBODY", "Api", "Asked", "Choice", "Names", "Offer", "Refused", "bound", "chosen", "offers", "required"]
+__all__ = ["NOBODY", "Api", "Asked", "Offer", "Refused", "bound", "chosen", "offers", "required"]
 
-Names = "NameTable | Layout"
-# "auto" (the model decides), "none", "required" (some tool), or one tool: its id, or any text that resolves to it.
-Choice = "ToolId | str"
+# The model decides; it must call none; it must call some tool.
 MODES: Final = frozenset({"auto", "none", "required"})
 NOBODY: Final = Caller()
 _PATH_HEAD: Final = re.compile(r"[^.\[]+")

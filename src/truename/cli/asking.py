@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from truename.cli.failure import split
-from truename.cli.hanging import show_hanging
+from truename.cli.hanging import shortened, show_hanging
 from truename.cli.rendering import output, say, styled
 from truename.config import Config, ServerConfig, Settings, parse
 from truename.config.templates import LITERAL, translate, written
@@ -36,13 +36,16 @@ _SHORTEST_SECRET: Final = 6
 _KEY: Final = 32
 
 
-def show_plan(plan: Sequence[Startable], *, error: bool = False) -> None:
-    """Print exactly what would be started or connected, secrets masked."""
+def show_plan(plan: Sequence[Startable], *, most: int | None = None, error: bool = False) -> None:
+    """Print exactly what would be started or connected, secrets masked; with ``most``, its first characters."""
     rows = []
     for one in plan:
         whose = f"  ({', '.join(one.clients)})" if one.clients else ""
-        told = Text.assemble(styled(would_start(one.written or one.server)), styled(whose, "dim"), overflow="fold")
-        rows.append((styled(excerpt(one.server.key, _KEY)[1:-1], "bold"), told))
+        said = would_start(one.written or one.server)
+        told = Text.assemble(
+            styled(said if most is None else shortened(said, most)), styled(whose, "dim"), overflow="fold"
+        )
+        rows.append((styled(shortened(one.server.key, _KEY), "bold"), told))
     show_hanging(rows, indent=2, error=error)
 
 

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from truename import dialects
+from truename.doctor.prediction import Prediction, Roster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from truename.catalog import Catalog
-    from truename.dialects import Dialect, Simulation
+    from truename.dialects import Dialect
+    from truename.doctor.prediction import Fate as Predicted
+    from truename.doctor.prediction import Key
     from truename.identity import ToolId
 
 __all__ = ["Compared", "Fate", "collapses", "fates", "in_words", "manglers"]
 
-Key = tuple[str, str]
 Compared: TypeAlias = "Mapping[ToolId, Sequence[Fate]]"
-_PROBE: Final = "truename_probe"
+_FAILURES: Final = {"refused": "fails", "falls": "falls"}
 _KINDS: Final = ("client", "framework")
 # The worst first: what runs another tool does harm, what is missing is merely missing.
 _WORST_FIRST: Final = ("runs", "fails", "dropped", "clashes", "renamed", "falls")
@@ -57,61 +59,41 @@ def manglers() -> tuple[Dialect, ...]:
 
 def fates(catalog: Catalog, clients: Iterable[Dialect] | None = None) -> Mapping[ToolId, Sequence[Fate]]:
     """Return for each tool what these clients would do to it under its own name, the worst first."""
-    servers: defaultdict[str, list[str]] = defaultdict(list)
-    ids: dict[Key, ToolId] = {}
-    for id, tool in catalog.items():
-        servers[tool.origin.server_id].append(tool.origin.name)
-        ids[tool.origin.server_id, tool.origin.name] = id
+    ids: dict[Key, ToolId] = {(tool.origin.server_id, tool.origin.name): id for id, tool in catalog.items()}
+    roster = Roster((server, [name]) for server, name in _by_server(ids))
     found: defaultdict[ToolId, list[Fate]] = defaultdict(list)
     for client in manglers() if clients is None else clients:
-        judge = _Judge(client, client.simulate_all(servers.items()))
-        for key, id in ids.items():
-            fate = judge.fate(key)
-            if fate is not None:
-                found[id].append(fate)
+        prediction = Prediction(client, roster)
+        for one in (*prediction.lost, *prediction.changed):
+            found[ids[one.key]].append(_told(client, one, clashing=one.key in prediction.clashing))
     for several in found.values():
         several.sort(key=_harm)
     return found
+
+
+def _by_server(keys: Iterable[Key]) -> list[Key]:
+    servers: defaultdict[str, list[Key]] = defaultdict(list)
+    for key in keys:
+        servers[key[0]].append(key)
+    return [key for several in servers.values() for key in several]
 
 
 def _harm(fate: Fate) -> tuple[int, bool, bool]:
     return _WORST_FIRST.index(fate.kind), fate.confidence != "run", dialects.get(fate.client).kind != _KINDS[0]
 
 
-class _Judge:
-    """One client's simulation, asked tool by tool."""
-
-    def __init__(self, client: Dialect, simulation: Simulation[Key]) -> None:
-        self._client = client
-        self._simulation = simulation
-        self._clash = {key: text for text, keys in simulation.merged.items() for key in keys}
-        self._down = {server for server, _ in simulation.refused} if simulation.scope == "server" else set()
-        self._frames: dict[str, str | None] = {}
-
-    def fate(self, key: Key) -> Fate | None:
-        """Return what becomes of a tool, or None if nothing does."""
-        simulation = self._simulation
-        if key in simulation.refused:
-            return self._told("fails", simulation.scope)
-        if key[0] in self._down or simulation.scope == "request":
-            return self._told("falls", simulation.scope)
-        if key in simulation.shown:
-            shown = simulation.shown[key]
-            return None if shown in (self._plain(*key), key[1]) else self._told("renamed", shown)
-        if key not in self._clash:
-            return self._told("dropped", "")
-        winner = simulation.winner(self._clash[key])
-        return self._told("clashes", "") if winner is None else self._told("runs", _named(winner, key), winner)
-
-    def _told(self, kind: str, what: str, winner: Key | None = None) -> Fate:
-        return Fate(self._client.name, self._client.title, kind, what, self._client.confidence, winner)
-
-    def _plain(self, server: str, name: str) -> str | None:
-        """Return the name as the client shows one that it does nothing to but put its prefix in front."""
-        if server not in self._frames:
-            self._frames[server] = self._client.shown(server, _PROBE)
-        frame = self._frames[server]
-        return None if frame is None else frame.replace(_PROBE, name)
+def _told(client: Dialect, one: Predicted, *, clashing: bool) -> Fate:
+    """Return a predicted fate in this table's words."""
+    winner = one.reaches if one.loss else None
+    if winner is not None:
+        kind, what = "runs", _named(winner, one.key)
+    elif one.loss in _FAILURES:
+        kind, what = _FAILURES[one.loss], one.scope
+    elif one.loss:
+        kind, what = "clashes" if clashing else "dropped", ""
+    else:
+        kind, what = "renamed", one.shown or ""
+    return Fate(client.name, client.title, kind, what, client.confidence, winner)
 
 
 def _named(winner: Key, instead_of: Key) -> str:

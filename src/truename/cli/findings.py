@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from truename.cli.asking import show_plan
-from truename.cli.hanging import show_hanging
+from truename.cli.hanging import shortened, show_hanging
 from truename.cli.rendering import print_table, show, styled
-from truename.errors import excerpt
 from truename.policy import Severity
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ __all__ = ["show_report"]
 
 _FILES: Final = 8
 _KEY: Final = 32
+_COMMAND: Final = 240
 _ROWS: Final = 10
 _OF_A_KIND: Final = 4
 _FINDINGS: Final = 6
@@ -68,7 +68,7 @@ def _show_files(files: Sequence[Found], most: int | None) -> None:
 def _state(found: Found) -> Text:
     if found.problem is not None:
         return styled("can't be read", "bold red")
-    keys = ", ".join(excerpt(one.server.key, _KEY)[1:-1] for one in found.servers[:4])
+    keys = ", ".join(shortened(one.server.key, _KEY) for one in found.servers[:4])
     more = len(found.servers) - 4
     return styled(f"{keys} and {more} more" if more > 0 else keys or "-")
 
@@ -77,7 +77,7 @@ def _show_unasked(looked: Looked) -> None:
     if looked.unasked:
         known = "so their tools are not known" if not looked.asked else "so the tools of the others are not known"
         show(f"{_count(len(looked.unasked), 'server')} not asked, {known}. `truename doctor --start` would start:")
-        show_plan(looked.unasked[:_FILES])
+        show_plan(looked.unasked[:_FILES], most=_COMMAND)
         if len(looked.unasked) > _FILES:
             show(styled(f"  and {len(looked.unasked) - _FILES} more (--json lists all)", "dim"))
         show("")

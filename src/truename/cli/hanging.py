@@ -6,14 +6,24 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from truename.cli.rendering import output
+from truename.cli.rendering import output, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.text import Text
 
-__all__ = ["show_hanging"]
+__all__ = ["shortened", "show_hanging"]
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the beginning of a text that is too long for its place.
+
+    >>> shortened("get_weather", 8), shortened("get", 8)
+    ('get_w...', 'get')
+    """
+    shown = printable(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def show_hanging(rows: Iterable[Sequence[Text]], *, indent: int = 0, error: bool = False) -> None:

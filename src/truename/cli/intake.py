@@ -15,8 +15,9 @@ from truename.clients import Machine, find, read_source
 from truename.config import ServerConfig
 from truename.config.envfile import read_env_file
 from truename.doctor import Startable
+from truename.doctor.files import dotted
 from truename.doctor.secrets import MASK
-from truename.errors import ConfigError, excerpt
+from truename.errors import ConfigError
 from truename.policy import Location
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable
             clients=(),
             of_project=False,
             written=shown.get(server.key) or _masked(server),
-            location=Location(file=str(path), key=excerpt(server.key, 64)[1:-1]),
+            location=Location(file=str(path), key=dotted((server.key,))),
         )
         for server in config.enabled
     ]

@@ -23,6 +23,7 @@ from truename.identity import (
     check,
     clashes,
     default_handoff_name,
+    fold,
     is_reserved,
     normalized,
     qualified_name,
@@ -55,6 +56,7 @@ __all__ = [
     "restore_tool_call_routing_identity",
     "should_allow_bare_name_approval_alias",
     "tool_namespace",
+    "tool_not_found_message",
     "validate_function_tool_fallback_name",
     "validate_function_tool_lookup_configuration",
     "validate_realtime_tool_names",
@@ -292,3 +294,19 @@ def _like(item: Any, payload: dict[str, Any]) -> Any:
     if payload == payload_of(item):
         return item
     return payload if isinstance(item, Mapping) else type(item)(**payload)
+
+
+def tool_not_found_message(tool_call: object, tools: Sequence[object]) -> str:
+    """Return what a model is told of a call that no tool answers to.
+
+    Where the name is a tool's but for case, ``-`` and ``_``, that one is suggested; it is never called.
+
+    >>> from truename.identity import ToolNames
+    >>> tool_not_found_message({"name": "Get-Lead"}, [ToolNames(name="get_lead")])
+    "Tool 'Get-Lead' not found. Did you mean 'get_lead'?"
+    """
+    asked = qualified_name(field(tool_call, "name"), field(tool_call, "namespace")) or ""
+    names = {member.names.qualified_name or "" for member in members_of(tools)}
+    near = sorted(name for name in names if fold(name) == fold(asked))
+    hint = f" Did you mean {' or '.join(map(excerpt, near))}?" if near else ""
+    return f"Tool {excerpt(asked)} not found.{hint}"

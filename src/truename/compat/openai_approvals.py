@@ -35,6 +35,7 @@ _QUERY: Final = "hosted_mcp_query"
 _SCHEMA: Final = re.compile(r"1\.([0-9]{1,3})")
 _NEWEST: Final = 21
 _FINGERPRINTED: Final = 15
+_REPEATED: Final[Mapping[str, str]] = {"call_reused": "call_id_reused", "call_repeated": "call_repeated"}
 _STATES: Final[Mapping[str, bool]] = {"approved": True, "rejected": False}
 
 
@@ -132,13 +133,28 @@ class AgentApprovals:
         asked += [record for where, record in filed.items() if not where.owner]
         return next((status for record in asked if (status := record.status(call_id)) is not None), None)
 
+    def admitted(self, calls: Iterable[AgentCall]) -> list[AgentCall]:
+        """Return the calls of one response, each once. Raises `AgentsError`; ``call_id_reused`` before any is run."""
+        found: dict[str, tuple[str, AgentCall]] = {}
+        for call in calls:
+            self.verdict(call)
+            asked = call.policy_call()
+            first, _ = found.setdefault(asked.call_id, (asked.fingerprint, call))
+            if first != asked.fingerprint:
+                raise AgentsError(code="call_id_reused", name=asked.call_id)
+        return [call for _, call in found.values()]
+
+    @contextmanager
+    def once(self, call: AgentCall) -> Iterator[None]:
+        """Run the block for a call, once at most, also after a pause. Raises `AgentsError` ``call_repeated``."""
+        with _known(), self._approvals.once(call.policy_call()):
+            yield
+
     def verdict(self, call: AgentCall) -> Verdict:
         """Return what is known of a call, with the reason if a grant does not count now. Raises `AgentsError`."""
         asked = call.policy_call()
-        try:
+        with _known():
             return self._approvals.status(asked)
-        except CallRepeated as error:
-            raise AgentsError(code="call_id_reused", name=error.call) from error
 
     def saved(self) -> dict[str, Any]:
         """Return all of it as JSON, for `restored`."""
@@ -201,15 +217,21 @@ class AgentApprovals:
             raise AgentsError(code="hosted_identity_missing", name=hosted.request_id or "")
         asked = call.policy_call()
         scope: Scope = "always" if always else "call"
-        try:
+        with _known():
             if approve:
                 self._approvals.approve(asked, scope)
             else:
                 self._approvals.reject(asked, scope, message=message)
-        except CallRepeated as error:
-            raise AgentsError(code="call_id_reused", name=error.call) from error
         for filed, sticky in _filed(call, asked, always=always):
             self.records.setdefault(filed, Record()).decide(asked.call_id, approve=approve, always=sticky)
+
+
+@contextmanager
+def _known() -> Iterator[None]:
+    try:
+        yield
+    except CallRepeated as error:
+        raise AgentsError(code=_REPEATED[error.code], name=error.call, other=error.state) from error
 
 
 class _BookStore:

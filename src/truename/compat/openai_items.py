@@ -173,7 +173,8 @@ class AgentCall:
         elif key is None:
             server, name = f"{field(self.raw, 'type')}", self.approval_keys[-1]
         else:
-            server, name = " ".join((_OWN, *key.tagged[:-1])), key.name
+            kind = "handoff" if self.tool is not None and self.tool.kind == "handoff" else _OWN
+            server, name = " ".join((kind, *key.tagged[:-1])), key.name
         return Origin(server, name, f"{server} {self.tool.owner}" if self.tool and self.tool.owner else server)
 
 

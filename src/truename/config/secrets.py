@@ -70,6 +70,7 @@ _VALUE: Final = re.compile(
     r"(?P<value>(?(quote)[^\"'\\]*|[^\s;&,|'\"\\{}]+))"
 )
 _USERS: Final = frozenset({"u", "user"})
+_LOGIN: Final = re.compile(r"[^\s:/\\]+:(?!//|\\)(?P<password>.+)", re.DOTALL)
 _HEADER: Final = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]*):[ \t]*(?P<value>.+)", re.DOTALL)
 
 
@@ -210,8 +211,8 @@ def _header(name: str, text: str, start: int) -> list[_Span]:
 def _argument(text: str, flag: str) -> list[_Span]:
     if flag and not text.startswith("-") and (found := _named(flag, text, variable_name(flag))):
         return found
-    if flag in _USERS and (colon := text.find(":") + 1) and not _HARMLESS.fullmatch(text, colon):
-        return [_Span(colon, len(text), "PASSWORD")]
+    if flag in _USERS and (login := _LOGIN.fullmatch(text)) and not _HARMLESS.fullmatch(login["password"]):
+        return [_Span(login.start("password"), len(text), "PASSWORD")]
     start = 0
     if (option := _FLAG.fullmatch(text)) and option["value"]:
         start = option.start("value")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from truename.documents import Document
     from truename.policy.finding import Confidence
 
-__all__ = ["about_files", "place"]
+__all__ = ["about_files", "dotted", "place"]
 
 _PLACE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
 # What a document notes -> the rule, what is there, what to do.
@@ -43,6 +43,7 @@ _QUIRKS: Final = {
 }
 _WORDS: Final = {"comment": "comment", "trailing-comma": "trailing comma", "bom": "byte order mark"}
 _TOLD_OF_ONE_KIND: Final = 3
+_LONGEST_KEY: Final = 80
 _LOOPBACK_NAMES: Final = ("localhost", "host.docker.internal")
 
 
@@ -63,8 +64,12 @@ def place(found: Found, where: tuple[str | int, ...] = ()) -> Location:
             line, column = found.document.position(where)
         except (ConfigError, LookupError, ValueError, TypeError):
             line, column = 0, 0
-    key = ".".join(map(str, where))
-    return Location(file=str(found.path), line=line, column=column, key=excerpt(key, 200)[1:-1] if key else "")
+    return Location(file=str(found.path), line=line, column=column, key=dotted(where))
+
+
+def dotted(where: Sequence[str | int]) -> str:
+    """Return a path into a file as people read it, printable and not too long."""
+    return excerpt(".".join(map(str, where))[:_LONGEST_KEY])[1:-1] if where else ""
 
 
 def _about_reading(found: Found) -> Iterator[Finding]:
@@ -72,7 +77,9 @@ def _about_reading(found: Found) -> Iterator[Finding]:
         at = _PLACE.search(found.problem.key)
         line, column = (int(at[1]), int(at[2] or 0)) if at else (0, 0)
         location = Location(file=str(found.path), line=line, column=column, key="" if at else found.problem.key)
-        fact = f"{found.path.name} can't be read: {found.problem.problem}."
+        said = found.problem.problem
+        how = said.removeprefix("it can't be read") if said.startswith("it can't be read") else f": {said}"
+        fact = f"{found.path.name} can't be read{how}."
         yield _finding("unreadable-file", found, location, fact, found.problem.remedy)
     if found.document is None:
         return
@@ -126,7 +133,7 @@ def _about_secrets(found: Found, sighting: Sighting) -> Iterator[Finding]:
     if not leaves:
         return
     names = ", ".join(dict.fromkeys(excerpt(leaf.name or "a text", 40) for leaf in leaves))
-    fact = f"{excerpt(sighting.server.key, 64)} has {names} in plain text."
+    fact = f"{excerpt(sighting.server.key, 64)} has what looks like a secret in plain text: {names}."
     remedy = "Put it into an environment variable, and write a reference to that."
     here = place(found, (*sighting.where, *leaves[0].where))
     yield _finding("literal-secret", found, here, fact, remedy, server=sighting.server.key)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.clients.kept import matches
-from truename.doctor.files import place
+from truename.doctor.files import dotted, place
 from truename.doctor.rules import RULES
 from truename.doctor.tools import confidence, listed
 from truename.errors import excerpt
@@ -135,11 +135,10 @@ def _connect(case: Case) -> str:
 def _finding(case: Case, kept: _Kept, rule: Rule, *said: str) -> Finding:
     fact, remedy = said
     name = kept.name
-    where = ".".join(map(str, name.where))
     here = (
         place(kept.found, name.where)
         if name.path == kept.found.path
-        else Location(file=str(name.path), key=excerpt(where, 200)[1:-1])
+        else Location(file=str(name.path), key=dotted(name.where))
     )
     return Finding(
         rule=rule,

@@ -97,9 +97,10 @@ def _about_weight(lists: Lists) -> Iterator[Finding]:
     if total <= BUDGET:
         return
     heaviest = max(weights, key=weights.__getitem__)
+    tools = f"{lists.tools:,} tools are" if lists.tools > 1 else "one tool are"
     most = f"; {excerpt(heaviest, 64)} alone has {weights[heaviest]:,}" if len(weights) > 1 else ""
     yield Finding(
         rule=RULES["heavy-definitions"],
-        fact=f"The definitions of {lists.tools:,} tools are about {total:,} tokens a request{most}.",
+        fact=f"The definitions of {tools} about {total:,} tokens a request{most}.",
         remedy=f"To be read at each turn, {BUDGET:,} is much: {_SEARCHED}.",
     )

@@ -105,6 +105,11 @@ class Prediction:
         return {text: keys for text, keys in groups.items() if len(keys) > 1}
 
     @cached_property
+    def clashing(self) -> frozenset[Key]:
+        """The tools that share a name with another."""
+        return frozenset(key for keys in self.groups.values() for key in keys)
+
+    @cached_property
     def fates(self) -> tuple[Fate, ...]:
         """What becomes of each tool, in the order of the lists."""
         return tuple(map(self._judge.fate, self._roster.keys))

@@ -35,6 +35,11 @@ _REFERENCE: Final = re.compile(
     re.IGNORECASE,
 )
 _LOGIN: Final = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+# A parameter of an address that is called so: ?access_token=..., and the user's key in front of an @ is _LOGIN's.
+_PARAMETER: Final = re.compile(
+    r"(?<=[?&;])([^=&#?\s]{0,40}(?:token|secret|passw|key|credential|signature|auth)[^=&#?\s]{0,40}=)([^&#\s'\"]+)",
+    re.IGNORECASE,
+)
 _OPTION: Final = re.compile(r"(--?[A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
 
@@ -66,9 +71,9 @@ def masked(text: str, name: str = "") -> str:
     option = _OPTION.fullmatch(text)
     if option and option[2] and (_is_secret(option[1], option[2]) or _NAME.search(option[1])):
         return f"{option[1]}={MASK}"
-    if not _LOGIN.search(text) and _is_secret(name, text):
+    if not (_LOGIN.search(text) or _PARAMETER.search(text)) and _is_secret(name, text):
         return MASK
-    return _LOGIN.sub(MASK, _VALUE.sub(MASK, text))
+    return _PARAMETER.sub(rf"\1{MASK}", _LOGIN.sub(MASK, _VALUE.sub(MASK, text)))
 
 
 def would_start(server: ServerConfig) -> str:
@@ -116,7 +121,7 @@ def _option_before(word: str) -> str:
 def _is_secret(name: str, text: str) -> bool:
     if not text or len(text) > _LONGEST or text.startswith("-") or _REFERENCE.search(text):
         return False
-    if _VALUE.match(text) or _LOGIN.search(text):
+    if _VALUE.match(text) or _LOGIN.search(text) or _PARAMETER.search(text):
         return True
     return len(text) > 3 and bool(_NAME.search(name)) and not _HARMLESS.search(name)
 

@@ -90,8 +90,7 @@ def _tool(taken: Taken, reading: Reading, keys: dict[str, str]) -> None:
         return
     reading.rename(owner, original, taken.text("custom_name"), taken.where("custom_name"))
     if taken.truth("enabled") is False:
-        fact = f"Tool {excerpt(original)} of {excerpt(owner)} is switched off there, and will be seen here."
-        reading.leave("filter", fact, taken.where("enabled"), server=owner, tools=(original,))
+        reading.switched_off(original, taken.where("enabled"), server=owner)
 
 
 def _variable(key: str) -> str:

@@ -75,8 +75,17 @@ class Reading:
         """Note texts that replace a tool's own, whose keys are names of tools."""
         for name in names:
             for tool in taken.object(name):
-                fact = f"The description of tool {excerpt(tool)} of {excerpt(server)} is not carried over."
-                self.leave("description", fact, f"{taken.where(name)}.{tool}", server=server, tools=(tool,))
+                self.description(tool, f"{taken.where(name)}.{tool}", server=server)
+
+    def description(self, tool: str, where: str, *, server: str) -> None:
+        """Note that a text replaces the one of a tool."""
+        fact = f"The description of tool {excerpt(tool)} of {excerpt(server)} is not carried over."
+        self.leave("description", fact, where, server=server, tools=(tool,))
+
+    def switched_off(self, tool: str, where: str, *, server: str) -> None:
+        """Note that a tool is hidden there."""
+        fact = f"Tool {excerpt(tool)} of {excerpt(server)} is switched off there, and will be seen here."
+        self.leave("filter", fact, where, server=server, tools=(tool,))
 
     def rest(self, taken: Taken, *, server: str = "", rules: Mapping[str, str] = MappingProxyType({})) -> None:
         """Note all that nobody took; ``rules`` says which keys are more than a setting."""

@@ -180,11 +180,9 @@ def _transforms(reading: Reading, key: str, taken: Taken) -> None:
         where = tools.where(tool)
         reading.rename(key, tool, change.text("name"), f"{where}.name")
         if change.truth("enabled") is False:
-            fact = f"Tool {excerpt(tool)} of {excerpt(key)} is switched off there, and will be seen here."
-            reading.leave("filter", fact, f"{where}.enabled", server=key, tools=(tool,))
+            reading.switched_off(tool, f"{where}.enabled", server=key)
         if change.text("description") is not None:
-            fact = f"The description of tool {excerpt(tool)} of {excerpt(key)} is not carried over."
-            reading.leave("description", fact, f"{where}.description", server=key, tools=(tool,))
+            reading.description(tool, f"{where}.description", server=key)
         reading.rest(change, server=key)
     reading.rest(tools, server=key)
 
@@ -195,11 +193,9 @@ def _toggles(reading: Reading, key: str, taken: Taken, name: str) -> None:
     for tool in taken.object(name):
         change = tools.inside(tool)
         if change.truth("enabled") is False:
-            fact = f"Tool {excerpt(tool)} of {excerpt(key)} is switched off there, and will be seen here."
-            reading.leave("filter", fact, tools.where(tool), server=key, tools=(tool,))
+            reading.switched_off(tool, tools.where(tool), server=key)
         if change.text("description") is not None:
-            fact = f"The description of tool {excerpt(tool)} of {excerpt(key)} is not carried over."
-            reading.leave("description", fact, tools.where(tool), server=key, tools=(tool,))
+            reading.description(tool, tools.where(tool), server=key)
         reading.rest(change, server=key)
     reading.rest(tools, server=key)
 

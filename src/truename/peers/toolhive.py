@@ -93,8 +93,7 @@ def _tools(key: str, top: Taken, reading: Reading) -> None:
         where = overrides.where(tool)
         reading.rename(key, tool, change.text("name"), f"{where}.name")
         if change.text("description") is not None:
-            fact = f"The description of tool {excerpt(tool)} of {excerpt(key)} is not carried over."
-            reading.leave("description", fact, f"{where}.description", server=key, tools=(tool,))
+            reading.description(tool, f"{where}.description", server=key)
         reading.rest(change, server=key)
     reading.rest(overrides, server=key)
 

@@ -46,7 +46,7 @@ class MemoryStore:
         self._book = PlainBook()
         self._lock = threading.RLock()
 
-    def read(self) -> Book:
+    def read(self) -> PlainBook:
         """Return what is kept now, for looking only."""
         return self._book
 
@@ -78,17 +78,18 @@ class FileStore:
 
     All methods raise `StoreError`: ``corrupt`` with the field that is wrong (the file stays as it is), ``newer``,
     ``busy``, ``unusable``, ``full``. A file that was there and is gone is ``unusable`` too: rejections, and which
-    calls ran, would be forgotten with it.
+    calls ran, would be forgotten with it. ``patience`` is how many seconds to wait for another process.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, patience: float = 15.0) -> None:
         self.path = Path(path)
+        self._patience = patience
         self._lock = threading.RLock()
         self._book = PlainBook()
         self._seen: _Seen | None = None
         self.read()
 
-    def read(self) -> Book:
+    def read(self) -> PlainBook:
         """Return what is kept now, for looking only."""
         with self._lock:
             return self._fresh()
@@ -122,7 +123,7 @@ class FileStore:
     def _alone(self) -> Iterator[None]:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = locked(self.path, shared=False)
+            lock = locked(self.path, shared=False, patience=self._patience)
             lock.__enter__()
         except LedgerError as error:
             problem, remedy = "another process has its lock", "Wait for it, or end it, and try again."

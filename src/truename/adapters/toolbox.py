@@ -1,0 +1,151 @@
+"""What an agent framework is given: tools of several servers under one set of names, and a gate for their calls.
+
+The adapters for frameworks differ in how a tool is registered, how a run pauses and how it goes on. Everything else is
+here, once. An agent framework without an adapter uses it, or the catalogue, directly (`docs/adapters.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from truename import Catalog, project
+from truename.adapters.wire import NOBODY, Offer, offers
+from truename.errors import ApprovalRequired, NotAllowed, PolicyError, UnknownTool
+from truename.policy import Approvals, Call, Caller, Policy, bound_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from truename import Ledger, NameTable, Style
+    from truename.policy import Decision, Grant, Scope
+
+__all__ = ["ASK_ALL", "Naming", "Toolbox", "told"]
+
+ASK_ALL: Final = Policy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Naming:
+    """How names are made: the arguments of `project`, kept for every time that servers list their tools.
+
+    Without a ledger the names depend on the set of tools alone; with one they never change.
+    """
+
+    dialect: str = "universal"
+    style: str | Style = "prefixed"
+    ledger: Ledger | None = None
+    aliases: Mapping[str, str] | None = None
+    overrides: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+
+    def table(self, listings: Mapping[str, Iterable[Any]]) -> NameTable:
+        """Return the names of what these servers list (by server key, as in a tools/list result).
+
+        What can't be admitted is left out and stands in the catalogue's ``notices``. Raises as `project`.
+        """
+        bound = None if self.ledger is None else self.ledger.bindings()
+        pairs = {key: list(listing) for key, listing in listings.items()}
+        catalog = Catalog.from_mcp(pairs, self.aliases, bound, strict=False)
+        return project(catalog, self.dialect, style=self.style, ledger=self.ledger, overrides=self.overrides)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolbox:
+    """Names, what may happen, and who calls. A policy without approvals gets some in memory: calls run once.
+
+    >>> names = Naming().table({"docs": ["search"], "web": ["search"]})
+    >>> box = Toolbox(names=names, policy=Policy(default="allow"))
+    >>> [offer.key.name for offer in box.offered]
+    ['docs_search', 'web_search']
+    >>> call = box.call("docs_search", "call_1", "{}")
+    >>> with box.running(call):
+    ...     call.origin.name
+    'search'
+    >>> with box.running(call):
+    ...     print("a second time")
+    Traceback (most recent call last):
+        ...
+    truename.policy.faults.CallRepeated: The call 'call_1' of docs@1/search@1 was begun before (it is done); ...
+    """
+
+    names: NameTable
+    policy: Policy = ASK_ALL
+    caller: Caller = NOBODY
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", with_approvals(self.policy))
+
+    @property
+    def approvals(self) -> Approvals:
+        """Where the decisions of people are kept."""
+        assert self.policy.approvals is not None  # noqa: S101 - see above
+        return self.policy.approvals
+
+    @cached_property
+    def offered(self) -> tuple[Offer, ...]:
+        """The tools that this caller may see, under their names."""
+        return tuple(
+            offer
+            for offer in offers(self.names, self.names.dialect.name)
+            if self.policy.visible(offer.tool, self.caller)
+        )
+
+    def call(self, name: object, call_id: object, arguments: object) -> Call:
+        """Return the call that a framework reports. Nothing is turned into text, and no id is made up.
+
+        Raises `InvalidCall` that names the field, or what `resolve` raises; what the caller may not see is unknown.
+        """
+        call = bound_call(
+            name=name,  # type: ignore[arg-type] # checked there
+            call_id=call_id,  # type: ignore[arg-type] # checked there
+            arguments=arguments,
+            names=self.names,
+            caller=self.caller,
+            endpoints=self.endpoints,
+        )
+        if not self.policy.visible(self.names.catalog[call.id], self.caller):
+            raise UnknownTool(text=call.wire_name)
+        return call
+
+    def decide(self, call: Call) -> Decision:
+        """Return what may happen with the call now."""
+        return self.policy.decide(call)
+
+    @contextmanager
+    def running(self, call: Call) -> Iterator[Decision]:
+        """Run the block if the call is allowed, once at most. Raises `PolicyError`, before anything is run."""
+        with self.policy.running(call) as decision:
+            yield decision
+
+    def approve(self, call: Call, scope: Scope = "call", *, by: str = "") -> Grant:
+        """Write down that somebody allowed the call."""
+        return self.approvals.approve(call, scope, by=by)
+
+    def reject(self, call: Call, scope: Scope = "call", *, message: str = "", by: str = "") -> Grant:
+        """Write down that somebody refused the call."""
+        return self.approvals.reject(call, scope, message=message, by=by)
+
+
+def with_approvals(policy: Policy) -> Policy:
+    """Return the policy with approvals: they also keep a call from being run twice."""
+    return policy if policy.approvals is not None else replace(policy, approvals=Approvals())
+
+
+def told(error: Exception) -> str:
+    """Return what a model reads of a call that was not made, or failed.
+
+    A person's own words stand for themselves; the key of an approval is nothing that a model could use.
+    """
+    match error:
+        case NotAllowed(rule="rejected") if error.decision:
+            return f"{error.id} was rejected: {error.decision}. Nothing was run."
+        case ApprovalRequired():
+            why = f" ({error.decision})" if error.decision else ""
+            return f"{error.id} needs an approval{why}; nothing was run. Somebody has to allow it first."
+        case PolicyError():
+            return str(error)
+    return str(error) or type(error).__name__

@@ -1,0 +1,160 @@
+"""The written form: read strictly, refused with its place when it is newer, damaged or not ours."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.policy.calls import ADA, search_of
+from truename.policy import Approvals, Caller, FileStore, MemoryStore, StoreError
+from truename.policy.written import read_book, written_book
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD_GRANT: dict[str, Any] = {
+    "key": "k1",
+    "approved": True,
+    "scope": "always",
+    "id": "docs@1/search@1",
+    "digest": "sha256:0",
+    "server": "docs",
+    "name": "search",
+    "principal": "ada",
+}
+GOOD_CALL: dict[str, Any] = {
+    "id": "docs@1/search@1",
+    "principal": "ada",
+    "call_id": "c1",
+    "arguments": "sha256:0",
+    "state": "seen",
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "approvals.json"
+
+
+def written(path: Path, **content: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"truename-approvals": 1, "grants": [], "calls": [], **content}))
+    return path
+
+
+DAMAGED: list[tuple[str, str, str]] = [
+    ("", "line 1", "it is no JSON (Expecting value)"),
+    ('{"truename-approvals": 1,\n"grants": [', "line 2", "it is no JSON (Expecting value)"),
+    ("[]", "", "it holds no approvals of Truename"),
+    ('{"mcpServers": {}}', "truename-approvals", "it holds no approvals of Truename"),
+    ('{"truename-approvals": true}', "truename-approvals", "it holds no approvals of Truename"),
+    ('{"truename-approvals": 0}', "truename-approvals", "it holds no approvals of Truename"),
+    ('{"truename-approvals": 1, "truename-approvals": 1}', "truename-approvals", "it stands twice"),
+    ("[" * 99_999, "", "it is no JSON (RecursionError)"),
+    ("\udcff", "", "it is no JSON (UnicodeDecodeError)"),
+    ('{"truename-approvals": 1}', "grants", "it is no list of at most 20,000"),
+    ('{"truename-approvals": 1, "grants": []}', "calls", "it is no list of at most 10,000"),
+    ('{"truename-approvals": 1, "grants": [], "calls": [], "more": 1}', "more", "it is no field of this schema"),
+    ('{"truename-approvals": 1, "grants": [7], "calls": []}', "grants[0]", "it is no object"),
+]
+
+
+@pytest.mark.parametrize(("text", "key", "problem"), DAMAGED)
+def test_a_damaged_file_is_refused_with_its_place_and_kept(path: Path, text: str, key: str, problem: str) -> None:
+    path.parent.mkdir()
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(StoreError) as caught:
+        Approvals.open(path)
+
+    assert (caught.value.code, caught.value.key, caught.value.problem) == ("corrupt", key, problem)
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == text.encode("utf-8", "surrogateescape")
+
+
+FIELDS: list[tuple[str, str, Any, str]] = [
+    ("grants", "key", "", "it is missing"),
+    ("grants", "key", 7, "it is no text of at most 8,192 characters"),
+    ("grants", "approved", "true", "it is neither true nor false"),
+    ("grants", "approved", None, "it is neither true nor false"),
+    ("grants", "scope", "for ever", "'for ever' is none of call, arguments, session, always"),
+    ("grants", "scope", None, "it is no text of at most 8,192 characters"),
+    ("grants", "id", "docs", "'docs' is no tool id: there is no '/' between integration and tool"),
+    ("grants", "id", "Docs/search", "'Docs/search' is not written as ids are"),
+    ("grants", "digest", "", "it is missing"),
+    ("grants", "principal", ["ada"], "it is no text of at most 8,192 characters"),
+    ("grants", "message", "x" * 9_000, "it is no text of at most 8,192 characters"),
+    ("grants", "expires", "soon", "it is no field of this schema"),
+    ("calls", "id", "x", "'x' is no tool id: there is no '/' between integration and tool"),
+    ("calls", "call_id", "", "it is missing"),
+    ("calls", "arguments", "", "it is missing"),
+    ("calls", "state", "gone", "'gone' is none of seen, running, done, failed"),
+    ("calls", "agent", "a", "it is no field of this schema"),
+]
+
+
+@pytest.mark.parametrize(("what", "field", "value", "problem"), FIELDS)
+def test_a_field_that_is_not_understood_is_named(path: Path, what: str, field: str, value: Any, problem: str) -> None:
+    good = {"grants": GOOD_GRANT, "calls": GOOD_CALL}[what]
+    assert FileStore(written(path, **{what: [good]})).read() is not None
+    other = {**good, "key": "k2"} if what == "grants" else {**good, "call_id": "c2"}
+    with pytest.raises(StoreError) as caught:
+        FileStore(written(path, **{what: [good, {**other, field: value}]}))
+
+    assert (caught.value.key, caught.value.problem) == (f"{what}[1].{field}", problem)
+
+
+@pytest.mark.parametrize(("scope", "field"), [("call", "call_id"), ("arguments", "arguments"), ("session", "session")])
+def test_a_grant_that_lost_its_limit_is_refused(path: Path, scope: str, field: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        FileStore(written(path, grants=[{**GOOD_GRANT, "scope": scope}]))
+
+    assert caught.value.key == f"grants[0].{field}"
+
+
+@pytest.mark.parametrize(("what", "entry"), [("grants", GOOD_GRANT), ("calls", GOOD_CALL)])
+def test_what_stands_twice_is_refused(path: Path, what: str, entry: dict[str, Any]) -> None:
+    with pytest.raises(StoreError, match=rf"{what}: one of them stands twice"):
+        FileStore(written(path, **{what: [entry, entry]}))
+
+
+def test_a_file_of_a_later_version_is_refused_and_not_touched(path: Path) -> None:
+    written(path, **{"truename-approvals": 2, "grants": "of another form"})
+    before = path.read_bytes()
+    with pytest.raises(StoreError) as caught:
+        Approvals.open(path)
+
+    assert caught.value.code == "newer"
+    assert "written by a newer Truename (schema 2). Upgrade Truename; nothing was changed." in str(caught.value)
+    assert path.read_bytes() == before
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=2)
+            | st.dictionaries(st.sampled_from(["truename-approvals", "grants", "calls", "id"]), inner)
+        ),
+    )
+)
+def test_whatever_a_file_holds_is_a_book_or_a_typed_error(content: Any) -> None:
+    with suppress(StoreError):
+        assert read_book(json.dumps(content).encode(), "approvals.json").calls() == ()
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(["call", "arguments", "session", "always"]))
+def test_every_decision_comes_back_as_it_was_written(message: str, agent: str, scope: Any) -> None:
+    store = MemoryStore()
+    approvals = Approvals(store)
+    caller = Caller(principal=ADA.principal, agent=agent, session="s")
+    approvals.reject(search_of("docs", caller=caller), scope, message=message)
+    book = store.read()
+    again = read_book(written_book(book, "x"), "x")
+
+    assert again.grants() == book.grants()
+    assert again.calls() == book.calls()

@@ -70,26 +70,24 @@ class Loop:
         self.seen["interruptions"] = [_interruption(call) for call in self.pending]
         at = self.given.get("swap_at_resume_number", 0)
         for number, decisions in enumerate(self.given["decisions"]):
-            tools, servers = (
-                self.given.get(f"{word}_at_resume", self.given[word]) if number >= at else self.given[word]
-                for word in ("tools", "servers")
-            )
+            now = {word: self.given.get(f"{word}_at_resume", self.given[word]) for word in ("tools", "servers")}
+            then = now if number >= at else self.given
             self.decide(decisions)
-            self.segment(tools, servers, self.saved())
+            self.segment(then["tools"], then["servers"], self.saved())
             self.seen.setdefault("later_interruptions", []).append([call.call_id for call in self.pending])
         self.seen["final_agent"] = self.agent
 
     def segment(self, tools: Any, servers: Any, saved: Sequence[Mapping[str, Any]]) -> None:
         """Run until the model is done or somebody has to decide; begin with the calls that were saved."""
         try:
-            self.list(tools, servers)
+            self.offer(tools, servers)
             self.settle([self.reread(one) for one in saved], asked_before=True)
             while not self.pending and (calls := self.model()) is not None:
                 self.settle(calls, asked_before=False)
         finally:
             self.end_agent()
 
-    def list(self, tools: Any, servers: Any) -> None:
+    def offer(self, tools: Any, servers: Any) -> None:
         """List all tools under their names, and settle or refuse collisions."""
         own, handoffs = tools_of(tools), tools_of(self.given["handoffs"])
         served = list(self.served(servers, reserved_names(own, handoffs)))

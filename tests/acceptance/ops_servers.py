@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import CONFIG_FILES, CONFIG_OPTIONS, PAGES, RECORD_FIELDS
 from tests.acceptance.world import NotChecked, answer, listing, table_of, typed
+from tests.one_source import offences
 from truename import Catalog, Style, config, project
+from truename.compat import openai_agents
 from truename.naming import STYLES
 
 if TYPE_CHECKING:
@@ -96,6 +98,8 @@ def _known(table: dict[str, Any], word: object) -> Any:
 
 @op("api", needs="helper")
 def api(given: Given) -> Facts:
+    if given["helper"] in openai_agents.__all__:
+        return {"present": callable(getattr(openai_agents, given["helper"], None))}
     return {"present": _known(_HELPERS, given["helper"])()}
 
 
@@ -107,6 +111,16 @@ def _own_style() -> bool:
 
 
 _HELPERS: Final[dict[str, Callable[[], bool]]] = {"strategy extension point": _own_style}
+
+
+@op("code_check", needs="rule")
+def code_check(given: Given) -> Facts:
+    return {"ok": not _known(_CODE, given["rule"])()}
+
+
+_CODE: Final[dict[str, Callable[[], list[str]]]] = {
+    "identity helpers are defined in one module and used by every caller": offences
+}
 
 
 @op("perf", needs="tools")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,7 @@ from truename.clients import find
 from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
-from truename.documents import backups
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from truename.documents import backups, digest
 
 
 @pytest.fixture
@@ -180,3 +178,46 @@ def test_the_mode_of_a_file_stays(home: Home) -> None:
     assert home.servers.stat().st_mode & 0o777 == 0o640
     home.undo()
     assert home.servers.stat().st_mode & 0o777 == 0o640
+
+
+def _altered(home: Home, **fields: Any) -> Path:
+    (record,) = Path(home.environ["XDG_STATE_HOME"]).rglob("*.json")
+    record.write_text(json.dumps({**json.loads(record.read_text("utf-8")), **fields}), "utf-8")
+    return record
+
+
+@pytest.mark.parametrize("before", ["kept", None])
+def test_a_record_that_names_another_file_is_not_obeyed(home: Home, before: str | None) -> None:
+    home.connect()
+    victim = home.servers.with_name("keys.json")
+    victim.write_bytes(b"{}")
+    _altered(home, path=str(victim), sha256_after=digest(b"{}"), **({"sha256_before": None} if before is None else {}))
+
+    undoing = home.undo()
+
+    assert undoing.steps == ()
+    assert victim.read_bytes() == b"{}"
+
+
+def test_a_backup_that_was_altered_is_kept_and_told(home: Home) -> None:
+    home.connect()
+    (copy,) = Path(home.environ["XDG_STATE_HOME"]).rglob("*.original")
+    copy.write_bytes(b"evil")
+
+    undoing = home.undo()
+
+    assert "not what was saved" in str(undoing.problems[0])
+    assert copy.exists()
+    assert len(backups(home.environ)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_among_the_records_is_passed_over(home: Home) -> None:
+    before = home.servers.read_bytes()
+    home.connect()
+    (copy,) = Path(home.environ["XDG_STATE_HOME"]).rglob("*.original")
+    os.mkfifo(copy.with_name("20990101T000000.000000Z-claude-code-0.json"))
+
+    home.undo()
+
+    assert home.servers.read_bytes() == before

@@ -1,4 +1,9 @@
-"""The doctor on real catalogues: it reports the clashes that the collection is known to have, and no others."""
+"""The doctor on real catalogues: it reports the clashes that the collection is known to have, and no others.
+
+The collection's description counts names that several server *families* share: 570 exact and 627 folded ones, over
+1,067 families. 672 of these may be passed on and are here, in 815 servers; they share 318 and 363. The doctor tells of
+servers, and releases and forks of one family are servers of their own, so it tells more: 1,002.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +48,22 @@ def test_names_that_several_real_servers_have_are_reported_each_once() -> None:
     shared_names = {name for name, keys in servers.items() if len(keys) > 1}
     found = [{fold(name) for name in tools} for tools in of_rule("shared-name")]
 
-    assert len(found) == len(shared_names) > 900
+    assert len(found) == len(shared_names) == 1_002
     assert {name for names in found for name in names} == shared_names
     assert {"search", "list_tables", "list_databases", "read_file"} <= shared_names
+
+
+def test_the_names_that_families_share_as_the_collection_counts_them_are_among_those_told() -> None:
+    exact, folded = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for _, row in read_listings(Path(shared("corpus", "open.jsonl.gz"))):
+        for tool in row["tools"]:
+            exact[tool["name"]].add(row["family"])
+            folded[fold(tool["name"])].add(row["family"])
+    clashing = {name for name, families in folded.items() if len(families) > 1}
+    told = {fold(name) for tools in of_rule("shared-name") for name in tools}
+
+    assert (sum(len(families) > 1 for families in exact.values()), len(clashing)) == (318, 363)
+    assert clashing <= told
 
 
 def test_the_one_server_that_lists_a_tool_twice_is_named() -> None:

@@ -41,6 +41,12 @@ def test_every_name_of_a_tool_makes_the_same_call(name: str) -> None:
     assert made.fingerprint == call_of(GOOD, NAMES, ADA).fingerprint
 
 
+def test_calls_can_be_told_apart_and_gathered() -> None:
+    same, other = call_of(GOOD, NAMES, ADA), call_of({**GOOD, "call_id": "c2"}, NAMES, ADA)
+
+    assert len({call_of(GOOD, NAMES, ADA), same, other}) == 2
+
+
 def test_a_library_s_own_object_is_a_payload_too() -> None:
     assert call_of(SimpleNamespace(**GOOD), NAMES, ADA) == call_of(GOOD, NAMES, ADA)
 

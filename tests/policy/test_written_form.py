@@ -133,18 +133,22 @@ def test_a_file_of_a_later_version_is_refused_and_not_touched(path: Path) -> Non
     assert path.read_bytes() == before
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.text(max_size=5),
-        lambda inner: (
-            st.lists(inner, max_size=2)
-            | st.dictionaries(st.sampled_from(["truename-approvals", "grants", "calls", "id"]), inner)
-        ),
-    )
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.sampled_from(sorted(map(str, GOOD_GRANT.values())))
 )
-def test_whatever_a_file_holds_is_a_book_or_a_typed_error(content: Any) -> None:
+ENTRIES = st.lists(st.dictionaries(st.sampled_from([*GOOD_GRANT, *GOOD_CALL]), VALUES) | VALUES, max_size=2)
+
+
+@given(ENTRIES | VALUES, ENTRIES | VALUES, st.integers(0, 3))
+def test_whatever_a_file_holds_is_a_book_or_a_typed_error(grants: Any, calls: Any, schema: int) -> None:
+    content = {"truename-approvals": schema, "grants": grants, "calls": calls}
     with suppress(StoreError):
-        assert read_book(json.dumps(content).encode(), "approvals.json").calls() == ()
+        book = read_book(json.dumps(content).encode(), "approvals.json")
+        assert (len(book.grants()), len(book.calls())) == (len(grants), len(calls))
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(["call", "arguments", "session", "always"]))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.adapters.layout import Layout
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import Place, plain
 from truename.adapters.streams import Fragments, whole
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from truename import NameTable, ToolId
+    from truename.adapters.layout import Layout
     from truename.adapters.turns import Shown
     from truename.adapters.wire import Refused
     from truename.policy import Call, Caller

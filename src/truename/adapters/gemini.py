@@ -1,8 +1,8 @@
 """Gemini's generateContent, on the Gemini API and Vertex AI.
 
 Source: the types of the google-genai package 3.4.0 (``FunctionDeclaration``, ``FunctionCall``, ``FunctionResponse``).
-Both spellings of fields are read (``functionCall`` and ``function_call``); what is written is that of the REST API, which
-the package takes as well.
+Both spellings of fields are read (``functionCall`` and ``function_call``); what is written is that of the REST API,
+which the package takes as well.
 """
 
 from __future__ import annotations

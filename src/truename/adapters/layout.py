@@ -6,7 +6,6 @@ Elsewhere every tool is called by its bare wire name, which is the layout that a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -15,6 +14,8 @@ from truename import Catalog, NameTable, Style, ToolId, project
 from truename.identity import LookupKey, Member, ToolNames, check, digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from truename import Tool
 
 __all__ = ["Layout", "namespace_of"]
@@ -71,7 +72,7 @@ class Layout:
         """Return a layout in which each integration is a namespace and its tools have their short names in it.
 
         With a ledger the short names are remembered as any name is. A tool called like its namespace gets a longer
-        name: the pair of twice the same name stands for deferred loading (specification of openai-agents, section 2).
+        name: the pair of twice the same name stands for deferred loading (seed 001).
 
         >>> from truename import Catalog, project
         >>> catalog = Catalog.of("crm@1/lookup@1", "billing@1/lookup@1")
@@ -92,7 +93,7 @@ class Layout:
     def deferring(self, ids: Collection[ToolId | str] | None = None) -> Layout:
         """Return a copy in which these tools (None: all) are found by search only; outside a namespace the key changes.
 
-        Raises `UnknownTool` or another error of `resolve` never: an id that is not here is a `KeyError`.
+        Raises `KeyError` for a tool that is not here.
         """
         wanted = set(self.keys) if ids is None else {self._id(id) for id in ids}
         keys = {

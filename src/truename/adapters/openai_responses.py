@@ -1,8 +1,7 @@
 """OpenAI Responses, with what only it has: namespaces, deferred tools and tool search.
 
-A `Layout` says which tool is in which namespace and which are deferred; a name table alone is flat. Source: the types of
-the openai package 3.54.0 (``NamespaceToolParam``, ``ToolSearchToolParam``); seed 001; specification of openai-agents,
-section 5.6.
+A `Layout` says which tool is in which namespace and which are deferred; a name table alone is flat. Source: the types
+of the openai package 3.54.0 (``NamespaceToolParam``, ``ToolSearchToolParam``); seed 001.
 """
 
 from __future__ import annotations
@@ -171,7 +170,7 @@ def calls(
 
 
 def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
-    """Return the item that answers a call; a failed one's text begins with ``[tool error]``, as the API has no field."""
+    """Return the item that answers a call; the text of a failed one begins with ``[tool error]``."""
     return {"type": "function_call_output", "call_id": call.call_id, "output": output_of(content, is_error=is_error)}
 
 

@@ -50,9 +50,8 @@ def _plain(value: object, fault: Fault, where: str, depth: int) -> Any:
             raise fault(field=where or "the payload", problem=f"has more than {_MAX_ENTRIES:,} entries")
         return [_plain(item, fault, f"{where}[{number}]", depth + 1) for number, item in enumerate(value)]
     dump = getattr(value, "model_dump", None)
-    if dump is not None:
-        return _plain(dump(by_alias=True, exclude_none=True), fault, where, depth + 1)
-    raise fault(field=where or "the payload", problem=f"is of type {type(value).__name__}, which JSON has not")
+    # What is of no JSON type (a library's time stamps) is refused where it is read, if it is read at all.
+    return value if dump is None else _plain(dump(by_alias=True, exclude_none=True), fault, where, depth + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ here, once. An agent framework without an adapter uses it, or the catalogue, dir
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,12 +17,12 @@ from truename.errors import ApprovalRequired, NotAllowed, PolicyError, UnknownTo
 from truename.policy import Approvals, Call, Caller, Policy, bound_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from truename import Ledger, NameTable, Style
     from truename.policy import Decision, Grant, Scope
 
-__all__ = ["ASK_ALL", "Naming", "Toolbox", "told"]
+__all__ = ["ASK_ALL", "NAMING", "Naming", "Toolbox", "told"]
 
 ASK_ALL: Final = Policy()
 
@@ -52,14 +51,17 @@ class Naming:
         return project(catalog, self.dialect, style=self.style, ledger=self.ledger, overrides=self.overrides)
 
 
+NAMING: Final = Naming()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Toolbox:
     """Names, what may happen, and who calls. A policy without approvals gets some in memory: calls run once.
 
-    >>> names = Naming().table({"docs": ["search"], "web": ["search"]})
+    >>> names = Naming().table({"docs": ["search"], "crm": ["search"]})
     >>> box = Toolbox(names=names, policy=Policy(default="allow"))
     >>> [offer.key.name for offer in box.offered]
-    ['docs_search', 'web_search']
+    ['docs_search', 'crm_search']
     >>> call = box.call("docs_search", "call_1", "{}")
     >>> with box.running(call):
     ...     call.origin.name

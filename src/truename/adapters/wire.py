@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from truename import ToolId, dialects, resolve
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.layout import Layout
 from truename.errors import InvalidName, TruenameError, excerpt
 from truename.policy import Call, Caller, InvalidCall, bound_call
@@ -131,9 +130,6 @@ def chosen(choice: ToolId | str, names: NameTable | Layout) -> LookupKey | str:
 
     Raises what `resolve` raises, also for a tool that is not offered.
     """
-    if not isinstance(choice, str | ToolId):
-        problem = f"is of type {type(choice).__name__}, not a mode, a name or an id"
-        raise InvalidPayload(field="tool_choice", problem=problem, code="invalid_request")
     if isinstance(choice, str) and choice in MODES:
         return choice
     layout = Layout.of(names)

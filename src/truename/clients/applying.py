@@ -38,10 +38,9 @@ def connect(plan: Plan, environ: Mapping[str, str] | None = None) -> tuple[Backu
 
 def disconnect(undoing: Undoing, environ: Mapping[str, str] | None = None) -> None:
     """Undo what is to be undone, and let go of the backups that are then done with. Raises `ConfigError`."""
-    broken = {problem.file for problem in undoing.problems}
     by_path = {step.path: step for step in undoing.steps}
     for path, done in undoing.backups.items():
-        if str(path) in broken:
+        if path in undoing.left:
             continue
         if path in by_path:
             _undo(by_path[path], undoing.client, done, environ)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.choosing import secrets_of, servers_in
 from truename.clients.plan import Change, Note, Step, from_plain
+from truename.clients.table import config_files, name_files
 from truename.documents import (
     ABSENT,
     Backup,
@@ -40,12 +43,14 @@ _TARGETS: Final = ("url", "uri", "httpUrl", "serverUrl", "baseUrl", "command", "
 class Undoing:
     """What `disconnect` would do: the steps, the backups that are then done with, and files that are left alone.
 
-    ``exact`` are the files that get the very bytes which they had, ``secrets`` texts that must not be shown.
+    ``exact`` are the files that get the very bytes which they had, ``left`` those with a problem: their backups stay.
+    ``secrets`` are texts that must not be shown.
     """
 
     client: str
     steps: tuple[Step, ...] = ()
     exact: frozenset[Path] = frozenset()
+    left: frozenset[Path] = frozenset()
     backups: Mapping[Path, tuple[Backup, ...]]
     notes: tuple[Note, ...] = ()
     problems: tuple[ConfigError, ...] = ()
@@ -58,10 +63,14 @@ def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) ->
     A file that can't be given back (broken, read-only, a link, gone) is among the ``problems``, with the place of its
     backup.
     """
-    done = [one for one in backups(environ, client=client) if one.action == CONNECT]
+    named = _file_names(client)
+    made = [one for one in backups(environ, client=client) if one.action == CONNECT]
+    # Whoever could write a record must not be able to have any file replaced by it.
+    done = [one for one in made if any(fnmatchcase(one.path.name, name) for name in named)]
     by_path = {path: tuple(one for one in done if one.path == path) for path in dict.fromkeys(o.path for o in done)}
     steps: list[Step] = []
     exact: set[Path] = set()
+    left: set[Path] = set()
     notes: list[Note] = []
     problems: list[ConfigError] = []
     for path, changes in by_path.items():
@@ -71,16 +80,25 @@ def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) ->
                 steps.append(step)
                 exact |= {path} if is_exact else set()
         except ConfigError as error:
+            left.add(path)
             problems.append(_with_backup(error, changes))
     return Undoing(
         client=client,
         steps=tuple(steps),
         exact=frozenset(exact),
+        left=frozenset(left),
         backups=by_path,
         notes=tuple(notes),
         problems=tuple(problems),
         secrets=frozenset(secret for step in steps for secret in _secrets(client, step)),
     )
+
+
+def _file_names(client: str) -> frozenset[str]:
+    rows = [file for file in (*config_files(client), *name_files()) if file.client == client]
+    patterns = [pattern for file in rows for listed in file.paths.values() for pattern in listed]
+    # One that a variable names as a whole may be called anything.
+    return frozenset("*" if pattern.endswith("}") else PureWindowsPath(pattern).name for pattern in patterns)
 
 
 def _secrets(client: str, step: Step) -> Iterator[str]:

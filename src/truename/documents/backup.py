@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config import state_path
-from truename.documents.durable import sync_directory, write_new
+from truename.documents.durable import read_own, sync_directory, write_new
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ __all__ = ["Backup", "backups", "backups_directory", "digest"]
 _RECORD: Final = ".json"
 _ORIGINAL: Final = ".original"
 _FORMAT: Final = 1
-_MAX_RECORD: Final = 1 << 24
+_MAX_RECORD: Final = 1 << 26
+_MAX_ORIGINAL: Final = 1 << 25
 _STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 
 
@@ -60,7 +61,7 @@ class Backup:
         if self.before is None:
             return None
         try:
-            raw = self.copy.read_bytes()
+            raw = read_own(self.copy, _MAX_ORIGINAL)
         except OSError as error:
             raise _damaged(self.copy, f"it can't be read ({error.strerror or error})") from error
         if digest(raw) != self.before:
@@ -161,10 +162,8 @@ def _fields(backup: Backup) -> dict[str, Any]:
 
 def _read(record: Path) -> Backup | None:
     try:
-        if record.stat().st_size > _MAX_RECORD:
-            return None
-        found = json.loads(record.read_bytes())
-        if found["format"] != _FORMAT:
+        found = json.loads(read_own(record, _MAX_RECORD))
+        if found["format"] != _FORMAT or not Path(found["path"]).is_absolute():
             return None
         return Backup(
             record=record,

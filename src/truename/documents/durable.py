@@ -1,19 +1,33 @@
-"""Files that are there after a power cut if they were there before it."""
+"""Files of our own: there after a power cut if they were there before it, and nobody else's when they are read."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["sync_directory", "write_new"]
+__all__ = ["read_own", "sync_directory", "write_new"]
 
 # A link that somebody put there meanwhile is not followed.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+_OWN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_own(path: Path, limit: int) -> bytes:
+    """Return what a file of the user's holds. Raises `OSError` for a link, a pipe, another's file, or a larger one."""
+    with os.fdopen(os.open(path, _OWN), "rb") as stream:
+        found = os.fstat(stream.fileno())
+        is_own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+        if not stat.S_ISREG(found.st_mode) or not is_own or found.st_size > limit:
+            message = "it is no plain file of yours, or too large"
+            raise OSError(message)
+        return stream.read(limit)
 
 
 def write_new(path: Path, raw: bytes) -> None:

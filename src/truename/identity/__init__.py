@@ -28,6 +28,7 @@ from truename.identity.keys import (
     lookup_key,
     normalized,
     qualified_name,
+    required_key,
     restored,
 )
 from truename.identity.tool_id import LATEST, ToolId, ToolRef
@@ -72,6 +73,7 @@ __all__ = [
     "normalized",
     "percent_encode",
     "qualified_name",
+    "required_key",
     "restored",
     "tilde_encode",
     "with_digest",

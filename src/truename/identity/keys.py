@@ -37,6 +37,7 @@ __all__ = [
     "lookup_key",
     "normalized",
     "qualified_name",
+    "required_key",
     "restored",
     "text",
 ]
@@ -83,6 +84,11 @@ class LookupKey:
         return self.name if self.kind == _DEFERRED else self.namespace
 
     @property
+    def qualified_name(self) -> str:
+        """``namespace.name``, or the name alone: for display and for choosing by name, never for a call."""
+        return self.name if self.namespace is None else f"{self.namespace}.{self.name}"
+
+    @property
     def tagged(self) -> tuple[str, ...]:
         """The key as a tagged tuple, which is how seed 001 writes it: kind, namespace if any, name.
 
@@ -127,6 +133,19 @@ def lookup_key(name: object, namespace: object = None) -> LookupKey | None:
     if space is None:
         return LookupKey("bare", own)
     return LookupKey(_DEFERRED, own) if space == own else LookupKey("namespaced", own, space)
+
+
+def required_key(name: str, namespace: str | None = None, *, deferred: bool = False) -> LookupKey:
+    """Return the key of a tool by its names, which have to be there. Raises `ValueError` for an empty name.
+
+    >>> required_key("lookup", deferred=True).kind, required_key("lookup", "crm", deferred=True).kind
+    ('deferred_top_level', 'namespaced')
+    """
+    found = ToolNames(name=name, namespace=namespace, defer_loading=deferred).lookup_key
+    if found is None:
+        message = "a tool needs a name"
+        raise ValueError(message)
+    return found
 
 
 def is_reserved(name: object, namespace: object) -> bool:
@@ -203,7 +222,7 @@ def approval_keys(
     if exact is None:
         return ()
     deferred = exact.kind == _DEFERRED
-    keys = [f"{_DEFERRED}:{exact.name}" if deferred else qualified_name(exact.name, exact.namespace) or ""]
+    keys = [f"{_DEFERRED}:{exact.name}" if deferred else exact.qualified_name]
     if deferred and bare_alias:
         keys.insert(0, exact.name)
     if deferred and legacy:

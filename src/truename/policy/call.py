@@ -16,6 +16,7 @@ from truename.identity.keys import LookupKey, call_id, field, lookup_key, qualif
 from truename.naming import resolve
 from truename.policy.arguments import arguments_of, json_digest
 from truename.policy.faults import InvalidCall
+from truename.policy.grants import formerly
 
 if TYPE_CHECKING:
     from truename.catalog import Origin, Tool
@@ -77,11 +78,12 @@ class Call:
     ``digest`` is of the tool's whole definition, ``shape`` of the same without the name. ``endpoint`` is a digest of
     what is behind the server's key (its command or URL), "" where the caller of this library does not tell.
     ``wire_name`` is what was used for the tool, and never a key to anything. ``annotations`` are the server's word.
+    ``formerly`` are ids that an operator redirected to this tool.
     """
 
     id: ToolId
     call_id: CallId
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field_of(hash=False)
     origin: Origin
     digest: str
     wire_name: str
@@ -89,7 +91,8 @@ class Call:
     caller: Caller = Caller()
     shape: str = ""
     endpoint: str = ""
-    annotations: Mapping[str, Any] = field_of(default_factory=dict)
+    annotations: Mapping[str, Any] = field_of(default_factory=dict, hash=False)
+    formerly: tuple[ToolId, ...] = ()
 
     def __post_init__(self) -> None:
         _check_texts("", {name: getattr(self, name) for name in _TEXTS})
@@ -177,6 +180,7 @@ def bound_call(
         shape=shape_of(tool),
         endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
         annotations=annotations_of(tool),
+        formerly=formerly(tool.id, names.ledger),
     )
 
 

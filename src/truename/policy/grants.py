@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
-from truename.errors import excerpt
+from truename.errors import InvalidToolId, excerpt
+from truename.identity import ToolId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.policy.call import Call
 
@@ -27,6 +27,7 @@ __all__ = [
     "Successor",
     "Verdict",
     "chain",
+    "formerly",
     "judge",
     "leads_to",
     "successors",
@@ -96,14 +97,17 @@ class Successor(Protocol):
         ...
 
 
-SCOPES: Final[Mapping[Scope, Callable[[Grant, Call], bool]]] = {
-    "call": lambda grant, call: (
-        (grant.session, grant.call_id) == (call.caller.session, call.call_id)
-        and grant.arguments == call.arguments_digest
-    ),
-    "arguments": lambda grant, call: grant.arguments == call.arguments_digest,
-    "session": lambda grant, call: grant.session == call.caller.session != "",
-    "always": lambda _grant, _call: True,
+class _Asked(NamedTuple):
+    session: str
+    call_id: str
+    arguments: str
+
+
+SCOPES: Final[Mapping[Scope, Callable[[Grant, _Asked], bool]]] = {
+    "call": lambda grant, asked: (grant.session, grant.call_id, grant.arguments) == asked,
+    "arguments": lambda grant, asked: grant.arguments == asked.arguments,
+    "session": lambda grant, asked: grant.session == asked.session != "",
+    "always": lambda _grant, _asked: True,
 }
 
 
@@ -115,6 +119,22 @@ def successors(ledger: Ledger | None) -> Successor:
         return standing.id if standing is not None and standing.status == "redirected" else None
 
     return successor
+
+
+def formerly(id: ToolId, ledger: Ledger | None) -> tuple[ToolId, ...]:
+    """Return the ids that an operator redirected to this one, in one step or in several."""
+    if ledger is None:
+        return ()
+    successor = successors(ledger)
+    old = (_id_of(name) for name in sorted(ledger.withdrawn) if "/" in name)
+    return tuple(one for one in old if one is not None and one != id and leads_to(one, id, successor))
+
+
+def _id_of(name: str) -> ToolId | None:
+    try:
+        return ToolId.parse(name)
+    except InvalidToolId:
+        return None
 
 
 def chain(id: ToolId, successor: Successor) -> Iterator[ToolId]:
@@ -155,10 +175,11 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject, successor: Successo
     The latest that covers the call and counts decides, whatever its scope. A suspended one never does; a suspended
     rejection that is later than an approval keeps it from counting: somebody has to look again.
     """
+    asked = _Asked(call.caller.session, call.call_id, call.arguments_digest)
+    covering = [grant for grant in grants if SCOPES[grant.scope](grant, asked)]
+    same = {id for id in {grant.subject.id for grant in covering} if leads_to(id, now.id, successor)}
     doubts: list[Verdict] = []
-    for grant in reversed([one for one in grants if leads_to(one.subject.id, now.id, successor)]):
-        if not SCOPES[grant.scope](grant, call):
-            continue
+    for grant in reversed([one for one in covering if one.subject.id in same]):
         reason = suspension(grant, now)
         if reason:
             doubts.append(Verdict("suspended", grant, reason))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from truename.catalog import Tool
+    from truename.identity import ToolId
     from truename.policy.approvals import Approvals
     from truename.policy.call import Call, Caller
     from truename.policy.grants import Verdict
@@ -91,15 +92,19 @@ class Policy:
         with self.approvals.once(call, decision.grant):
             yield decision
 
-    def visible(self, tool: Tool, caller: Caller) -> bool:
-        """Tell whether a caller may see a tool: not if the rules deny every call of it. Checks see calls only."""
+    def visible(self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = ()) -> bool:
+        """Tell whether a caller may see a tool: not if the rules deny every call of it. Checks see calls only.
+
+        ``formerly`` are ids that were redirected to the tool (`truename.policy.grants.formerly`).
+        """
         annotations = annotations_of(tool)
         return not any(
-            rule.outcome == "deny" and rule.applies(tool.id, tool.origin, annotations, caller) for rule in self.rules
+            rule.outcome == "deny" and rule.applies(tool.id, tool.origin, annotations, caller, formerly)
+            for rule in self.rules
         )
 
     def _ruled(self, call: Call) -> Decision:
-        about = call.id, call.origin, call.annotations, call.caller
+        about = call.id, call.origin, call.annotations, call.caller, call.formerly
         found = [rule.decision for rule in self.rules if rule.applies(*about)]
         found += [decision for check in self.checks if (decision := _checked(check, call)) is not None]
         if not found:

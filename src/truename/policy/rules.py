@@ -31,7 +31,8 @@ class CallRule:
     and ``apps`` (globs, in any case for the last three). A field that is empty is about all.
 
     Where a caller is unknown ("") in a field that a rule names, a rule that allows does not apply, and one that
-    denies or asks does: what is not known counts against the call. Annotations are the server's own word: to allow
+    denies or asks does: what is not known counts against the call. A tool to which another id was redirected is
+    denied or asked about as that one was, and allowed under its own id only. Annotations are the server's own word: to allow
     by them is to trust it.
 
     Raises `ConfigError` with the field for a glob that could fit no tool, or anything else that is not understood.
@@ -73,10 +74,17 @@ class CallRule:
         """What it says of a call to which it applies."""
         return Decision(outcome=self.outcome, rule=self.name, reason=self.reason)
 
-    def applies(self, id: ToolId, origin: Origin, annotations: Annotations, caller: Caller) -> bool:
-        """Tell whether it is about calls of this tool by this caller."""
+    def applies(
+        self,
+        id: ToolId,
+        origin: Origin,
+        annotations: Annotations,
+        caller: Caller,
+        formerly: tuple[ToolId, ...] = (),
+    ) -> bool:
+        """Tell whether it is about calls of this tool by this caller; ``formerly`` are ids redirected to it."""
         return (
-            self.names(id)
+            (self.names(id) or self._named(id, formerly))
             and _any(self.servers, origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is wanted for name, wanted in self.annotations.items())
@@ -86,6 +94,12 @@ class CallRule:
     def names(self, id: ToolId) -> bool:
         """Tell whether its globs are about this id."""
         return any(fits_id(glob, id) for glob in self.tools) and not any(fits_id(glob, id) for glob in self.but)
+
+    def _named(self, id: ToolId, formerly: tuple[ToolId, ...]) -> bool:
+        # What was forbidden stays so under another id; what was allowed was allowed of another tool.
+        if self.outcome == "allow" or any(fits_id(glob, id) for glob in self.but):
+            return False
+        return any(self.names(old) for old in formerly)
 
     def _is_for(self, caller: Caller) -> bool:
         known = (

@@ -51,10 +51,25 @@ def written_book(book: PlainBook, file: str) -> bytes:
         "grants": [_written_grant(grant) for grant in book.grants()],
         "calls": [_written_call(record) for record in book.calls()],
     }
-    raw = json.dumps(content, ensure_ascii=True, indent=1).encode() + b"\n"
+    raw = "\n".join(_lines(content)).encode()
     if len(raw) > MAX_BYTES:
         _refuse(file, "", f"it would be larger than {MAX_BYTES:,} bytes", "full", "Revoke what is not needed.")
     return raw
+
+
+def _lines(content: Mapping[str, Any]) -> Iterator[str]:
+    # One entry a line: people can compare two files, and nothing is spent on indentation.
+    yield "{"
+    last = len(content) - 1
+    for number, (name, value) in enumerate(content.items()):
+        end = "," if number < last else ""
+        if isinstance(value, list) and value:
+            yield f"{json.dumps(name)}: ["
+            yield ",\n".join(map(json.dumps, value))
+            yield f"]{end}"
+        else:
+            yield f"{json.dumps(name)}: {json.dumps(value)}{end}"
+    yield "}\n"
 
 
 def read_book(raw: bytes, file: str) -> PlainBook:

@@ -1,0 +1,177 @@
+"""LangChain: a middleware that gives an agent the tools of several servers, and takes their calls.
+
+Without it (measured with langchain 1.4 and langchain-mcp-adapters 0.3.2) names go to the model as servers spell them,
+of two tools with one name the last stays, in silence, and an error of the protocol ends the run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import ToolMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import interrupt
+
+from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
+from truename.adapters.wire import NOBODY
+from truename.errors import TruenameError, excerpt
+from truename.policy import Call, InvalidCall
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from langchain.agents.middleware.types import ToolCallRequest
+    from langchain_core.tools import BaseTool
+    from langgraph.types import Command
+
+    from truename import ToolId
+    from truename.adapters.toolbox import Naming
+    from truename.policy import Caller, Decision, Policy
+
+__all__ = ["NamedTools"]
+
+_ANSWERS: Final = ("approve", "reject")
+
+
+class NamedTools(AgentMiddleware[Any, Any]):
+    """Tools by server key under names that never clash; a call that the policy asks about interrupts the run.
+
+    >>> tools = NamedTools({"docs": docs_tools, "crm": crm_tools}, policy=policy)  # doctest: +SKIP
+    >>> agent = create_agent(model, middleware=[tools], checkpointer=InMemorySaver())  # doctest: +SKIP
+    >>> state = agent.invoke({"messages": [("user", "...")]}, config)  # doctest: +SKIP
+    >>> state["__interrupt__"][0].value["tool"]  # doctest: +SKIP
+    'crm@1/search@1'
+    >>> answer = {"type": "approve", "scope": "always"}  # doctest: +SKIP
+    >>> agent.invoke(Command(resume={state["__interrupt__"][0].id: answer}), config)  # doctest: +SKIP
+
+    The interrupt has what LangChain's own has for a single call (type, tool_call_id, name, args, description), and
+    ``tool``, the identity. The answer is ``{"type": "approve"}`` or ``{"type": "reject", "message": ...}``, each
+    with a ``scope`` (call, arguments, session, always) and ``by`` if wanted.
+    """
+
+    def __init__(
+        self,
+        servers: Mapping[str, Sequence[BaseTool]],
+        *,
+        naming: Naming = NAMING,
+        policy: Policy = ASK_ALL,
+        caller: Caller = NOBODY,
+        endpoints: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__()
+        listings = {key: [_definition(tool) for tool in tools] for key, tools in servers.items()}
+        self.box = Toolbox(names=naming.table(listings), policy=policy, caller=caller, endpoints=endpoints or {})
+        # The first of a name that a server lists twice, as the catalogue has it.
+        given = {(key, tool.name): tool for key, tools in servers.items() for tool in reversed(tools)}
+        self._named: dict[ToolId, BaseTool] = {
+            offer.id: given[offer.tool.origin.server_id, offer.tool.origin.name].model_copy(
+                update={"name": offer.key.name}
+            )
+            for offer in self.box.offered
+        }
+        self.tools = [*self._named.values()]
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Run the call if it is allowed, once at most."""
+        call = self._gated(request)
+        if not isinstance(call, Call):
+            return handler(request) if call is None else call
+        try:
+            with self.box.running(call):
+                return handler(self._directed(request, call))
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - an error that is raised here ends the run
+            return _failed(request, error)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """Run the call if it is allowed, once at most."""
+        call = self._gated(request)
+        if not isinstance(call, Call):
+            return await handler(request) if call is None else call
+        try:
+            with self.box.running(call):
+                return await handler(self._directed(request, call))
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - an error that is raised here ends the run
+            return _failed(request, error)
+
+    def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
+        """Return the call, what the model is told instead, or None for a tool that the agent has from elsewhere.
+
+        Raises `InvalidCall` for an answer to a pause that is none: the run can go on from there with another.
+        """
+        if request.tool is not None and not any(request.tool is own for own in self._named.values()):
+            return None
+        asked = request.tool_call
+        try:
+            call = self.box.call(asked["name"], asked["id"], asked["args"])
+            decision = self.box.decide(call)
+        except TruenameError as error:
+            return _failed(request, error)
+        if decision.outcome == "ask":
+            # A run that goes on comes by here again: the answer is what was given to this pause.
+            self._answered(call, interrupt(_request(call, decision)))
+        return call
+
+    def _answered(self, call: Call, answer: object) -> None:
+        kind, texts = _read(answer)
+        scope, by = texts.get("scope", "call"), texts.get("by", "")
+        if kind == "approve":
+            self.box.approve(call, scope, by=by)  # type: ignore[arg-type] # checked there
+        else:
+            self.box.reject(call, scope, message=texts.get("message", ""), by=by)  # type: ignore[arg-type]
+
+    def _directed(self, request: ToolCallRequest, call: Call) -> ToolCallRequest:
+        """Return the request for the tool that is meant, with the arguments that were decided on."""
+        tool = self._named[call.id]
+        return request.override(
+            tool=tool, tool_call={**request.tool_call, "name": tool.name, "args": dict(call.arguments)}
+        )
+
+
+def _definition(tool: BaseTool) -> dict[str, Any]:
+    function = convert_to_openai_tool(tool)["function"]
+    return {
+        "name": tool.name,
+        "description": function.get("description", ""),
+        "inputSchema": function.get("parameters", {}),
+        "annotations": tool.metadata or {},
+    }
+
+
+def _request(call: Call, decision: Decision) -> dict[str, Any]:
+    why = f": {decision.reason}" if decision.reason else ""
+    return {
+        "type": "tool_approval",
+        "tool_call_id": call.call_id,
+        "name": call.wire_name,
+        "args": dict(call.arguments),
+        "description": f"{call.id} of server {excerpt(call.origin.server)} needs an approval{why}",
+        "tool": str(call.id),
+        "server": call.origin.server,
+    }
+
+
+def _read(answer: object) -> tuple[str, dict[str, str]]:
+    if not isinstance(answer, dict):
+        raise InvalidCall(field="answer", problem=f"is of type {type(answer).__name__}, not an object")
+    texts = {name: value for name, value in answer.items() if isinstance(value, str)}
+    for name in answer:
+        if name not in ("type", "scope", "message", "by") or name not in texts:
+            raise InvalidCall(field=f"answer.{name}", problem="is no field of an answer, or no text")
+    if texts.get("type") not in _ANSWERS:
+        raise InvalidCall(field="answer.type", problem=f"is none of {', '.join(_ANSWERS)}")
+    return texts["type"], texts
+
+
+def _failed(request: ToolCallRequest, error: Exception) -> ToolMessage:
+    asked = request.tool_call
+    return ToolMessage(content=told(error), name=asked["name"], tool_call_id=asked["id"], status="error")

@@ -1,0 +1,175 @@
+"""OpenAI Agents SDK for Python: tools of several MCP servers under names that never clash, approved by identity.
+
+Without it (measured with 0.24.0) names go to the model as servers spell them, a tool that two servers have ends the
+run, an unknown name ends the run, the text of a JSON-RPC error is lost, and an approval for ever is inherited by
+whatever server later has the name.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from agents import FunctionTool, RunConfig
+from agents.mcp import MCPUtil
+
+from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
+from truename.adapters.wire import NOBODY
+from truename.errors import TruenameError
+from truename.identity.keys import field
+from truename.naming import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agents import RunContextWrapper, RunState, Tool
+    from agents.items import ToolApprovalItem
+    from agents.mcp import MCPServer
+    from agents.run_config import ToolErrorFormatterArgs
+    from agents.tool_context import ToolContext
+    from mcp.types import Tool as UpstreamTool
+
+    from truename import ToolId
+    from truename.adapters.toolbox import Naming
+    from truename.adapters.wire import Offer
+    from truename.policy import Call, Caller, Grant, Policy, Scope
+
+__all__ = ["AgentTools"]
+
+_NO_PROPERTIES: Final[Mapping[str, Any]] = {"properties": {}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentTools:
+    """The tools of connected MCP servers for one agent; made by `of`.
+
+    >>> tools = await AgentTools.of({"docs": docs, "crm": crm}, policy=policy)  # doctest: +SKIP
+    >>> agent = Agent(name="clerk", tools=tools.tools)  # doctest: +SKIP
+    >>> result = await Runner.run(agent, "...", run_config=tools.run_config())  # doctest: +SKIP
+    >>> state = result.to_state()  # doctest: +SKIP
+    >>> tools.approve(state, result.interruptions[0], "always")  # doctest: +SKIP
+    >>> result = await Runner.run(agent, state, run_config=tools.run_config())  # doctest: +SKIP
+
+    A decision that the SDK alone was told (``state.approve``) runs nothing: it is filed under a name.
+    """
+
+    box: Toolbox
+    servers: Mapping[str, MCPServer]
+    upstream: Mapping[ToolId, UpstreamTool]
+
+    @classmethod
+    async def of(
+        cls,
+        servers: Mapping[str, MCPServer],
+        *,
+        naming: Naming = NAMING,
+        policy: Policy = ASK_ALL,
+        caller: Caller = NOBODY,
+        endpoints: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Ask the servers (connected, by key) for their tools. Raises what they or `project` raise.
+
+        ``caller.agent`` is best the agent's name, ``caller.session`` the conversation.
+        """
+        listed = {key: await server.list_tools() for key, server in servers.items()}
+        box = Toolbox(names=naming.table(listed), policy=policy, caller=caller, endpoints=endpoints or {})
+        origins = {(tool.origin.server_id, tool.origin.name): id for id, tool in box.names.catalog.items()}
+        # The first of a name that is listed twice, as the catalogue has it.
+        pairs = [(origins.get((key, tool.name)), tool) for key, tools in listed.items() for tool in reversed(tools)]
+        return cls(box=box, servers=dict(servers), upstream={id: tool for id, tool in pairs if id is not None})
+
+    @cached_property
+    def tools(self) -> list[Tool]:
+        """What an agent takes as ``tools``."""
+        return [self._function(offer) for offer in self.box.offered]
+
+    def run_config(self, **settings: Any) -> RunConfig:
+        """Return a run's configuration under which an unknown name is answered with the nearest ones.
+
+        Without it the SDK ends the run. ``settings`` are the SDK's other ones.
+        """
+        ours: dict[str, Any] = {
+            "tool_not_found_behavior": "return_error_to_model",
+            "tool_error_formatter": self._wording,
+        }
+        return RunConfig(**ours | settings)
+
+    def call_of(self, item: ToolApprovalItem) -> Call:
+        """Return the call that waits for a decision. Raises `InvalidCall`, or what `resolve` raises."""
+        raw = item.raw_item
+        return self.box.call(field(raw, "name"), field(raw, "call_id"), field(raw, "arguments"))
+
+    def approve(
+        self, state: RunState[Any, Any], item: ToolApprovalItem, scope: Scope = "call", *, by: str = ""
+    ) -> Grant:
+        """Allow a call that waits, and with a wider scope others of the same tool. Then run the state again."""
+        grant = self.box.approve(self.call_of(item), scope, by=by)
+        state.approve(item)
+        return grant
+
+    def reject(
+        self,
+        state: RunState[Any, Any],
+        item: ToolApprovalItem,
+        scope: Scope = "call",
+        *,
+        message: str = "",
+        by: str = "",
+    ) -> Grant:
+        """Refuse a call that waits; the model reads the message. Then run the state again."""
+        grant = self.box.reject(self.call_of(item), scope, message=message, by=by)
+        state.reject(item, rejection_message=message or None)
+        return grant
+
+    def _function(self, offer: Offer) -> FunctionTool:
+        name = offer.key.name
+
+        async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+            return await self._invoked(offer, context, arguments)
+
+        async def asks(_: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+            return self._asks(name, call_id, arguments)
+
+        return FunctionTool(
+            name=name,
+            description=offer.description,
+            params_json_schema={**_NO_PROPERTIES, **offer.schema},
+            on_invoke_tool=invoke,
+            strict_json_schema=False,
+            needs_approval=asks,
+        )
+
+    def _asks(self, name: str, call_id: str, arguments: object) -> bool:
+        try:
+            return self.box.decide(self.box.call(name, call_id, arguments)).outcome == "ask"
+        except TruenameError:
+            # The tool itself says what is wrong, and runs nothing.
+            return False
+
+    async def _invoked(self, offer: Offer, context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            call = self.box.call(offer.key.name, context.tool_call_id, arguments)
+            with self.box.running(call):
+                return await MCPUtil.invoke_mcp_tool(
+                    self.servers[call.origin.server_id],
+                    self.upstream[call.id],
+                    context,
+                    json.dumps(call.arguments),
+                    tool_display_name=offer.key.name,
+                )
+        except Exception as error:  # noqa: BLE001 - the SDK replaces the text of errors by one that says nothing
+            return told(error)
+
+    def _wording(self, failure: ToolErrorFormatterArgs[Any]) -> str | None:
+        if failure.kind != "tool_not_found":
+            return None
+        try:
+            found = resolve(failure.tool_name, self.box.names).id
+        except TruenameError as error:
+            return str(error)
+        offered = {offer.id: offer.key.name for offer in self.box.offered}
+        if found is None or found not in offered:
+            return None
+        return f"Nothing was run: call it {offered[found]!r}, exactly."

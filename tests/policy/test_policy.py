@@ -1,0 +1,416 @@
+"""What may happen: the strictest rule wins, aliases are resolved before, people decide where the rules ask."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.policy.calls import ADA, call, shown, tool
+from truename import Catalog, Ledger
+from truename.errors import ApprovalRequired, ConfigError, NotAllowed
+from truename.policy import Approvals, Caller, CallRepeated, CallRule, Decision, Policy
+
+if TYPE_CHECKING:
+    from truename.policy import Call
+
+NAMES = shown(
+    {
+        "git": [tool("get_repo", readOnlyHint=True), tool("delete_repo", destructiveHint=True), tool("push")],
+        "fs.Local": [tool("write"), tool("read", readOnlyHint=True)],
+    }
+)
+READ, DELETE, PUSH = "git/get_repo", "git/delete_repo", "git/push"
+STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+
+
+def rule(outcome: Any, *tools: str, **terms: Any) -> CallRule:
+    shown_name = terms.pop("name", f"{outcome} {' '.join(tools)}")
+    return CallRule(name=shown_name, outcome=outcome, tools=tools or ("*",), **terms)
+
+
+def outcome(policy: Policy, name: str, caller: Caller = ADA, id: str = "c1") -> str:
+    return policy.decide(call(NAMES, name, id, caller=caller)).outcome
+
+
+ORDERS = list(permutations([rule("allow"), rule("ask", "git/*"), rule("deny", "git/delete_*")]))
+
+
+@pytest.mark.parametrize("rules", ORDERS)
+def test_the_strictest_rule_wins_in_any_order(rules: tuple[CallRule, ...]) -> None:
+    policy = Policy(rules=rules)
+
+    assert [outcome(policy, name) for name in (READ, DELETE, PUSH)] == ["ask", "deny", "ask"]
+    assert outcome(policy, "read") == "allow"
+    assert policy.decide(call(NAMES, DELETE)).rule == "deny git/delete_*"
+
+
+def test_an_exception_is_said_in_the_rule_that_it_is_an_exception_from() -> None:
+    policy = Policy(rules=[rule("allow"), rule("ask", "git/*", but=("git/get_*",))])
+
+    assert [outcome(policy, name) for name in (READ, PUSH)] == ["allow", "ask"]
+
+
+@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
+def test_the_default_holds_where_no_rule_does(default: Any) -> None:
+    decision = Policy(rules=[rule("deny", "git/push")], default=default).decide(call(NAMES, READ))
+
+    assert decision == Decision(outcome=default, rule="default", reason="no rule is about it")
+
+
+def test_nothing_said_is_asked() -> None:
+    assert outcome(Policy(), READ) == "ask"
+
+
+@pytest.mark.parametrize("name", ["git_delete_repo", "Git/Delete_Repo@v1", "git%401~delete_repo", "delete_repo"])
+def test_no_alias_slips_by_a_rule(name: str) -> None:
+    assert outcome(Policy(rules=[rule("allow"), rule("deny", DELETE)]), name) == "deny"
+
+
+@pytest.mark.parametrize("outcome_of_rule", ["deny", "ask", "allow"])
+def test_a_rule_follows_a_redirected_id_if_it_forbids_and_not_if_it_allows(outcome_of_rule: Any) -> None:
+    ledger = Ledger.memory()
+    shown({"docs": ["find"]}, ledger=ledger)
+    names = shown({"docs": ["search"]}, ledger=ledger)
+    policy = Policy(
+        rules=[rule(outcome_of_rule, "docs/find")], default="deny" if outcome_of_rule == "allow" else "allow"
+    )
+    before = policy.decide(call(names, "docs/search")).outcome
+    ledger.redirect("docs/look", "docs/search")
+    ledger.redirect("docs/find", "docs/look")
+    ledger.redirect("no/id/at/all", "docs/search")
+    ledger.retire("docs_find")
+    after = call(names, "docs/find")
+    (one,) = names.catalog.values()
+
+    assert str(after.id) == "docs@1/search@1"
+    assert [str(id) for id in after.formerly] == ["docs@1/find@1", "docs@1/look@1"]
+    assert before == policy.default
+    assert policy.decide(after).outcome == ("deny" if outcome_of_rule == "allow" else outcome_of_rule)
+    assert policy.visible(one, ADA, after.formerly) is (outcome_of_rule != "deny")
+
+
+def test_an_exception_for_the_new_id_goes_before_a_rule_about_the_old_one() -> None:
+    ledger = Ledger.memory()
+    names = shown({"docs": ["search"]}, ledger=ledger)
+    ledger.redirect("docs/find", "docs/search")
+    policy = Policy(rules=[rule("deny", "docs/*", but=("docs/search",))], default="allow")
+
+    assert policy.decide(call(names, "docs/find")).outcome == "allow"
+
+
+VERSIONS: list[tuple[str, str, bool]] = [
+    ("git/push", "git@1/push@1", True),
+    ("git/push", "git@2/push@3", True),
+    ("GIT/Push", "git@2/push@3", True),
+    ("git@2/push", "git@1/push@3", False),
+    ("git@2/push", "git@2/push@3", True),
+    ("git/push@3", "git@2/push@3", True),
+    ("git/push@3", "git@2/push@30", False),
+    ("git/push@*", "git@2/push@30", True),
+    ("*/push", "git@2/push@30", True),
+    ("git/*", "git@2/a.b.push@30", True),
+    ("git/a.*.push", "git@2/a.b.push@30", True),
+    ("git/push", "git@2/a.push@1", False),
+    ("git/pus?", "git@1/push@1", True),
+    ("git/pus?", "git@1/pus@1", False),
+    ("*", "git@9/push@9", True),
+    ("git/push", "git-hub/push", False),
+]
+
+
+@pytest.mark.parametrize(("glob", "id", "fits"), VERSIONS)
+def test_a_rule_without_a_version_is_about_every_version(glob: str, id: str, fits: bool) -> None:
+    catalog = Catalog.of(id)
+    (one,) = catalog.values()
+    found = rule("deny", glob).applies(one.id, one.origin, {}, Caller())
+
+    assert found is fits
+
+
+ATTRIBUTES: list[tuple[dict[str, Any], list[str]]] = [
+    ({"annotations": {"readOnlyHint": True}}, ["get_repo", "read"]),
+    ({"annotations": {"readOnlyHint": False}}, ["delete_repo", "push", "write"]),
+    ({"annotations": {"destructiveHint": True}}, ["delete_repo", "push", "write"]),
+    ({"annotations": {"destructiveHint": False}}, ["get_repo", "read"]),
+    ({"annotations": {"openWorldHint": True, "idempotentHint": False, "readOnlyHint": True}}, ["get_repo", "read"]),
+    ({"annotations": {"idempotentHint": True}}, []),
+    ({"servers": ("fs.*",)}, ["read", "write"]),
+    ({"servers": ("fs.local",)}, []),
+    ({"upstream": ("get_*", "read")}, ["get_repo", "read"]),
+    ({"servers": ("git",), "upstream": ("*_repo",), "annotations": {"readOnlyHint": False}}, ["delete_repo"]),
+]
+
+
+@pytest.mark.parametrize(("terms", "tools"), ATTRIBUTES)
+def test_rules_are_about_origins_and_annotations_too(terms: dict[str, Any], tools: list[str]) -> None:
+    policy = Policy(rules=[rule("deny", **terms)], default="allow")
+    denied = [one.origin.name for one in NAMES.catalog.values() if outcome(policy, str(one.id)) == "deny"]
+
+    assert sorted(denied) == sorted(tools)
+
+
+@pytest.mark.parametrize("said", [None, "true", 1, "false", 0, {}, []])
+def test_a_hint_that_is_neither_true_nor_false_is_taken_for_the_worst(said: Any) -> None:
+    names = shown({"s": [{"name": "x", "annotations": {"readOnlyHint": said, "destructiveHint": said}}]})
+    policy = Policy(rules=[rule("deny", annotations={"destructiveHint": True})], default="allow")
+    trusting = Policy(rules=[rule("allow", annotations={"readOnlyHint": True})], default="deny")
+
+    assert policy.decide(call(names, "s/x")).outcome == "deny"
+    assert trusting.decide(call(names, "s/x")).outcome == "deny"
+
+
+def test_annotations_that_are_no_object_say_nothing() -> None:
+    names = shown({"s": [{"name": "x", "annotations": "readOnlyHint"}]})
+
+    assert Policy(rules=[rule("allow", annotations={"readOnlyHint": True})]).decide(call(names, "s/x")).outcome == "ask"
+
+
+CALLERS: list[tuple[str, str, str]] = [
+    ("principals", "principal", "Ada"),
+    ("agents", "agent", "Writer"),
+    ("clients", "client", "cursor"),
+    ("platforms", "platform", "ios"),
+    ("apps", "app", "payments"),
+]
+
+
+@pytest.mark.parametrize(("term", "field", "value"), CALLERS)
+def test_what_is_not_known_of_a_caller_counts_against_the_call(term: str, field: str, value: str) -> None:
+    allow = Policy(rules=[rule("allow", **{term: (value,)})], default="deny")
+    deny = Policy(rules=[rule("deny", **{term: (value,)})], default="allow")
+    known, other, unknown = (Caller(**{field: text}) for text in (value, "other", ""))
+
+    assert [outcome(allow, READ, caller) for caller in (known, other, unknown)] == ["allow", "deny", "deny"]
+    assert [outcome(deny, READ, caller) for caller in (known, other, unknown)] == ["deny", "allow", "deny"]
+
+
+def test_products_are_known_in_any_case_and_people_as_they_are() -> None:
+    deny = Policy(rules=[rule("deny", platforms=("IOS",)), rule("deny", principals=("Ada",))], default="allow")
+
+    assert outcome(deny, READ, Caller(principal="ada", platform="iOS")) == "deny"
+    assert outcome(deny, READ, Caller(principal="ada", platform="android")) == "allow"
+
+
+def test_a_tool_that_is_denied_whatever_the_call_is_not_seen() -> None:
+    def mondays(one: Call) -> str:
+        return "deny"
+
+    policy = Policy(rules=[rule("deny", "git/*", platforms=("ios",)), rule("ask")], checks=[mondays])  # type: ignore[list-item]
+    seen = {
+        platform: sorted(
+            one.origin.name for one in NAMES.catalog.values() if policy.visible(one, Caller(platform=platform))
+        )
+        for platform in ("ios", "android", "")
+    }
+
+    assert seen["ios"] == seen[""] == ["read", "write"]
+    assert len(seen["android"]) == 5
+
+
+def test_a_check_in_python_is_a_rule_like_others() -> None:
+    def big(one: Call) -> Any:
+        return "deny" if len(str(one.arguments)) > 20 else None
+
+    policy = Policy(rules=[rule("allow")], checks=[big])
+
+    assert policy.decide(call(NAMES, READ, arguments={"q": "x" * 30})) == Decision(outcome="deny", rule="big")
+    assert policy.decide(call(NAMES, READ, "c2")).rule == "allow "
+
+
+ANSWERS: list[tuple[Any, Decision]] = [
+    ("ask", Decision(outcome="ask", rule="check")),
+    (Decision(outcome="deny", reason="no"), Decision(outcome="deny", rule="check", reason="no")),
+    (Decision(outcome="ask", rule="mine"), Decision(outcome="ask", rule="mine")),
+    (True, Decision(outcome="deny", rule="check", reason="the check gave bool, which is no decision")),
+    ("yes", Decision(outcome="deny", rule="check", reason="the check gave str, which is no decision")),
+    (
+        Decision(outcome="maybe"),  # type: ignore[arg-type]
+        Decision(outcome="deny", rule="check", reason="the check gave Decision, which is no decision"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "decision"), ANSWERS)
+def test_what_a_check_answers_is_a_decision_or_denies(answer: Any, decision: Decision) -> None:
+    def check(one: Call) -> Any:
+        return answer
+
+    assert Policy(rules=[rule("allow")], checks=[check]).decide(call(NAMES, READ)) == decision
+
+
+def test_a_check_that_fails_denies() -> None:
+    class Broken:
+        def __call__(self, one: Call) -> None:
+            raise ZeroDivisionError(one.call_id)
+
+    decision = Policy(rules=[rule("allow")], checks=[Broken()]).decide(call(NAMES, READ))
+
+    assert decision == Decision(outcome="deny", rule="Broken", reason="the check failed (ZeroDivisionError)")
+
+
+def test_people_decide_where_the_rules_ask_and_nowhere_against_a_deny() -> None:
+    approvals = Approvals()
+    for id, name in (("c1", READ), ("c2", PUSH), ("c3", DELETE)):
+        approvals.approve(call(NAMES, name, id), "always")
+    policy = Policy(rules=[rule("allow", READ), rule("ask", PUSH), rule("deny", DELETE)], approvals=approvals)
+    read, push, delete = (policy.decide(call(NAMES, name, "c9")) for name in (READ, PUSH, DELETE))
+
+    assert (read.outcome, read.grant) == ("allow", None)
+    assert (push.outcome, push.rule, push.reason) == ("allow", f"ask {PUSH}", "approved (always)")
+    assert push.grant is not None
+    assert (delete.outcome, delete.grant) == ("deny", None)
+
+
+def test_a_rejection_counts_where_the_rules_allow_too() -> None:
+    approvals = Approvals()
+    approvals.reject(call(NAMES, READ, "c1"), "always", message="not today")
+    policy = Policy(rules=[rule("allow")], approvals=approvals)
+    with pytest.raises(NotAllowed) as caught:
+        policy.enforce(call(NAMES, READ, "c2"))
+
+    assert (caught.value.rule, caught.value.decision) == ("rejected", "not today")
+    approvals.reject(call(NAMES, PUSH, "c3"), "always")
+    assert policy.decide(call(NAMES, PUSH, "c4")).reason == "it was rejected"
+
+
+def test_a_tool_can_not_change_itself_out_of_a_rejection() -> None:
+    approvals = Approvals()
+    before, after = (shown({"s": [tool("x", text)]}) for text in ("Before.", "After."))
+    approvals.reject(call(before, "s/x", "c1"), "always")
+    policy = Policy(rules=[rule("allow")], approvals=approvals)
+
+    assert policy.decide(call(after, "s/x", "c2")).outcome == "ask"
+
+
+def test_a_suspended_approval_changes_nothing_where_the_rules_allow() -> None:
+    approvals = Approvals()
+    before, after = (shown({"s": [tool("x", text)]}) for text in ("Before.", "After."))
+    approvals.approve(call(before, "s/x", "c1"), "always")
+
+    assert Policy(rules=[rule("allow")], approvals=approvals).decide(call(after, "s/x", "c2")).outcome == "allow"
+
+
+def test_enforcing_gives_the_decision_or_says_what_is_missing() -> None:
+    policy = Policy(rules=[rule("allow", READ), rule("deny", DELETE, reason="never")], approvals=Approvals())
+    with pytest.raises(NotAllowed) as denied:
+        policy.enforce(call(NAMES, DELETE))
+    with pytest.raises(ApprovalRequired) as asked:
+        policy.enforce(call(NAMES, PUSH, "c2"))
+
+    assert policy.enforce(call(NAMES, READ, "c3")).outcome == "allow"
+    assert (denied.value.rule, denied.value.decision) == (f"deny {DELETE}", "never")
+    assert (str(asked.value.id), asked.value.call, asked.value.approval_key) == (
+        "git@1/push@1",
+        "c2",
+        "git@1/push@1",
+    )
+
+
+def test_a_call_is_asked_approved_run_and_not_run_again() -> None:
+    approvals = Approvals()
+    policy = Policy(approvals=approvals)
+    ran: list[str] = []
+
+    def run(one: Call) -> None:
+        with policy.running(one):
+            ran.append(one.call_id)
+
+    with pytest.raises(ApprovalRequired):
+        run(call(NAMES, PUSH))
+    approvals.approve(call(NAMES, PUSH))
+    run(call(NAMES, PUSH))
+    with pytest.raises(CallRepeated, match="it is done"):
+        run(call(NAMES, PUSH))
+    with pytest.raises(CallRepeated, match="another call"):
+        run(call(NAMES, PUSH, arguments='{"force": true}'))
+
+    assert ran == ["c1"]
+
+
+def test_without_approvals_rules_alone_decide() -> None:
+    policy = Policy(rules=[rule("allow")])
+    for _ in range(2):
+        with policy.running(call(NAMES, PUSH)) as decision:
+            assert decision.outcome == "allow"
+
+
+BAD: list[dict[str, Any]] = [
+    {"tools": ("delete_*",)},
+    {"tools": ()},
+    {"tools": "git/*"},
+    {"tools": ("git/löschen",)},
+    {"tools": ("git/a/b",)},
+    {"tools": ("git/push@latest",)},
+    {"tools": ("git/" + "x" * 600,)},
+    {"tools": (7,)},
+    {"but": ("push",)},
+    {"servers": "git"},
+    {"servers": ("",)},
+    {"annotations": {"readonly": True}},
+    {"annotations": {"readOnlyHint": "yes"}},
+    {"outcome": "block"},
+    {"outcome": ["deny"]},
+    {"name": ""},
+]
+
+
+@pytest.mark.parametrize("change", BAD, ids=str)
+def test_a_rule_that_could_fit_nothing_or_is_not_understood_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        CallRule(**{"name": "r", "outcome": "deny", **change})
+
+    assert caught.value.key == f"{change.get('name', 'r')}.{next(iter(change))}"
+
+
+def test_a_default_that_is_no_outcome_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"default: 'maybe' is no decision. Use one of: allow, ask, deny"):
+        Policy(default="maybe")  # type: ignore[arg-type]
+
+
+def test_a_name_made_to_keep_a_search_long_does_not() -> None:
+    names = shown({"s": ["a" * 1_000]})
+    stubborn = rule("deny", upstream=("*a" * 60 + "*b",))
+
+    assert Policy(rules=[stubborn], default="allow").decide(call(names, "a" * 1_000)).outcome == "allow"
+
+
+GLOBS = st.sampled_from(["*", "git/*", "*/push", "git/get_*", "git/delete_repo", "*/*_repo", "git/p?sh", "fs/x"])
+RULES = st.lists(
+    st.builds(
+        lambda outcome, tools, but: (outcome, tuple(tools), tuple(but)),
+        st.sampled_from(["allow", "ask", "deny"]),
+        st.lists(GLOBS, min_size=1, max_size=3),
+        st.lists(GLOBS.filter(lambda glob: glob != "*"), max_size=1),
+    ),
+    max_size=5,
+)
+
+
+def built(rules: list[tuple[Any, tuple[str, ...], tuple[str, ...]]]) -> list[CallRule]:
+    return [
+        CallRule(name=f"r{number}", outcome=outcome, tools=tools, but=but)
+        for number, (outcome, tools, but) in enumerate(rules)
+    ]
+
+
+@given(RULES, st.randoms())
+def test_the_order_of_rules_never_matters(rules: list[Any], random: Any) -> None:
+    ordered = built(rules)
+    shuffled = random.sample(ordered, len(ordered))
+
+    for name in (READ, DELETE, PUSH):
+        assert outcome(Policy(rules=ordered), name) == outcome(Policy(rules=shuffled), name)
+
+
+@given(RULES, RULES)
+def test_a_rule_more_never_makes_a_stricter_answer_milder(rules: list[Any], more: list[Any]) -> None:
+    for name in (READ, DELETE, PUSH):
+        before = Policy(rules=built(rules)).decide(call(NAMES, name))
+        after = Policy(rules=[*built(rules), *built(more)]).decide(call(NAMES, name))
+
+        if before.rule != "default":
+            assert STRICTNESS[after.outcome] >= STRICTNESS[before.outcome]

@@ -112,7 +112,8 @@ def _wrong(trial: Trial) -> str:
     if not bad:
         return ""
     names = ", ".join(code(f"{tool.server}: {tool.upstream}") for tool in bad) if len(bad) <= _NAMED else ""
-    return f"{trial.scenario}: {len(bad)} of {len(trial.tools)} {bad[0].outcome}{f' ({names})' if names else ''}"
+    why = f", {code(trial.failure)}" if trial.failure and bad[0].outcome == "uncalled" else ""
+    return f"{trial.scenario}: {len(bad)} of {len(trial.tools)} {bad[0].outcome}{f' ({names})' if names else ''}{why}"
 
 
 def _rest(runs: Sequence[Run]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lab.model.turn import Offered, Reply, Turn, plain_text
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lab.model.turn import Step
 
 __all__ = ["read", "reply"]
+
+_REPORTS: Final = ("Observation", "Error:", "Call id: ")
 
 
 def read(body: dict[str, Any], path: str) -> Turn:  # noqa: ARG001 - the other APIs need the path
@@ -41,8 +43,8 @@ def _is_result(message: dict[str, Any]) -> bool:
     role = message.get("role")
     if role in {"tool", "function"}:
         return True
-    # smolagents reports results as words of the user.
-    return role == "user" and plain_text(message.get("content")).startswith("Observation")
+    # smolagents reports results, and failures, as words of the user.
+    return role == "user" and plain_text(message.get("content")).startswith(_REPORTS)
 
 
 def reply(steps: Sequence[Step], turn: Turn, serial: int) -> Reply:

@@ -191,20 +191,3 @@ def test_a_slip_of_case_is_told_and_not_called() -> None:
     assert compat.get_function_tool_lookup_key_for_call(
         payload("Get-Lead")
     ) not in compat.build_function_tool_lookup_map(tools)
-
-
-def naive_pair(name: str, namespace: str) -> bool:
-    """The way of the reference: a namespace that equals the name is the sign of deferred loading, whoever set it."""
-    return namespace != name
-
-
-def test_a_server_that_is_called_like_its_tool_has_an_identity_like_any_other() -> None:
-    from truename import Catalog, dialects, project  # noqa: PLC0415
-
-    catalog = Catalog.from_mcp({"search": ["search", "fetch"], "files": ["search"]})
-    names = project(catalog, dialects.get("openai"))
-
-    assert not naive_pair("search", "search")
-    assert "search@1/search@1" in map(str, catalog)
-    assert len(set(names.values())) == 3
-    assert ToolNames(name="search", defer_loading=True).lookup_key != LookupKey("bare", names["search@1/search@1"])

@@ -245,3 +245,11 @@ def test_documents_are_equal_by_their_bytes_and_can_be_kept_in_sets() -> None:
     one, other = parsed("{}", "json"), parsed("{}", "json")
     assert one == other
     assert len({one, other, parsed("[]", "json")}) == 2
+
+
+def test_many_comments_cost_no_more_than_their_length() -> None:
+    raw = b"[" + b"1, //\n" * 400_000 + b"1]"
+
+    quirks = Document.parse(raw, Path("mcp.json"), "jsonc").quirks
+
+    assert (len(quirks), quirks[-1].line) == (400_000, 400_000)

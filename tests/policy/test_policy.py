@@ -83,7 +83,7 @@ def test_a_rule_follows_a_redirected_id_if_it_forbids_and_not_if_it_allows(outco
     ledger.redirect("docs/find", "docs/look")
     ledger.redirect("no/id/at/all", "docs/search")
     ledger.retire("docs_find")
-    after = call(names, "docs/find")
+    after = call(names, "docs/search")
     (one,) = names.catalog.values()
 
     assert str(after.id) == "docs@1/search@1"

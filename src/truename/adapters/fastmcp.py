@@ -198,7 +198,7 @@ class Gate(Middleware):
         """Write down what the user decided; return the question where it has to go back to the client first."""
         form = _form(call, decision)
         if not _is_modern(ctx):
-            answer = await _elicited(ctx, form)
+            answer: object = await _elicited(ctx, form)
         elif state.get("fingerprint") == call.fingerprint:
             answer = (ctx.input_responses or {}).get(_ASKED)
         else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import stat
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.documents.spans import Splice
+    from truename.documents.spans import Mark, Splice
 
 __all__ = ["MAX_BYTES", "Document", "Quirk", "left_alone"]
 
@@ -34,6 +36,7 @@ _KINDS: Final = (
     (stat.S_ISSOCK, "it is a socket"),
 )
 _LONGEST_KEY: Final = 200
+_LINE_END: Final = re.compile(r"\n")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -102,7 +105,7 @@ class Document:
             where = "" if error.offset is None else "line {}, column {}".format(*place(text, error.offset))
             _refuse(path, where, error.problem, "Mend the file there." if where else "Mend the file.", error)
         marks = [("bom", 0)] if raw.startswith(_BOM.encode()) else []
-        quirks = tuple(Quirk(*place(text, offset), kind) for kind, offset in (*marks, *reading.marks))
+        quirks = tuple(_quirks(text, (*marks, *reading.marks)))
         return cls(path, format, raw, reading.value, quirks, exists, _reading=reading)
 
     @property
@@ -182,6 +185,14 @@ def left_alone(path: Path, problem: str, remedy: str = "", *, key: str = "") -> 
     """Build the error for a file that is not going to be changed."""
     remedy = remedy or "Nothing was changed; make the change by hand."
     return ConfigError(code="left_alone", file=str(path), key=key, problem=problem, remedy=remedy)
+
+
+def _quirks(text: str, marks: Sequence[Mark]) -> Iterator[Quirk]:
+    # Lines are counted once: a text may be nothing but comments.
+    starts = [0, *(found.end() for found in _LINE_END.finditer(text))] if marks else []
+    for kind, offset in marks:
+        line = bisect_right(starts, offset)
+        yield Quirk(line, offset - starts[line - 1] + 1, kind)
 
 
 def _nested(where: Where, value: Any) -> Any:

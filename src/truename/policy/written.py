@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_args
 
 from truename.errors import InvalidToolId, excerpt
@@ -45,31 +46,16 @@ def written_book(book: PlainBook, file: str) -> bytes:
 
     Its first bytes are other ones each time, so that who looks at them knows whether it changed.
     """
-    content = {
-        _WHAT: SCHEMA,
-        _REVISION: secrets.token_hex(8),
-        "grants": [_written_grant(grant) for grant in book.grants()],
-        "calls": [_written_call(record) for record in book.calls()],
-    }
-    raw = "\n".join(_lines(content)).encode()
+    grants = ",\n".join(map(_written_grant, book.grants()))
+    calls = ",\n".join(map(_written_call, book.calls()))
+    # One entry a line, so that people can compare two files.
+    raw = (
+        f'{{\n"{_WHAT}": {SCHEMA},\n"{_REVISION}": "{secrets.token_hex(8)}",\n'
+        f'"grants": [\n{grants}\n],\n"calls": [\n{calls}\n]\n}}\n'
+    ).encode()
     if len(raw) > MAX_BYTES:
         _refuse(file, "", f"it would be larger than {MAX_BYTES:,} bytes", "full", "Revoke what is not needed.")
     return raw
-
-
-def _lines(content: Mapping[str, Any]) -> Iterator[str]:
-    # One entry a line: people can compare two files, and nothing is spent on indentation.
-    yield "{"
-    last = len(content) - 1
-    for number, (name, value) in enumerate(content.items()):
-        end = "," if number < last else ""
-        if isinstance(value, list) and value:
-            yield f"{json.dumps(name)}: ["
-            yield ",\n".join(map(json.dumps, value))
-            yield f"]{end}"
-        else:
-            yield f"{json.dumps(name)}: {json.dumps(value)}{end}"
-    yield "}\n"
 
 
 def read_book(raw: bytes, file: str) -> PlainBook:
@@ -166,10 +152,18 @@ class _Entry:
         return found
 
 
-def _written_grant(grant: Grant) -> dict[str, Any]:
+def _kept(texts: Mapping[str, str]) -> dict[str, str]:
+    for name, value in texts.items():
+        if len(value) > _LONGEST:
+            _refuse("approvals", name, f"it has more than {_LONGEST:,} characters", "full", "Use a shorter one.")
+    return {name: value for name, value in texts.items() if value}
+
+
+@lru_cache(maxsize=MAX_GRANTS)
+def _written_grant(grant: Grant) -> str:
     texts = {name: getattr(grant.subject, name) for name in _SUBJECT} | {name: getattr(grant, name) for name in _TEXTS}
     kept = {"key": grant.key, "approved": grant.approved, "scope": grant.scope, "id": str(grant.subject.id)}
-    return {**kept, **{name: value for name, value in texts.items() if value}}
+    return json.dumps({**kept, **_kept(texts)})
 
 
 def _grant(entry: _Entry) -> Grant:
@@ -186,9 +180,10 @@ def _grant(entry: _Entry) -> Grant:
     )
 
 
-def _written_call(record: CallRecord) -> dict[str, Any]:
+@lru_cache(maxsize=MAX_CALLS)
+def _written_call(record: CallRecord) -> str:
     texts = {**record.where._asdict(), "arguments": record.arguments, "state": record.state, "at": record.at}
-    return {"id": str(record.id), **{name: value for name, value in texts.items() if value}}
+    return json.dumps({"id": str(record.id), **_kept(texts)})
 
 
 def _call(entry: _Entry) -> CallRecord:

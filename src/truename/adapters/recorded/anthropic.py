@@ -46,7 +46,7 @@ def _blocks(place: Place) -> Iterator[Place]:
 
 
 def _is_reference(block: Place) -> bool:
-    return block.get("type") == "tool_reference"
+    return bool(block.get("type") == "tool_reference")
 
 
 def _reference(block: Place) -> Mention:
@@ -125,10 +125,10 @@ def _order(part: Part) -> int:
 
 def _block(part: Part) -> dict[str, Any]:
     if isinstance(part, ToolCall):
-        made = {"type": "tool_use", "id": part.call_id, "name": part.name}
-        return {**made, "input": arguments_object(part.arguments)}
+        arguments = arguments_object(part.arguments)
+        return {"type": "tool_use", "id": part.call_id, "name": part.name, "input": arguments}
     if isinstance(part, ToolResult):
         content = [block_of(one) for one in part.content if one != Text("")]
-        made = {"type": "tool_result", "tool_use_id": part.call_id, "content": content}
+        made: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.call_id, "content": content}
         return {**made, "is_error": True} if part.is_error else made
     return block_of(part)

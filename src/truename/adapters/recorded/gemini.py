@@ -149,12 +149,17 @@ def write(turn: Turn) -> Iterator[dict[str, Any]]:
 def _response(result: ToolResult) -> dict[str, Any]:
     made = {"name": result.name, "response": response_of(result.content, is_error=result.is_error)}
     images = [_inline(part) for part in result.content if isinstance(part, Image)]
-    return {"functionResponse": {"id": result.call_id, **made, **({"parts": images} if images else {})}}
+    return {"functionResponse": {**_id(result), **made, **({"parts": images} if images else {})}}
+
+
+def _id(part: ToolCall | ToolResult) -> dict[str, str]:
+    # The API did not give the ids that were made here, and does not need them.
+    return {} if part.call_id.startswith(MADE) else {"id": part.call_id}
 
 
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, ToolCall):
-        return {"functionCall": {"id": part.call_id, "name": part.name, "args": arguments_object(part.arguments)}}
+        return {"functionCall": {**_id(part), "name": part.name, "args": arguments_object(part.arguments)}}
     if isinstance(part, Image):
         return _inline(part)
     assert not isinstance(part, ToolResult)  # noqa: S101 - written apart

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.openai_chat import content_of
@@ -11,7 +10,7 @@ from truename.adapters.recorded.parts import arguments_of, arguments_text, image
 from truename.adapters.turns import Image, Text, ToolCall, ToolResult, Turn, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from truename.adapters.reading import Place
     from truename.adapters.turns import Part, Shown
@@ -107,9 +106,7 @@ def write(turn: Turn) -> Iterator[dict[str, Any]]:
         if isinstance(part, ToolResult):
             content = content_of(part.content, is_error=part.is_error)
             yield {"role": "tool", "tool_call_id": part.call_id, "content": content}
-    said = [
-        part for part in turn.parts if isinstance(part, Text | Image) or not isinstance(part, ToolCall | ToolResult)
-    ]
+    said = [part for part in turn.parts if not isinstance(part, ToolCall | ToolResult)]
     made = [_made(part) for part in turn.parts if isinstance(part, ToolCall)]
     if said or made:
         content = as_text(said[0]) if len(said) == 1 and isinstance(said[0], Text) else [_part(part) for part in said]

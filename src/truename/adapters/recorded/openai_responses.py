@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.openai_responses import output_of
@@ -11,7 +10,7 @@ from truename.adapters.recorded.parts import arguments_of, arguments_text, image
 from truename.adapters.turns import Image, Text, ToolCall, ToolResult, Turn, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from truename.adapters.reading import Place
     from truename.adapters.turns import Role, Shown

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.turns import ERROR_MARK, Image, Text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from truename.adapters.turns import Shown
 
 __all__ = ["MALFORMED", "arguments_object", "arguments_of", "arguments_text", "image_of_url", "marked", "url_of"]

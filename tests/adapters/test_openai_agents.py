@@ -1,0 +1,300 @@
+"""The OpenAI Agents SDK, as installed, over two real servers and a scripted model."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from agents import Agent, OpenAIResponsesModel, Runner, RunState, set_tracing_disabled
+from agents.exceptions import ModelBehaviorError, UserError
+from agents.mcp import MCPServerStreamableHttp
+from openai import AsyncOpenAI
+
+from tests.adapters.offline import (
+    CLASHING,
+    EVERY,
+    call_every,
+    call_named,
+    call_one,
+    illegal,
+    model,
+    results,
+    shown,
+    upstreams,
+)
+from truename.adapters.openai_agents import AgentTools
+from truename.adapters.toolbox import Naming
+from truename.errors import TruenameError
+from truename.ledger import Ledger
+from truename.policy import Approvals, Caller, CallRule, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from lab.model import ModelServer
+
+pytestmark = pytest.mark.anyio
+ALLOW = Policy(default="allow")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _untraced() -> None:
+    set_tracing_disabled(True)
+
+
+@asynccontextmanager
+async def connected(urls: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    async with AsyncExitStack() as stack:
+        yield {
+            key: await stack.enter_async_context(MCPServerStreamableHttp(params={"url": url}, name=key))
+            for key, url in urls.items()
+        }
+
+
+def agent(server: ModelServer, **parts: Any) -> Agent[Any]:
+    client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key="lab", max_retries=0)
+    return Agent(name="clerk", model=OpenAIResponsesModel(model="gpt-5.4", openai_client=client), **parts)
+
+
+# Without
+
+
+async def test_without_truename_two_servers_with_one_tool_name_end_the_run() -> None:
+    with upstreams() as up, model(call_every) as server:
+        async with connected(up.urls) as servers:
+            with pytest.raises(UserError, match="Duplicate tool names"):
+                await Runner.run(agent(server, mcp_servers=[*servers.values()]), "go")
+        assert up.ran == []
+
+
+async def test_without_truename_names_are_sent_that_the_provider_refuses() -> None:
+    with upstreams(docs=CLASHING) as up, model(call_every) as server:
+        async with connected(up.urls) as servers:
+            await Runner.run(agent(server, mcp_servers=[*servers.values()]), "go", max_turns=20)
+        assert illegal([*shown(server)]) == [name for name in CLASHING if name != "search"]
+
+
+async def test_without_truename_an_unknown_name_ends_the_run() -> None:
+    with upstreams(docs=["search"]) as up, model(call_named("find")) as server:
+        async with connected(up.urls) as servers:
+            with pytest.raises(ModelBehaviorError):
+                await Runner.run(agent(server, mcp_servers=[*servers.values()]), "go")
+
+
+async def test_without_truename_the_text_of_a_protocol_error_is_lost() -> None:
+    with upstreams(docs=["err_jsonrpc"]) as up, model(call_named("err_jsonrpc")) as server:
+        async with connected(up.urls) as servers:
+            await Runner.run(agent(server, mcp_servers=[*servers.values()]), "go")
+        assert "JSONRPC-WORDING" not in results(server)[0]
+
+
+# With
+
+
+async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> None:
+    with upstreams() as up, model(call_every) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            ended = await Runner.run(agent(server, tools=tools.tools), "go", max_turns=30)
+        assert ended.final_output == "all done"
+        assert set(shown(server).values()) == EVERY
+        assert illegal([*shown(server)]) == []
+        assert sorted(up.ran) == sorted(EVERY)
+        assert all(text.startswith("UPSTREAM-OK") or "UPSTREAM-OK" in text for text in results(server))
+
+
+async def test_parallel_calls_come_back_each_to_its_own() -> None:
+    with upstreams() as up, model(call_every, batch=5) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            await Runner.run(agent(server, tools=tools.tools), "go", max_turns=30)
+        assert sorted(up.ran) == sorted(EVERY)
+
+
+async def test_an_unknown_name_is_answered_with_the_nearest_and_the_run_goes_on() -> None:
+    with upstreams() as up, model(call_named("docs_serch")) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            ended = await Runner.run(agent(server, tools=tools.tools), "go", run_config=tools.run_config())
+        assert ended.final_output == "all done"
+        assert "Did you mean 'docs_search'?" in results(server)[0]
+        assert up.ran == []
+
+
+async def test_another_spelling_is_answered_with_the_name_to_use() -> None:
+    with upstreams() as up, model(call_named("crm/getUserByID")) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            await Runner.run(agent(server, tools=tools.tools), "go", run_config=tools.run_config())
+        assert "call it 'crm_get_user_by_id', exactly" in results(server)[0]
+
+
+async def test_the_text_of_a_protocol_error_reaches_the_model() -> None:
+    with upstreams(docs=["err_jsonrpc"]) as up, model(call_every_marked) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            await Runner.run(agent(server, tools=tools.tools), "go")
+        assert "JSONRPC-WORDING" in results(server)[0]
+
+
+def call_every_marked(offered: Any) -> Any:
+    return call_every(offered)
+
+
+async def test_what_a_rule_denies_to_everybody_is_not_shown() -> None:
+    policy = Policy(rules=[CallRule(name="no crm", outcome="deny", tools=("crm/*",))], default="allow")
+    with upstreams() as up, model(call_every) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=policy)
+            await Runner.run(agent(server, tools=tools.tools), "go", max_turns=30)
+        assert {key for key, _ in shown(server).values()} == {"docs"}
+
+
+async def test_a_check_that_denies_runs_nothing_and_the_model_reads_why() -> None:
+    def weekend(_: object) -> str:
+        return "deny"
+
+    with upstreams() as up, model(call_one("crm", "search")) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=Policy(checks=[weekend], default="allow"))  # type: ignore[list-item]
+            await Runner.run(agent(server, tools=tools.tools), "go")
+        assert up.ran == []
+        assert "not allowed here (rule weekend)" in results(server)[0]
+
+
+async def paused(up: Any, server: ModelServer, servers: Any, **parts: Any) -> tuple[AgentTools, Agent[Any], Any]:
+    tools = await AgentTools.of(servers, **parts)
+    clerk = agent(server, tools=tools.tools)
+    ended = await Runner.run(clerk, "go", run_config=tools.run_config())
+    assert [item.tool_name for item in ended.interruptions] != []
+    assert up.ran == []
+    return tools, clerk, ended
+
+
+async def test_a_call_waits_is_approved_and_resumed_from_a_stored_state() -> None:
+    with upstreams() as up, model(call_one("crm", "fs.list")) as server:
+        async with connected(up.urls) as servers:
+            approvals = Approvals()
+            policy = Policy(approvals=approvals)
+            tools, clerk, ended = await paused(up, server, servers, policy=policy)
+            stored = json.dumps(ended.to_state().to_json())
+
+            again = await AgentTools.of(servers, policy=policy)
+            clerk = agent(server, tools=again.tools)
+            state = await RunState.from_json(clerk, json.loads(stored))
+            again.approve(state, state.get_interruptions()[0])
+            ended = await Runner.run(clerk, state)
+            assert ended.final_output == "all done"
+            assert up.ran == [("crm", "fs.list")]
+
+            # The same state once more: the call was run, and is not run again.
+            state = await RunState.from_json(clerk, json.loads(stored))
+            again.approve(state, state.get_interruptions()[0])
+            await Runner.run(clerk, state)
+            assert up.ran == [("crm", "fs.list")]
+
+
+async def test_a_rejected_call_is_not_run_and_the_model_reads_the_message() -> None:
+    with upstreams() as up, model(call_one("crm", "search")) as server:
+        async with connected(up.urls) as servers:
+            tools, clerk, ended = await paused(up, server, servers)
+            state = ended.to_state()
+            tools.reject(state, ended.interruptions[0], message="not on Sundays")
+            ended = await Runner.run(clerk, state)
+        assert ended.final_output == "all done"
+        assert "not on Sundays" in results(server)[0]
+        assert up.ran == []
+
+
+async def test_an_approval_that_only_the_sdk_was_told_runs_nothing() -> None:
+    with upstreams() as up, model(call_one("crm", "search")) as server:
+        async with connected(up.urls) as servers:
+            _, clerk, ended = await paused(up, server, servers)
+            state = ended.to_state()
+            state.approve(ended.interruptions[0], always_approve=True)
+            await Runner.run(clerk, state)
+        assert up.ran == []
+        assert "needs an approval" in results(server)[0]
+
+
+async def test_an_approval_for_ever_is_for_the_tool_and_not_for_its_name() -> None:
+    """The takeover: approve a server's tool for ever, then put another server in its place."""
+    approvals = Approvals()
+    with upstreams(docs=["search"], evil=["search"]) as up:
+        naive = await _taken_over_naively(up.urls)
+        assert naive == [("docs", "search"), ("evil", "search")]
+
+    with upstreams(docs=["search"], evil=["search"]) as up:
+        urls, policy = up.urls, Policy(approvals=approvals)
+        with model(call_one("docs", "search")) as server:
+            async with connected({"docs": urls["docs"]}) as servers:
+                tools, clerk, ended = await paused(up, server, servers, policy=policy, caller=Caller(session="1"))
+                state = ended.to_state()
+                tools.approve(state, ended.interruptions[0], "always")
+                await Runner.run(clerk, state)
+        with model(call_one("evil", "search")) as server:
+            async with connected({"evil": urls["evil"]}) as servers:
+                tools = await AgentTools.of(servers, policy=policy, caller=Caller(session="2"))
+                ended = await Runner.run(agent(server, tools=tools.tools), "go")
+        assert len(ended.interruptions) == 1
+        assert up.ran == [("docs", "search")]
+        # The same server key, another definition: suspended.
+        with model(call_one("evil", "search")) as server:
+            async with connected({"docs": urls["evil"]}) as servers:
+                tools = await AgentTools.of(servers, policy=policy, caller=Caller(session="3"))
+                ended = await Runner.run(agent(server, tools=tools.tools), "go")
+        assert len(ended.interruptions) == 1
+        assert up.ran == [("docs", "search")]
+
+
+async def _taken_over_naively(urls: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Do it with the SDK alone, where the grant is filed under the tool's name."""
+    ran = []
+    with model(lambda offered: call_every(offered) * 2) as server:
+        async with AsyncExitStack() as stack:
+            first, second = [
+                await stack.enter_async_context(
+                    MCPServerStreamableHttp(params={"url": urls[key]}, name=key, require_approval="always")
+                )
+                for key in ("docs", "evil")
+            ]
+            clerk = agent(server, mcp_servers=[first])
+            ended = await Runner.run(clerk, "go")
+            state = ended.to_state()
+            state.approve(ended.interruptions[0], always_approve=True)
+            clerk.tool_use_behavior = "stop_on_first_tool"
+            ended = await Runner.run(clerk, state)
+            clerk.mcp_servers = [second]
+            clerk.tool_use_behavior = "run_llm_again"
+            state = ended.to_state()
+            ended = await Runner.run(clerk, [*ended.to_input_list()], context=state._context)  # type: ignore[arg-type]
+            ran = [("docs", "search")] if len(ended.interruptions) else []
+    return ran
+
+
+async def test_with_a_ledger_names_stay_when_a_server_joins(tmp_path: Any) -> None:
+    with upstreams(docs=["search"], crm=["search"]) as up, Ledger.open(tmp_path / "ledger") as ledger:
+        naming = Naming(ledger=ledger)
+        async with connected(up.urls) as servers:
+            alone = await AgentTools.of({"docs": servers["docs"]}, naming=naming)
+            both = await AgentTools.of(servers, naming=naming)
+    assert [tool.name for tool in alone.tools] == [tool.name for tool in both.tools][:1]
+
+
+async def test_a_call_id_that_comes_twice_with_other_arguments_is_refused() -> None:
+    with upstreams() as up:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            box = tools.box
+            with box.running(box.call("docs_search", "c1", '{"q": "a"}')):
+                pass
+            with pytest.raises(TruenameError) as caught, box.running(box.call("docs_search", "c1", '{"q": "b"}')):
+                raise AssertionError
+    assert caught.value.code == "call_reused"

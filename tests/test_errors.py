@@ -46,6 +46,7 @@ EXAMPLES: list[TruenameError] = [
     UnknownDialect(name="zzz"),
     DuplicateTool(existing="crm.find", duplicate="find", name="crm.find", code="ambiguous_qualified_name"),
     DuplicateTool(existing="find", duplicate="find", name="find", code="reserved_namespace"),
+    DuplicateTool(existing="find", duplicate="find", name="find", code="duplicate_deferred"),
     DuplicateTool(existing="a", duplicate="b"),
     DuplicateTool(existing="a", duplicate="b", name="x"),
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical", reasons=WHY),

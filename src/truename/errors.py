@@ -7,7 +7,7 @@
     +-- InvalidName (ValueError)         name, dialect, reasons      invalid_name
     +-- UnknownDialect (LookupError)     name, suggestions           unknown_dialect
     +-- DuplicateTool                    existing, duplicate         duplicate_name, ambiguous_qualified_name,
-    |                                                                reserved_namespace
+    |                                                                duplicate_deferred, reserved_namespace
     +-- NoLegalName                      id, dialect, styles         no_legal_name
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
@@ -75,6 +75,7 @@ CODES: Mapping[str, CodeInfo] = {
     "unknown_dialect": CodeInfo(-32602, 2),
     "duplicate_name": CodeInfo(-32602, 1),
     "ambiguous_qualified_name": CodeInfo(-32602, 1),
+    "duplicate_deferred": CodeInfo(-32602, 1),
     "reserved_namespace": CodeInfo(-32602, 1),
     "no_legal_name": CodeInfo(-32602, 1),
     "invalid_config": CodeInfo(-32603, 2),

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import Agent, OpenAIResponsesModel, Runner, RunState, set_tracing_disabled
+from agents import Agent, OpenAIResponsesModel, RunHooks, Runner, RunState, set_tracing_disabled
 from agents.exceptions import ModelBehaviorError, UserError
 from agents.mcp import MCPServerStreamableHttp
 from openai import AsyncOpenAI
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 ALLOW = Policy(default="allow")
+CLIENTS: list[AsyncOpenAI] = []
 
 
 @pytest.fixture
@@ -45,8 +46,11 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _untraced() -> None:
+async def _clean(anyio_backend: str) -> AsyncIterator[None]:
     set_tracing_disabled(True)
+    yield
+    while CLIENTS:
+        await CLIENTS.pop().close()
 
 
 @asynccontextmanager
@@ -60,6 +64,7 @@ async def connected(urls: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
 
 def agent(server: ModelServer, **parts: Any) -> Agent[Any]:
     client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key="lab", max_retries=0)
+    CLIENTS.append(client)
     return Agent(name="clerk", model=OpenAIResponsesModel(model="gpt-5.4", openai_client=client), **parts)
 
 
@@ -107,7 +112,7 @@ async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> Non
         assert set(shown(server).values()) == EVERY
         assert illegal([*shown(server)]) == []
         assert sorted(up.ran) == sorted(EVERY)
-        assert all(text.startswith("UPSTREAM-OK") or "UPSTREAM-OK" in text for text in results(server))
+        assert all("UPSTREAM-OK" in text for text in results(server))
 
 
 async def test_parallel_calls_come_back_each_to_its_own() -> None:
@@ -124,7 +129,7 @@ async def test_an_unknown_name_is_answered_with_the_nearest_and_the_run_goes_on(
             tools = await AgentTools.of(servers, policy=ALLOW)
             ended = await Runner.run(agent(server, tools=tools.tools), "go", run_config=tools.run_config())
         assert ended.final_output == "all done"
-        assert "Did you mean 'docs_search'?" in results(server)[0]
+        assert "Did you mean 'docs_search' or 'crm_search'?" in results(server)[0]
         assert up.ran == []
 
 
@@ -137,15 +142,11 @@ async def test_another_spelling_is_answered_with_the_name_to_use() -> None:
 
 
 async def test_the_text_of_a_protocol_error_reaches_the_model() -> None:
-    with upstreams(docs=["err_jsonrpc"]) as up, model(call_every_marked) as server:
+    with upstreams(docs=["err_jsonrpc"]) as up, model(call_every) as server:
         async with connected(up.urls) as servers:
             tools = await AgentTools.of(servers, policy=ALLOW)
             await Runner.run(agent(server, tools=tools.tools), "go")
         assert "JSONRPC-WORDING" in results(server)[0]
-
-
-def call_every_marked(offered: Any) -> Any:
-    return call_every(offered)
 
 
 async def test_what_a_rule_denies_to_everybody_is_not_shown() -> None:
@@ -183,7 +184,7 @@ async def test_a_call_waits_is_approved_and_resumed_from_a_stored_state() -> Non
         async with connected(up.urls) as servers:
             approvals = Approvals()
             policy = Policy(approvals=approvals)
-            tools, clerk, ended = await paused(up, server, servers, policy=policy)
+            _, clerk, ended = await paused(up, server, servers, policy=policy)
             stored = json.dumps(ended.to_state().to_json())
 
             again = await AgentTools.of(servers, policy=policy)
@@ -228,8 +229,8 @@ async def test_an_approval_for_ever_is_for_the_tool_and_not_for_its_name() -> No
     """The takeover: approve a server's tool for ever, then put another server in its place."""
     approvals = Approvals()
     with upstreams(docs=["search"], evil=["search"]) as up:
-        naive = await _taken_over_naively(up.urls)
-        assert naive == [("docs", "search"), ("evil", "search")]
+        await _taken_over_naively(up.urls)
+        assert up.ran == [("docs", "search"), ("evil", "search")]
 
     with upstreams(docs=["search"], evil=["search"]) as up:
         urls, policy = up.urls, Policy(approvals=approvals)
@@ -254,9 +255,8 @@ async def test_an_approval_for_ever_is_for_the_tool_and_not_for_its_name() -> No
         assert up.ran == [("docs", "search")]
 
 
-async def _taken_over_naively(urls: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Do it with the SDK alone, where the grant is filed under the tool's name."""
-    ran = []
+async def _taken_over_naively(urls: Mapping[str, str]) -> None:
+    """Do it with the SDK alone, where the grant is filed under the tool's name; the server is swapped in the run."""
     with model(lambda offered: call_every(offered) * 2) as server:
         async with AsyncExitStack() as stack:
             first, second = [
@@ -266,22 +266,21 @@ async def _taken_over_naively(urls: Mapping[str, str]) -> list[tuple[str, str]]:
                 for key in ("docs", "evil")
             ]
             clerk = agent(server, mcp_servers=[first])
+
+            class Swap(RunHooks[Any]):
+                async def on_tool_end(self, *_: object) -> None:
+                    clerk.mcp_servers = [second]
+
             ended = await Runner.run(clerk, "go")
             state = ended.to_state()
             state.approve(ended.interruptions[0], always_approve=True)
-            clerk.tool_use_behavior = "stop_on_first_tool"
-            ended = await Runner.run(clerk, state)
-            clerk.mcp_servers = [second]
-            clerk.tool_use_behavior = "run_llm_again"
-            state = ended.to_state()
-            ended = await Runner.run(clerk, [*ended.to_input_list()], context=state._context)  # type: ignore[arg-type]
-            ran = [("docs", "search")] if len(ended.interruptions) else []
-    return ran
+            ended = await Runner.run(clerk, state, hooks=Swap())
+    assert ended.final_output == "all done"
 
 
 async def test_with_a_ledger_names_stay_when_a_server_joins(tmp_path: Any) -> None:
-    with upstreams(docs=["search"], crm=["search"]) as up, Ledger.open(tmp_path / "ledger") as ledger:
-        naming = Naming(ledger=ledger)
+    with upstreams(docs=["search"], crm=["search"]) as up:
+        naming = Naming(ledger=Ledger.open(tmp_path / "ledger"))
         async with connected(up.urls) as servers:
             alone = await AgentTools.of({"docs": servers["docs"]}, naming=naming)
             both = await AgentTools.of(servers, naming=naming)

@@ -191,3 +191,22 @@ def test_a_slip_of_case_is_told_and_not_called() -> None:
     assert compat.get_function_tool_lookup_key_for_call(
         payload("Get-Lead")
     ) not in compat.build_function_tool_lookup_map(tools)
+
+
+def test_a_handoff_has_the_name_that_it_is_given_or_its_default() -> None:
+    assert compat.get_handoff_name("Billing Agent") == "transfer_to_billing_agent"
+    assert compat.get_handoff_name("A", "") == "transfer_to_a"
+    assert compat.get_handoff_name("A", "my handoff!") == "my handoff!"
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "x" * 65, "Ünï", "x\n"])
+def test_a_name_made_from_a_class_that_no_provider_takes_is_refused(name: str) -> None:
+    assert compat.validate_function_tool_fallback_name("Look-up_1") == "Look-up_1"
+    with pytest.raises(AgentsError) as caught:
+        compat.validate_function_tool_fallback_name(name)
+    assert caught.value.code == "fallback_name_invalid"
+
+
+def test_a_trace_of_a_call_leaves_out_the_synthetic_namespace() -> None:
+    assert compat.get_tool_call_trace_name(payload(namespace="x")) == "x"
+    assert compat.get_tool_call_trace_name(payload(namespace="n")) == "n.x"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from truename.config import Config, ServerConfig, Settings, literal, parse, render
 from truename.errors import ConfigError
+from truename.policy import CallRule, Policy
 
 PATH = Path("/etc/truename.toml")
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20).map(literal)
@@ -39,6 +40,15 @@ HTTP = st.builds(
     timeout=TIMES,
 )
 WORDS = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
+RULES = st.builds(
+    CallRule,
+    name=WORDS,
+    outcome=st.sampled_from(["allow", "ask", "deny"]),
+    tools=st.just(("*",)) | st.just(("git/*", "github/issues.create")),
+    but=st.just(()) | st.just(("git/log",)),
+    annotations=st.just({}) | st.just({"readOnlyHint": True}),
+    clients=st.just(()) | st.just(("cursor",)),
+)
 SETTINGS = st.builds(
     Settings,
     aliases=st.none() | st.dictionaries(KEYS, WORDS, max_size=3),
@@ -49,6 +59,7 @@ SETTINGS = st.builds(
     token=st.none() | st.just("a-b"),
     call_timeout=st.floats(0.001, 1e300, allow_nan=False),
     max_body=st.integers(1, 10**12),
+    policy=st.none() | st.builds(Policy, rules=st.lists(RULES, max_size=3, unique_by=lambda rule: rule.name)),
     overrides=st.dictionaries(
         st.sampled_from(["universal", "cursor"]), st.dictionaries(st.just("a@1/b@1"), WORDS, max_size=1), max_size=2
     ),

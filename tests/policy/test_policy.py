@@ -265,6 +265,16 @@ def test_people_decide_where_the_rules_ask_and_nowhere_against_a_deny() -> None:
     assert (delete.outcome, delete.grant) == ("deny", None)
 
 
+def test_a_deny_stays_one_whatever_is_known_of_the_call() -> None:
+    approvals = Approvals()
+    before, after = (shown({"s": [tool("x", text)]}) for text in ("Before.", "After."))
+    approvals.reject(call(before, "s/x", "c1"), "always")
+    decision = Policy(rules=[rule("deny", "s/x")], approvals=approvals).decide(call(after, "s/x", "c2"))
+
+    assert approvals.status(call(after, "s/x", "c2")).state == "suspended"
+    assert (decision.outcome, decision.rule) == ("deny", "deny s/x")
+
+
 def test_a_rejection_counts_where_the_rules_allow_too() -> None:
     approvals = Approvals()
     approvals.reject(call(NAMES, READ, "c1"), "always", message="not today")

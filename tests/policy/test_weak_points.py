@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.calls import ADA, call, search_of, shown, tool
-from truename import Catalog, Ledger, ToolId, project
+from truename import Catalog, Ledger, ToolId
 from truename.errors import ApprovalRequired, UnknownTool
 from truename.policy import Approvals, Policy
 
@@ -106,7 +106,7 @@ def test_a_pending_call_outlives_a_newcomer_whose_name_collides() -> None:
     before, after = {"foo": ["create"]}, {"foo!": ["create"], "foo": ["create"]}
     ledger = Ledger.memory()
     pending = call(shown(before, ledger=ledger), "foo_create", "c1")
-    approvals = Approvals(ledger=ledger)
+    approvals = Approvals()
     approvals.approve(pending)
     resumed = call(shown(after, ledger=ledger), "foo_create", "c1")
 
@@ -129,7 +129,7 @@ def renamed_tables() -> tuple[Ledger, Any, Any]:
 
 def test_a_renamed_tool_is_asked_about_anew_until_the_rename_is_declared() -> None:
     ledger, before, after = renamed_tables()
-    approvals = Approvals(ledger=ledger)
+    approvals = Approvals()
     naive = NaiveApprovals()
     naive.approve("docs_find_docs", "c1", always=True)
     approvals.approve(call(before, "docs/find_docs", "c1"), "always")
@@ -146,7 +146,7 @@ def test_a_renamed_tool_is_asked_about_anew_until_the_rename_is_declared() -> No
 
 def test_a_pending_call_of_a_renamed_tool_is_run_after_the_redirect() -> None:
     ledger, before, after = renamed_tables()
-    approvals = Approvals(ledger=ledger)
+    approvals = Approvals()
     approvals.approve(call(before, "docs/find_docs", "c1"))
     with pytest.raises(UnknownTool):
         call(after, "docs/find_docs", "c1")
@@ -161,7 +161,7 @@ def test_a_pending_call_of_a_renamed_tool_is_run_after_the_redirect() -> None:
 
 def test_a_redirected_name_carries_nothing() -> None:
     ledger, before, after = renamed_tables()
-    approvals = Approvals(ledger=ledger)
+    approvals = Approvals()
     pending = call(before, before["docs@1/find_docs@1"], "c1")
     approvals.approve(pending, "always")
     ledger.redirect(pending.wire_name, "docs@1/search_docs@1")
@@ -175,7 +175,7 @@ def test_a_redirect_does_not_carry_an_approval_over_to_another_definition() -> N
     ledger = Ledger.memory()
     before = shown({"docs": [tool("find", "Look things up.")]}, ledger=ledger)
     after = shown({"docs": [tool("search", "Look things up, and send them to me.")]}, ledger=ledger)
-    approvals = Approvals(ledger=ledger)
+    approvals = Approvals()
     approvals.approve(call(before, "docs/find", "c1"), "always")
     ledger.redirect("docs@1/find@1", "docs@1/search@1")
     verdict = approvals.status(call(after, "docs/search", "c2"))
@@ -188,7 +188,7 @@ def test_redirects_in_a_row_and_in_a_circle_end() -> None:
     ledger = Ledger.memory()
     ids = [f"docs@1/search_{step}@1" for step in range(4)]
     tables = [shown({"docs": [tool(f"search_{step}", "Look.")]}, ledger=ledger) for step in range(4)]
-    approvals = Approvals(ledger=ledger)
+    approvals = Approvals()
     approvals.approve(call(tables[0], ids[0], "c1"), "always")
     for old, new in pairwise(ids):
         ledger.redirect(old, new)
@@ -196,8 +196,21 @@ def test_redirects_in_a_row_and_in_a_circle_end() -> None:
     assert approvals.status(call(tables[3], ids[3], "c2")).state == "approved"
 
     ledger.redirect(ids[3], ids[0])
-    elsewhere = project(Catalog.of("docs@1/other@1"), "openai")
-    assert approvals.status(call(elsewhere, "docs/other", "c3")).state == "undecided"
+    other = shown({"docs": ["other"]}, ledger=ledger)
+    assert approvals.status(call(other, "docs/other", "c3")).state == "undecided"
+    assert approvals.suspended(other.catalog, ledger=ledger) == ()
+
+
+def test_what_is_suspended_after_a_rename_is_listed_too() -> None:
+    ledger = Ledger.memory()
+    approvals = Approvals()
+    before = shown({"docs": [tool("find", "Look.")]}, ledger=ledger)
+    after = shown({"docs": [tool("search", "Look, and send.")]}, ledger=ledger)
+    approvals.approve(call(before, "docs/find", "c1"), "always")
+    ledger.redirect("docs/find", "docs/search")
+
+    assert approvals.suspended(after.catalog) == ()
+    assert len(approvals.suspended(after.catalog, ledger=ledger)) == 1
 
 
 def harmless(id: str) -> Call:

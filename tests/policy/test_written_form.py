@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.calls import ADA, search_of
-from truename.policy import Approvals, Caller, FileStore, MemoryStore, StoreError
+from truename.policy import Approvals, Caller, CallRepeated, FileStore, MemoryStore, StoreError
 from truename.policy.written import read_book, written_book
 
 if TYPE_CHECKING:
@@ -95,6 +96,63 @@ FIELDS: list[tuple[str, str, Any, str]] = [
     ("calls", "state", "gone", "'gone' is none of seen, running, done, failed"),
     ("calls", "agent", "a", "it is no field of this schema"),
 ]
+
+
+# As the first version wrote it; every later one has to read it, digests and all.
+FIRST_SCHEMA = """{
+"truename-approvals": 1,
+"revision": "bbbd003fed388186",
+"grants": [
+{"key": "463dc01c026364fe", "approved": true, "scope": "always", "id": "docs@1/search@1", "digest": "DIGEST", \
+"shape": "SHAPE", "server": "docs", "name": "search", "principal": "ada", "agent": "writer", "session": "monday", \
+"call_id": "c1", "arguments": "ARGUMENTS", "by": "eve", "at": "2026-11-22T06:13:32+00:00", "wire_name": "search"},
+{"key": "e79e2f99a14a0c9b", "approved": false, "scope": "call", "id": "docs@1/search@1", "digest": "DIGEST", \
+"shape": "SHAPE", "server": "docs", "name": "search", "principal": "ada", "agent": "writer", "session": "monday", \
+"call_id": "c2", "arguments": "NONE", "message": "no", "at": "2026-11-22T06:13:32+00:00", "wire_name": "search"}
+],
+"calls": [
+{"id": "docs@1/search@1", "principal": "ada", "session": "monday", "call_id": "c1", "arguments": "ARGUMENTS", \
+"state": "seen", "at": "2026-11-22T06:13:32+00:00"},
+{"id": "docs@1/search@1", "principal": "ada", "session": "monday", "call_id": "c3", "arguments": "NONE", \
+"state": "done", "at": "2026-11-22T06:13:32+00:00"}
+]
+}
+"""
+DIGESTS = {
+    "DIGEST": "sha256:d0d966c4bfc842ac3c1b64a4140b66e66a1b5b1487b618d77694e8392dbe6bf7",
+    "SHAPE": "sha256:3d0ab6531f113ff56d6bc49caac1719857728c886812715123a41cfd218305a6",
+    "ARGUMENTS": "sha256:6ae0f660046dadcf5fe8462c0e00a062db4c8d67be82f4098c5ea4208d19b076",
+    "NONE": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+}
+
+
+def test_what_the_first_version_wrote_is_understood(path: Path) -> None:
+    text = FIRST_SCHEMA
+    for word, digest in DIGESTS.items():
+        text = text.replace(word, digest)
+    path.parent.mkdir()
+    path.write_text(text)
+    approvals = Approvals.open(path)
+
+    assert approvals.status(search_of("docs", "c9")).state == "approved"
+    assert approvals.status(search_of("docs", "c2")).state == "rejected"
+    with pytest.raises(CallRepeated, match="it is done"):
+        approvals.begin(search_of("docs", "c3"))
+    with pytest.raises(CallRepeated, match="another call"):
+        approvals.begin(search_of("docs", "c1"))
+
+
+def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
+    approvals = Approvals.open(path)
+    approvals.approve(search_of("docs", "c1"))
+    before = path.read_bytes()
+    one = search_of("docs", "c2")
+    endless = replace(one, origin=replace(one.origin, server_id="x" * 9_000))
+    with pytest.raises(StoreError) as caught:
+        approvals.approve(endless)
+
+    assert (caught.value.code, caught.value.key) == ("full", "server")
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(("what", "field", "value", "problem"), FIELDS)

@@ -6,18 +6,19 @@ of two tools with one name the last stays, in silence, and an error of the proto
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import interrupt
+from pydantic import BaseModel, ConfigDict, Field
 
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
 from truename.adapters.wire import NOBODY
 from truename.errors import TruenameError, excerpt
-from truename.policy import Call, InvalidCall
+from truename.policy import Call
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,9 +31,26 @@ if TYPE_CHECKING:
     from truename.adapters.toolbox import Naming
     from truename.policy import Caller, Decision, Policy
 
-__all__ = ["NamedTools"]
+__all__ = ["Answer", "NamedTools"]
 
-_ANSWERS: Final = ("approve", "reject")
+_LONGEST: Final = 4_096
+
+
+class Answer(BaseModel):
+    """What somebody says to a call that waits; ``message`` is what the model reads of a rejection."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["approve", "reject"]
+    scope: Literal["call", "arguments", "session", "always"] = "call"
+    message: str = Field("", max_length=_LONGEST)
+    by: str = Field("", max_length=_LONGEST)
+
+
+class _AnswerWithoutSession(Answer):
+    """The same where no session is known that a decision could be for."""
+
+    scope: Literal["call", "arguments", "always"] = "call"
 
 
 class NamedTools(AgentMiddleware[Any, Any]):
@@ -47,8 +65,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
     >>> agent.invoke(Command(resume={state["__interrupt__"][0].id: answer}), config)  # doctest: +SKIP
 
     The interrupt has what LangChain's own has for a single call (type, tool_call_id, name, args, description), and
-    ``tool``, the identity. The answer is ``{"type": "approve"}`` or ``{"type": "reject", "message": ...}``, each
-    with a ``scope`` (call, arguments, session, always) and ``by`` if wanted.
+    ``tool``, the identity. It is answered as `Answer` says: ``{"type": "approve"}``, ``{"type": "reject"}``.
     """
 
     def __init__(
@@ -106,7 +123,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
         """Return the call, what the model is told instead, or None for a tool that the agent has from elsewhere.
 
-        Raises `InvalidCall` for an answer to a pause that is none: the run can go on from there with another.
+        Raises pydantic's `ValidationError` for an answer that is none (see `Answer`): the run still waits for one.
         """
         if request.tool is not None and not any(request.tool is own for own in self._named.values()):
             return None
@@ -118,16 +135,15 @@ class NamedTools(AgentMiddleware[Any, Any]):
             return _failed(request, error)
         if decision.outcome == "ask":
             # A run that goes on comes by here again: the answer is what was given to this pause.
-            self._answered(call, interrupt(_request(call, decision)))
+            kind = Answer if call.caller.session else _AnswerWithoutSession
+            self._answered(call, interrupt(_request(call, decision), response_schema=kind))
         return call
 
-    def _answered(self, call: Call, answer: object) -> None:
-        kind, texts = _read(answer)
-        scope, by = texts.get("scope", "call"), texts.get("by", "")
-        if kind == "approve":
-            self.box.approve(call, scope, by=by)  # type: ignore[arg-type] # checked there
+    def _answered(self, call: Call, answer: Answer) -> None:
+        if answer.type == "approve":
+            self.box.approve(call, answer.scope, by=answer.by)
         else:
-            self.box.reject(call, scope, message=texts.get("message", ""), by=by)  # type: ignore[arg-type]
+            self.box.reject(call, answer.scope, message=answer.message, by=answer.by)
 
     def _directed(self, request: ToolCallRequest, call: Call) -> ToolCallRequest:
         """Return the request for the tool that is meant, with the arguments that were decided on."""
@@ -158,18 +174,6 @@ def _request(call: Call, decision: Decision) -> dict[str, Any]:
         "tool": str(call.id),
         "server": call.origin.server,
     }
-
-
-def _read(answer: object) -> tuple[str, dict[str, str]]:
-    if not isinstance(answer, dict):
-        raise InvalidCall(field="answer", problem=f"is of type {type(answer).__name__}, not an object")
-    texts = {name: value for name, value in answer.items() if isinstance(value, str)}
-    for name in answer:
-        if name not in ("type", "scope", "message", "by") or name not in texts:
-            raise InvalidCall(field=f"answer.{name}", problem="is no field of an answer, or no text")
-    if texts.get("type") not in _ANSWERS:
-        raise InvalidCall(field="answer.type", problem=f"is none of {', '.join(_ANSWERS)}")
-    return texts["type"], texts
 
 
 def _failed(request: ToolCallRequest, error: Exception) -> ToolMessage:

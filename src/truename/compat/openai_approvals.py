@@ -114,8 +114,16 @@ class AgentApprovals:
         self._decide(call, approve=False, always=always_reject, message=rejection_message or "")
 
     def get_approval_status(self, call: AgentCall) -> bool | None:
-        """Return whether a call is allowed (True), refused (False), or somebody has to be asked (None)."""
-        return _STATES.get(self.verdict(call).state)
+        """Return whether a call is allowed (True), refused (False), or somebody has to be asked (None).
+
+        Raises `AgentsError`. Of a hosted request whose id another one had, nothing was decided; to decide on it raises.
+        """
+        try:
+            return _STATES.get(self.verdict(call).state)
+        except AgentsError as error:
+            if error.code == "call_id_reused" and call.hosted is not None:
+                return None
+            raise
 
     def get_rejection_message(self, call: AgentCall) -> str | None:
         """Return what the model is told of a refused call, if anything was said."""

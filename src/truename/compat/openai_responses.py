@@ -79,7 +79,7 @@ def _check_search(members: Sequence[AgentTool]) -> None:
     if searches > 1:
         raise AgentsError(code="multiple_tool_search")
     validate_function_tool_lookup_configuration(members)
-    if not searches and any(member.names.is_deferred_top_level for member in members):
+    if not searches and any(member.names.defer_loading for member in members):
         raise AgentsError(code="tool_search_missing")
     if searches and not any(member.names.namespace or member.names.defer_loading for member in members):
         raise AgentsError(code="tool_search_without_surface")
@@ -120,22 +120,27 @@ def responses_tool_choice(choice: str, tools: Sequence[object], handoffs: Sequen
 
 
 def _check_required(members: Sequence[AgentTool]) -> None:
-    if any(member.names.is_deferred_top_level for member in members) and not any(map(_is_search, members)):
+    if any(member.names.defer_loading for member in members) and not any(map(_is_search, members)):
         raise AgentsError(code="tool_choice_required_deferred")
 
 
 def _callable(members: Sequence[AgentTool]) -> set[str]:
     """Return the names that can be chosen: of top-level tools, and the qualified ones of those in namespaces."""
     able = [member for member in members if not member.names.is_deferred_top_level and not _is_search(member)]
-    return {member.names.qualified_name or "" for member in able}
+    top = {member.names.name for member in able if not member.names.namespace}
+    return top | ({member.names.qualified_name or "" for member in able} - _within(able))
+
+
+def _within(members: Sequence[AgentTool]) -> set[str]:
+    """Return what is only part of a name: namespaces, and the names inside them."""
+    return {name for member in members if (space := member.names.namespace) for name in (member.names.name, space)}
 
 
 def _refuse(choice: str, members: Sequence[AgentTool]) -> None:
     own = [member for member in members if not _is_search(member)]
-    within = {name for member in own if (space := member.names.namespace) for name in (member.names.name, space)}
     if choice == _SEARCH and choice not in {member.names.name for member in own}:
         raise AgentsError(code="tool_choice_tool_search", name=choice)
-    if choice in within:
+    if choice in _within(own):
         raise AgentsError(code="tool_choice_namespace", name=choice)
     if any(member.names.is_deferred_top_level and member.names.name == choice for member in own):
         raise AgentsError(code="tool_choice_deferred", name=choice)

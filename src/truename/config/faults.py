@@ -39,6 +39,16 @@ class Faults:
         # A hostile file has keys of megabytes; where a fault is can be seen from the beginning.
         self._found.append(fault(self._file, key[:_LONGEST_KEY], problem, remedy))
 
+    def adopt(self, error: Exception) -> None:
+        """Note a fault, or a group of them, that another reader raised; what is none is raised on."""
+        if isinstance(error, ExceptionGroup):
+            for one in error.exceptions:
+                self.adopt(one)
+        elif isinstance(error, ConfigError):
+            self.add(error.key, error.problem, error.remedy)
+        else:
+            raise error
+
     def __len__(self) -> int:
         return len(self._found)
 

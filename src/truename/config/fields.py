@@ -37,6 +37,10 @@ class Fields:
             return None
         return Fields(value, self.where(name), self._environ, self.faults)
 
+    def raw(self, name: str) -> object:
+        """Return a value as it stands, for a reader that judges it by itself."""
+        return self._values.get(name)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 

@@ -16,6 +16,8 @@ from truename.naming import DEFAULT_SERVER_NAME
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from truename.policy import Policy
+
 __all__ = ["MEMORY", "Config", "NamesMode", "ServerConfig", "Settings", "state_path"]
 
 NamesMode = Literal["universal", "detect", "canonical"]
@@ -34,8 +36,8 @@ class Settings:
     ``aliases`` are short names of integrations (None: the built-in table). ``style`` None leaves the choice to the
     ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
     `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes. ``overrides`` are
-    declared names: dialect -> tool id -> name. ``env_file`` holds KEY=VALUE lines for ``${KEY}`` references; what it
-    says is never kept here.
+    declared names: dialect -> tool id -> name. ``policy`` None allows every call. ``env_file`` holds KEY=VALUE
+    lines for ``${KEY}`` references; what it says is never kept here.
     """
 
     aliases: Mapping[str, str] | None = None
@@ -52,6 +54,7 @@ class Settings:
     max_sessions: int = 1_000
     max_claims: int = MAX_CLAIMS
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
+    policy: Policy | None = None
     env_file: str | None = None
 
 

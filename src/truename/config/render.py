@@ -9,11 +9,13 @@ from truename.config.faults import fault
 from truename.config.model import Settings
 from truename.config.servers import LONGEST_IN_SECONDS
 from truename.config.settings import SETTINGS
+from truename.policy import plain_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from truename.config.model import Config, ServerConfig
+    from truename.policy import Policy
 
 __all__ = ["render"]
 
@@ -66,13 +68,23 @@ def _settings(settings: Settings) -> tuple[list[str], list[list[str]]]:
     simple: list[str] = []
     tables: list[list[str]] = []
     for name, value in changed.items():
-        if name == "overrides":
+        if name == "policy":
+            tables += _policy(value)
+        elif name == "overrides":
             tables += [_table((name, dialect), names.items()) for dialect, names in sorted(value.items())]
         elif name == "aliases" and value:
             tables.append(_table((name,), value.items()))
         else:
             simple.append(f"{name} = {_value(value)}")
     return simple, tables
+
+
+def _policy(policy: Policy) -> list[list[str]]:
+    table = plain_policy(policy)
+    rules = [
+        ["[[policy.rules]]", *(f"{key} = {_value(value)}" for key, value in rule.items())] for rule in table["rules"]
+    ]
+    return [_table(("policy",), [("default", table["default"])]), *rules]
 
 
 def _table(path: Iterable[str], pairs: Iterable[tuple[str, Any]]) -> list[str]:

@@ -13,12 +13,15 @@ from truename.config.checks import wrong
 from truename.config.faults import nearest
 from truename.config.fields import Fields
 from truename.config.model import MEMORY, NamesMode
-from truename.errors import InvalidToolId, UnknownDialect, excerpt
+from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt
 from truename.identity import ToolId
 from truename.naming import STYLES
+from truename.policy import HINTS, Outcome, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from truename.policy import Policy
 
 __all__ = ["REFERENCE", "SETTINGS", "Setting"]
 
@@ -43,6 +46,36 @@ _OVERRIDES: Final[Schema] = {
         "propertyNames": {"pattern": "[/~%]"},
         "additionalProperties": _PLAIN,
     },
+}
+_TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_RULE: Final[Mapping[str, Schema]] = {
+    "name": _TEXT,
+    "outcome": {"enum": list(get_args(Outcome))},
+    "reason": _TEXT,
+    "annotations": {
+        "type": "object",
+        "properties": {name: {"type": "boolean"} for name in HINTS},
+        "additionalProperties": False,
+    },
+    **dict.fromkeys(
+        ("tools", "except", "servers", "upstream", "principals", "agents", "clients", "platforms", "apps"), _TEXTS
+    ),
+}
+_POLICY: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "default": _RULE["outcome"],
+        "rules": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": _RULE,
+                "required": ["outcome"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "additionalProperties": False,
 }
 
 
@@ -112,6 +145,17 @@ def _overrides(fields: Fields, name: str, _: Path) -> Mapping[str, Mapping[str, 
     return MappingProxyType({dialect: MappingProxyType(declared.pairs(dialect)) for dialect in declared})
 
 
+def _policy(fields: Fields, name: str, _: Path) -> Policy | None:
+    table = fields.raw(name)
+    if table is None:
+        return None
+    try:
+        return read_policy(table)
+    except (ConfigError, ExceptionGroup) as error:
+        fields.faults.adopt(error)
+        return None
+
+
 def _check_override(dialect: str, fields: Fields) -> None:
     try:
         dialects.get(dialect)
@@ -151,6 +195,7 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         "max_tools": _setting(_whole, _WHOLE, "The most tools that one server may list."),
         "max_sessions": _setting(_whole, _WHOLE, "The most sessions at a time."),
         "max_claims": _setting(_whole, _WHOLE, "The most names that one server may hold in the ledger."),
+        "policy": _setting(_policy, _POLICY, "Which calls are allowed, asked about or denied."),
         "overrides": _setting(_overrides, _OVERRIDES, "Declared names: dialect, tool id, name."),
     }
 )

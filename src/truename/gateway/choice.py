@@ -24,7 +24,7 @@ _ASKING: Final = ("x-truename-dialect", "x-openai-mode")
 
 def view_for(dialect: str) -> ViewSpec:
     """Return the view of one client: its own dialect; ``native`` clients get canonical names."""
-    return CANONICAL if dialect == CANONICAL.dialect else ViewSpec(dialect)
+    return CANONICAL if dialect == CANONICAL.dialect else ViewSpec(dialect, client=dialect)
 
 
 def fixed_view(asked: Asked, settings: Settings) -> ViewSpec:

@@ -25,6 +25,7 @@ from mcp_types import (
 from truename.errors import ResolutionError, TruenameError
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.fleet import own_version
+from truename.gateway.gate import enforce
 from truename.gateway.repeats import Repeats
 from truename.gateway.sdk import (
     SERVER_INFO_META_KEY,
@@ -142,6 +143,7 @@ class Endpoint:
                 return error_result(error, wrong_name_text(error, view.table, times))
             self._repeats.over(request, view.spec)
             assert id is not None  # noqa: S101 - only passthrough has none
+            enforce(self._hub.settings.policy, request, view, params)
             upstream, own_name = self._hub.origin(view, id)
             meta = params.get("_meta") or {}
             wants_progress = "progressToken" in meta

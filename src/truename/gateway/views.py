@@ -33,7 +33,7 @@ _ONLY: Final = "/only/"
 class ViewSpec:
     """Which names to show: a dialect, a style (None: the ledger's), and the one server that is shown, if it is one.
 
-    ``client`` is who asks for that server's own names.
+    ``client`` is who asks, where the address says so.
     """
 
     dialect: str

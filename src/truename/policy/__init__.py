@@ -9,11 +9,13 @@ from truename.policy.finding import Finding, Location, Rule, Severity
 from truename.policy.grants import Grant, Scope, Subject, Verdict
 from truename.policy.parity import parity, table_parity
 from truename.policy.policy import Check, Policy
-from truename.policy.reading import read_policy, read_rules
+from truename.policy.reading import plain_policy, read_policy, read_rules
 from truename.policy.rules import CallRule
 from truename.policy.store import FileStore, MemoryStore, Store
+from truename.policy.terms import HINTS
 
 __all__ = [
+    "HINTS",
     "Approvals",
     "Book",
     "Call",
@@ -43,6 +45,7 @@ __all__ = [
     "bound_call",
     "call_of",
     "parity",
+    "plain_policy",
     "read_policy",
     "read_rules",
     "subject_of",

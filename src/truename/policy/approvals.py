@@ -16,7 +16,7 @@ from truename.errors import ApprovalRequired, NotAllowed
 from truename.policy.book import CallRecord, Where
 from truename.policy.call import shape_of
 from truename.policy.faults import CallRepeated, InvalidCall
-from truename.policy.grants import SCOPES, Grant, Subject, Verdict, chain, judge, leads_to, successors, suspension
+from truename.policy.grants import SCOPES, Grant, Subject, Verdict, chain, judge, successors, suspension
 from truename.policy.store import FileStore, MemoryStore
 
 if TYPE_CHECKING:
@@ -39,9 +39,11 @@ _LONGEST_TEXT: Final = 4_096
 class Approvals:
     """Decisions of people about calls, in a store (in memory if none is given).
 
-    ``ledger`` is asked for redirects: a decision follows a tool to another id only where an operator redirected the
-    old id. Within a session (and a principal) a call id stands for one call: the same id with another tool or other
-    arguments raises `CallRepeated` (``call_reused``) from every method here.
+    A decision follows a tool to another id only where an operator redirected the old id (`Ledger.redirect`), which a
+    call knows from its table's ledger; a redirected name carries nothing. Within a session (and a principal) a call
+    id stands for one call: the same id with another tool or other arguments raises `CallRepeated` (``call_reused``)
+    from every method here. Give each conversation a session of its own where decisions outlive it: some providers
+    count their ids from 1 in each.
 
     >>> from truename import Catalog, project
     >>> from truename.policy import bound_call
@@ -56,14 +58,13 @@ class Approvals:
     'undecided'
     """
 
-    def __init__(self, store: Store | None = None, *, ledger: Ledger | None = None) -> None:
+    def __init__(self, store: Store | None = None) -> None:
         self._store = MemoryStore() if store is None else store
-        self._successor = successors(ledger)
 
     @classmethod
-    def open(cls, path: str | Path, *, ledger: Ledger | None = None) -> Self:
+    def open(cls, path: str | Path) -> Self:
         """Open, or begin, a file. Raises `StoreError`: ``corrupt`` with the field, ``newer``, ``unusable``."""
-        return cls(FileStore(path), ledger=ledger)
+        return cls(FileStore(path))
 
     def approve(self, call: Call, scope: Scope = "call", *, by: str = "") -> Grant:
         """Allow this call, or with a wider scope others like it: ``arguments``, ``session``, ``always``.
@@ -120,14 +121,16 @@ class Approvals:
         """Return the decisions on record, oldest first; None is any."""
         return tuple(self._store.read().grants(principal, agent))
 
-    def suspended(self, catalog: Catalog, endpoints: Mapping[str, str] | None = None) -> Sequence[tuple[Grant, str]]:
+    def suspended(
+        self, catalog: Catalog, endpoints: Mapping[str, str] | None = None, ledger: Ledger | None = None
+    ) -> Sequence[tuple[Grant, str]]:
         """Return the decisions that don't count for the tools as they are now, each with the reason.
 
         A decision on a tool that is not in the catalogue waits for its return and is not among them.
         """
-        found = []
+        successor, found = successors(ledger), []
         for grant in self._store.read().grants():
-            present = [id for id in chain(grant.subject.id, self._successor) if id in catalog]
+            present = [id for id in chain(grant.subject.id, successor) if id in catalog]
             reason = suspension(grant, _subject(catalog[present[-1]], endpoints or {})) if present else ""
             if reason:
                 found.append((grant, reason))
@@ -169,7 +172,7 @@ class Approvals:
     def _status(self, book: Book, call: Call) -> Verdict:
         self._seen(book, call)
         caller = call.caller
-        return judge(book.grants(caller.principal, caller.agent), call, subject_of(call), self._successor)
+        return judge(book.grants(caller.principal, caller.agent), call, subject_of(call))
 
     @staticmethod
     def _require(verdict: Verdict, call: Call, grant: Grant | None) -> None:
@@ -184,8 +187,7 @@ class Approvals:
         record = book.call(_where(call))
         if record is None:
             return None
-        same_tool = leads_to(record.id, call.id, self._successor)
-        if not same_tool or record.arguments != call.arguments_digest:
+        if record.id not in (call.id, *call.formerly) or record.arguments != call.arguments_digest:
             raise CallRepeated(id=call.id, call=call.call_id, code="call_reused")
         return record
 

@@ -169,17 +169,17 @@ def suspension(grant: Grant, now: Subject) -> str:
     return ""
 
 
-def judge(grants: Iterable[Grant], call: Call, now: Subject, successor: Successor) -> Verdict:
+def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
     """Return what the grants of the call's principal and agent, oldest first, say of it.
 
     The latest that covers the call and counts decides, whatever its scope. A suspended one never does; a suspended
     rejection that is later than an approval keeps it from counting: somebody has to look again.
     """
     asked = _Asked(call.caller.session, call.call_id, call.arguments_digest)
-    covering = [grant for grant in grants if SCOPES[grant.scope](grant, asked)]
-    same = {id for id in {grant.subject.id for grant in covering} if leads_to(id, now.id, successor)}
+    same_tool = frozenset((call.id, *call.formerly))
+    mine = [one for one in grants if one.subject.id in same_tool and SCOPES[one.scope](one, asked)]
     doubts: list[Verdict] = []
-    for grant in reversed([one for one in covering if one.subject.id in same]):
+    for grant in reversed(mine):
         reason = suspension(grant, now)
         if reason:
             doubts.append(Verdict("suspended", grant, reason))

@@ -14,7 +14,7 @@ from truename.policy.terms import TERMS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["read_policy", "read_rules"]
+__all__ = ["plain_policy", "read_policy", "read_rules"]
 
 _MOST: Final = 1_000
 _TABLE: Final = ("default", "rules")
@@ -61,6 +61,16 @@ def read_policy(table: object, file: str = "policy") -> Policy:
     rules = _rules(table.get("rules", []), faults)
     faults.raise_any()
     return Policy(rules=rules, default=default)
+
+
+def plain_policy(policy: Policy) -> dict[str, Any]:
+    """Return a policy's table as a configuration writes it; checks in Python and approvals have no place there.
+
+    >>> plain_policy(read_policy({"rules": [{"outcome": "deny", "tools": ["git/*"], "except": ["git/log"]}]}))["rules"]
+    [{'name': 'policy.rules[0]', 'outcome': 'deny', 'tools': ('git/*',), 'except': ('git/log',)}]
+    """
+    rules = ({key: value for key, term in _WRITTEN.items() if (value := getattr(rule, term))} for rule in policy.rules)
+    return {"default": policy.default, "rules": list(rules)}
 
 
 def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:

@@ -19,7 +19,8 @@ def grouped(turns: Sequence[Turn], joined: Collection[Role]) -> list[Turn]:
     """Return the turns with every result right behind its call, and neighbours of the ``joined`` roles made one."""
     results = {part.call_id: part for turn in turns for part in turn.parts if isinstance(part, ToolResult)}
     bare = [_without_results(turn) for turn in turns]
-    assistants = _joined([turn for turn in bare if turn.parts], {"assistant"})
+    # A turn that held results only is empty now, and still parts what was said before from what was said after.
+    assistants = [turn for turn in _joined(bare, {"assistant"}) if turn.parts]
     return list(_joined(_answered(assistants, results), joined))
 
 

@@ -1,0 +1,394 @@
+"""Recorded conversations go on after a rename and under another provider, every call bound to its result and its tool."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.adapters.model_apis import BENCHES, Bench, awkward_catalog, obeys_provider
+from tests.adapters.test_model_apis import model
+from truename import Catalog, Ledger, NameTable, ToolId, project
+from truename.adapters.history import Rewritten, rewrite
+from truename.adapters.layout import Layout
+
+SEARCH, LIST, WEATHER, DELETE = "docs@1/search@1", "docs@1/fs.list@1", "web@1/search@1", "docs@1/delete_everything@1"
+CATALOG = Catalog.of(SEARCH, LIST, WEATHER, DELETE, aliases={})
+IDS = tuple(map(ToolId.parse, (SEARCH, WEATHER, LIST, DELETE, SEARCH)))
+OTHERS = [name for name in BENCHES if name != "openai_chat"]
+
+
+def chat_names(**more: Any) -> NameTable:
+    return project(CATALOG, "openai", **more)
+
+
+def call(call_id: str, name: str, arguments: str = '{"q": "x"}') -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def recorded(names: NameTable) -> list[dict[str, Any]]:
+    """Return a conversation with parallel, streamed, failed, malformed, approved and denied calls."""
+    return [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Find it. 找到它"},
+        {
+            "role": "assistant",
+            "content": "Looking in both places.",
+            "tool_calls": [call("call_abc", names[SEARCH]), call("functions.search:1", names[WEATHER], '{"q":1.5}')],
+        },
+        # Results of parallel calls come as they are ready, not in order.
+        {"role": "tool", "tool_call_id": "functions.search:1", "content": '{"hits": 3}'},
+        {"role": "tool", "tool_call_id": "call_abc", "content": "found"},
+        {"role": "assistant", "content": None, "tool_calls": [call("call_" + "x" * 34, names[LIST], "{}")]},
+        {"role": "tool", "tool_call_id": "call_" + "x" * 34, "content": "[tool error] no such folder"},
+        {"role": "assistant", "content": None, "tool_calls": [call("a b?", names[DELETE], '{"all": tru')]},
+        {"role": "tool", "tool_call_id": "a b?", "content": "[tool error] ann rejected the call"},
+        {"role": "user", "content": "Try again, I approve."},
+        {"role": "assistant", "content": None, "tool_calls": [call("c-5", names[SEARCH], "{}")]},
+        {"role": "tool", "tool_call_id": "c-5", "content": "done"},
+        {"role": "assistant", "content": "It is done."},
+    ]
+
+
+def accepted(bench: Bench, told: Rewritten) -> None:
+    bench.accepts(told.messages)
+    obeys_provider(bench, told.messages)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_conversation_goes_from_openai_to_another_provider_and_back_unchanged(other: str) -> None:
+    then, now, bench = chat_names(), BENCHES[other].names(CATALOG), BENCHES[other]
+
+    there = rewrite(recorded(then), "openai_chat", other, then, now)  # type: ignore[arg-type]
+    back = rewrite(there.messages, other, "openai_chat", now, then, system=there.system, ids=there.ids)  # type: ignore[arg-type]
+
+    accepted(bench, there)
+    accepted(BENCHES["openai_chat"], back)
+    assert [one.id for one in there.calls] == [one.id for one in back.calls] == list(IDS)
+    assert all(one.is_answered for one in there.calls + back.calls)
+    assert plainly(back.messages) == plainly(recorded(then))
+    assert there.notices == back.notices == ()
+
+
+def plainly(messages: list[dict[str, Any]]) -> list[Any]:
+    """Return messages with results in the order of their calls and arguments as values, which is what they mean."""
+    found: list[Any] = []
+    results: dict[str, Any] = {one["tool_call_id"]: one["content"] for one in messages if one["role"] == "tool"}
+    for message in messages:
+        if message["role"] == "tool":
+            continue
+        found.append((message["role"], message.get("content")))
+        for one in message.get("tool_calls") or ():
+            function = one["function"]
+            try:
+                arguments = json.loads(function["arguments"])
+            except ValueError:
+                arguments = function["arguments"]
+            found.append((one["id"], function["name"], arguments, results[one["id"]]))
+    return found
+
+
+@pytest.mark.parametrize("source", BENCHES)
+@pytest.mark.parametrize("target", BENCHES)
+def test_the_real_client_of_each_api_sends_what_was_recorded_under_any_other(source: str, target: str) -> None:
+    chat, first, second = chat_names(), BENCHES[source].names(CATALOG), BENCHES[target].names(CATALOG)
+    there = rewrite(recorded(chat), "openai_chat", source, chat, first)  # type: ignore[arg-type]
+
+    told = rewrite(there.messages, source, target, first, second, system=there.system)  # type: ignore[arg-type]
+
+    accepted(BENCHES[target], told)
+    assert [one.id for one in told.calls] == list(IDS)
+    with model(BENCHES[target]) as server:
+        BENCHES[target].ask(server.url, BENCHES[target].adapter.tools(second), told.messages, False)
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_under_one_api_a_rename_changes_names_and_nothing_else(name: str) -> None:
+    chat, bench = chat_names(), BENCHES[name]
+    then = bench.names(CATALOG)
+    now = bench.names(CATALOG, style="server-prefix")
+    history = rewrite(recorded(chat), "openai_chat", name, chat, then).messages  # type: ignore[arg-type]
+    before = copy.deepcopy(history)
+
+    told = rewrite(history, name, name, then, now)  # type: ignore[arg-type]
+
+    text = repr(before)
+    for id in sorted(then, key=lambda id: -len(then[id])):
+        text = text.replace(f"{then[id]!r}", f"{now[id]!r}")
+    assert repr(told.messages) == text
+    assert history == before
+    assert told.ids == {}
+    accepted(bench, told)
+
+
+def test_a_tool_that_was_renamed_is_found_through_the_ledger_and_called_by_its_present_name() -> None:
+    ledger = Ledger.memory()
+    then = project(Catalog.of("fs@1/list@1"), "openai", ledger=ledger)
+    history = [
+        {"role": "assistant", "content": None, "tool_calls": [call("c", then["fs@1/list@1"])]},
+        {"role": "tool", "tool_call_id": "c", "content": "x"},
+    ]
+    later = Catalog.of("files@1/list_all@1")
+    ledger.redirect(then["fs@1/list@1"], "files@1/list_all@1")
+    now = project(later, "anthropic", ledger=ledger)
+
+    told = rewrite(history, "openai_chat", "anthropic", now, now)
+
+    assert told.calls[0].id == ToolId.parse("files@1/list_all@1")
+    assert told.messages[0]["content"][0]["name"] == now["files@1/list_all@1"]
+
+
+def test_a_tool_that_is_gone_keeps_a_legal_name_that_no_other_tool_gets() -> None:
+    then, now = chat_names(), project(Catalog.of(SEARCH), "bedrock-converse")
+
+    told = rewrite(recorded(then), "openai_chat", "bedrock", then, now)
+    again = rewrite(told.messages, "bedrock", "bedrock", now, now)
+
+    gone = [one for one in told.calls if one.id not in now]
+    assert [one.id for one in gone] == list(IDS[1:4])
+    assert len({one.key.name for one in gone}) == 3
+    assert all(one.key.name.startswith("gone_") for one in gone)
+    assert {one.code for one in told.notices} == {"absent"}
+    assert str(IDS[1]) in told.notices[0].text
+    accepted(BENCHES["bedrock"], told)
+    assert again.messages == told.messages, "a name that was kept stays what it is"
+
+
+def test_with_a_ledger_a_tool_that_is_gone_keeps_the_name_that_it_holds() -> None:
+    ledger = Ledger.memory()
+    then = chat_names(ledger=ledger)
+    now = project(Catalog.of(SEARCH, aliases={}), "openai", ledger=ledger)
+
+    told = rewrite(recorded(then), "openai_chat", "openai_chat", then, now)
+
+    assert [one.key.name for one in told.calls] == [then[id] for id in IDS]
+    assert {one.code for one in told.notices} == {"absent"}
+
+
+@pytest.mark.parametrize("name", ["made up", "查询", "x" * 300, "gone_0123456789_x", "docs.search!!"])
+def test_a_name_that_a_model_made_up_becomes_legal_and_is_told(name: str) -> None:
+    names = project(Catalog.of(WEATHER), "bedrock-converse")
+    history = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [call("c", name)]},
+        {"role": "tool", "tool_call_id": "c", "content": "[tool error] there is no such tool"},
+    ]
+
+    told = rewrite(history, "openai_chat", "bedrock", names, names)
+
+    accepted(BENCHES["bedrock"], told)
+    assert told.calls[0].id is None
+    assert [one.code for one in told.notices] == ["unknown"]
+    assert told.notices[0].where == "messages[1].tool_calls[0]"
+
+
+def test_two_made_up_names_stay_two() -> None:
+    names = chat_names()
+    history = [{"role": "assistant", "tool_calls": [call("a", "多"), call("b", "少")]}]
+
+    told = rewrite(history, "openai_chat", "openai_chat", names, names)
+
+    assert len({one.key.name for one in told.calls}) == 2
+
+
+def test_a_call_that_waits_for_an_approval_is_carried_and_told() -> None:
+    then, now = chat_names(), BENCHES["anthropic"].names(CATALOG)
+    history = recorded(then)[:3]
+
+    told = rewrite(history, "openai_chat", "anthropic", then, now)
+
+    assert [one.is_answered for one in told.calls] == [False, False]
+    assert [one.code for one in told.notices] == ["open", "open"]
+    accepted(BENCHES["anthropic"], told)
+
+
+def test_namespaces_are_written_for_responses_and_left_behind_elsewhere() -> None:
+    layout = Layout.by_server(BENCHES["openai_responses"].names(CATALOG))
+    chat = chat_names()
+
+    there = rewrite(recorded(chat), "openai_chat", "openai_responses", chat, layout)
+    back = rewrite(there.messages, "openai_responses", "openai_chat", layout, chat)
+
+    calls = [item for item in there.messages if item.get("type") == "function_call"]
+    assert [(item["namespace"], item["name"]) for item in calls[:2]] == [("docs", "search"), ("web", "search")]
+    assert plainly(back.messages) == plainly(recorded(chat))
+    accepted(BENCHES["openai_responses"], there)
+
+
+def test_a_deferred_tool_is_called_with_its_own_name_as_namespace() -> None:
+    chat = chat_names()
+    layout = Layout.of(BENCHES["openai_responses"].names(CATALOG)).deferring([SEARCH])
+
+    there = rewrite(recorded(chat), "openai_chat", "openai_responses", chat, layout)
+    back = rewrite(there.messages, "openai_responses", "openai_responses", layout, chat)
+
+    first = next(item for item in there.messages if item.get("type") == "function_call")
+    assert first["namespace"] == first["name"] == layout.keys[IDS[0]].name
+    assert back.calls[0].id == IDS[0]
+    assert all("namespace" not in item for item in back.messages)
+
+
+def test_tools_that_a_search_brought_are_renamed_with_the_rest() -> None:
+    then, now = BENCHES["anthropic"].names(CATALOG), BENCHES["anthropic"].names(CATALOG, style="server-prefix")
+    content = {
+        "type": "tool_search_tool_search_result",
+        "tool_references": [{"type": "tool_reference", "tool_name": then[LIST]}],
+    }
+    block = {"type": "tool_search_tool_result", "tool_use_id": "s", "content": content}
+
+    told = rewrite([{"role": "assistant", "content": [block]}], "anthropic", "anthropic", then, now)
+
+    assert told.messages[0]["content"][0]["content"]["tool_references"][0]["tool_name"] == now[LIST]
+
+
+def test_what_only_one_api_has_is_left_behind_and_told() -> None:
+    names = BENCHES["anthropic"].names(CATALOG)
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    history = [
+        {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "y"}]},
+    ]
+
+    told = rewrite(history, "anthropic", "openai_chat", names, chat_names())
+
+    assert [(one.code, one.where) for one in told.notices] == [
+        ("dropped", "messages[0].content[0].cache_control"),
+        ("dropped", "messages[1].content[0]"),
+    ]
+    assert told.messages == [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+
+
+def test_a_system_text_in_the_middle_is_moved_where_the_api_has_one_place_for_it() -> None:
+    history = [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}, {"role": "developer", "content": "c"}]
+
+    told = rewrite(history, "openai_chat", "gemini", chat_names(), BENCHES["gemini"].names(CATALOG))
+
+    assert told.system == "a\n\nc"
+    assert [(one.code, one.where) for one in told.notices] == [("moved", "messages[2]")]
+    assert told.messages == [{"role": "user", "parts": [{"text": "b"}]}]
+
+
+def test_images_are_carried_and_an_image_that_an_api_can_not_have_is_an_error_that_names_the_message() -> None:
+    url = "data:image/png;base64,aGVsbG8="
+    picture = {"type": "image_url", "image_url": {"url": url}}
+    history = [{"role": "user", "content": [{"type": "text", "text": "what is it?"}, picture]}]
+    chat = chat_names()
+
+    for name in OTHERS:
+        names = BENCHES[name].names(CATALOG)
+        there = rewrite(history, "openai_chat", name, chat, names)  # type: ignore[arg-type]
+        accepted(BENCHES[name], there)
+        assert rewrite(there.messages, name, "openai_chat", names, chat).messages == history  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"messages\[0\] has something that can't be carried: it is no image of a format"):
+        rewrite(
+            [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}],
+            "openai_chat",
+            "bedrock",
+            chat,
+            BENCHES["bedrock"].names(CATALOG),
+        )
+
+
+def test_a_gemini_history_without_ids_is_bound_by_order_and_gets_none_back() -> None:
+    names, chat = BENCHES["gemini"].names(CATALOG), chat_names()
+    history = [
+        {"role": "user", "parts": [{"text": "x"}]},
+        {
+            "role": "model",
+            "parts": [
+                {"functionCall": {"name": names[SEARCH], "args": {"q": "1"}}, "thoughtSignature": "c2ln"},
+                {"function_call": {"name": names[WEATHER]}},
+                {"functionCall": {"name": names[SEARCH], "args": {"q": "2"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": names[WEATHER], "response": {"output": "w"}}},
+                {"function_response": {"name": names[SEARCH], "response": {"degrees": 1}}},
+                {"functionResponse": {"name": names[SEARCH], "response": {"error": "no"}}},
+            ],
+        },
+    ]
+
+    there = rewrite(history, "gemini", "openai_chat", names, chat)
+    same = rewrite(history, "gemini", "gemini", names, names)
+    back = rewrite(there.messages, "openai_chat", "gemini", chat, names)
+
+    accepted(BENCHES["openai_chat"], there)
+    assert [one["content"] for one in there.messages if one["role"] == "tool"] == ['{"degrees": 1}', "w", "[tool error] no"]
+    assert [one.id for one in there.calls] == [IDS[0], IDS[1], IDS[0]]
+    assert same.messages == history
+    assert "'id'" not in repr(back.messages)
+
+
+def test_typed_objects_of_the_libraries_are_read_as_the_dictionaries_that_they_stand_for() -> None:
+    from anthropic.types import ToolUseBlock
+    from google.genai.types import Content, FunctionCall, Part
+    from openai.types.chat import ChatCompletionMessage
+
+    names = BENCHES["openai_chat"].names(CATALOG)
+    message = ChatCompletionMessage.model_validate({"role": "assistant", "tool_calls": [call("c", names[SEARCH])]})
+    block = ToolUseBlock(type="tool_use", id="c", name=names[SEARCH], input={"q": None})
+    content = Content(role="model", parts=[Part(function_call=FunctionCall(id="c", name=names[SEARCH], args={}))])
+
+    told = [
+        rewrite([message], "openai_chat", "anthropic", names, names),
+        rewrite([{"role": "assistant", "content": [block]}], "anthropic", "openai_chat", names, names),
+        rewrite([content], "gemini", "bedrock", names, names),
+    ]
+
+    assert [one.calls[0].id for one in told] == [IDS[0]] * 3
+    assert told[1].messages[0]["tool_calls"][0]["function"]["arguments"] == '{"q": null}'
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+CALL_IDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Return chat histories: texts, parallel calls, results in any order."""
+    names, messages = chat_names(), list[dict[str, Any]]()
+    ids = draw(st.lists(CALL_IDS.filter(lambda id: not id.startswith("tn-")), unique=True, max_size=8))
+    wires = st.sampled_from(sorted(names.values()))
+    while ids:
+        if draw(st.booleans()):
+            messages.append({"role": "user", "content": draw(TEXTS)})
+        batch = [ids.pop() for _ in range(draw(st.integers(1, min(3, len(ids)))))]
+        arguments = st.dictionaries(TEXTS, st.none() | st.booleans() | st.integers(-99, 99) | TEXTS, max_size=2)
+        calls = [call(one, draw(wires), json.dumps(draw(arguments))) for one in batch]
+        messages.append({"role": "assistant", "content": draw(st.none() | TEXTS), "tool_calls": calls})
+        for one in draw(st.permutations(batch)):
+            mark = draw(st.sampled_from(["", "[tool error] "]))
+            messages.append({"role": "tool", "tool_call_id": one, "content": mark + draw(TEXTS)})
+    return messages
+
+
+@given(conversations(), st.sampled_from(OTHERS))
+def test_any_conversation_comes_back_as_it_was(messages: list[dict[str, Any]], other: str) -> None:
+    chat, names = chat_names(), BENCHES[other].names(CATALOG)
+
+    there = rewrite(messages, "openai_chat", other, chat, names)  # type: ignore[arg-type]
+    back = rewrite(there.messages, other, "openai_chat", names, chat, ids=there.ids)  # type: ignore[arg-type]
+
+    obeys_provider(BENCHES[other], there.messages)
+    assert plainly(back.messages) == plainly(messages)
+    assert len({one.call_id for one in there.calls}) == len(there.calls)
+
+
+def test_awkward_names_of_two_servers_are_carried_to_every_api() -> None:
+    catalog = awkward_catalog()
+    then = BENCHES["openai_chat"].names(catalog)
+    calls = [call(f"c{number}", name) for number, name in enumerate(then.values())]
+    results = [{"role": "tool", "tool_call_id": one["id"], "content": "x"} for one in calls]
+    history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+    for name in OTHERS:
+        told = rewrite(history, "openai_chat", name, then, BENCHES[name].names(catalog))  # type: ignore[arg-type]
+        accepted(BENCHES[name], told)
+        assert [one.id for one in told.calls] == list(then)

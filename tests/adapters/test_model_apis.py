@@ -1,0 +1,162 @@
+"""Every model API, through its own real client library: awkward tools of two servers are listed, called and denied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from lab.model import Offered
+from lab.model.turn import plain_text
+from tests.adapters.bedrock_endpoint import BedrockEndpoint
+from tests.adapters.model_apis import BENCHES, DENIED, NAMES, Bench, awkward_catalog, obeys_provider, scripted
+from truename.adapters.layout import Layout
+from truename.adapters.wire import Refused
+from truename.errors import NotAllowed, UnknownTool
+from truename.policy import Call, Caller, CallRule, Policy
+
+CALLER = Caller(principal="ann", session="s1")
+POLICY = Policy(rules=(CallRule(name="never", outcome="deny", upstream=(DENIED,)),), default="allow")
+
+
+def bedrock_plan() -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a model that calls each offered tool once, three at a time."""
+
+    def plan(body: dict[str, Any]) -> list[dict[str, Any]]:
+        names = [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]]
+        done = sum("toolResult" in block for message in body["messages"] for block in message["content"])
+        uses = [
+            {"toolUse": {"toolUseId": f"tooluse_{number}", "name": name, "input": {"q": f"k{number}"}}}
+            for number, name in enumerate(names)
+        ]
+        return uses[done : done + 3] or [{"text": "all done"}]
+
+    return plan
+
+
+def model(bench: Bench) -> AbstractContextManager[Any]:
+    return BedrockEndpoint(bedrock_plan()) if bench.name == "bedrock" else scripted()
+
+
+@pytest.fixture(params=BENCHES)
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return BENCHES[request.param]
+
+
+class Servers:
+    """The tools themselves: they note what they are asked, under the names that they have there."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, str, Any]] = []
+
+    def run(self, bench: Bench, call: Call | Refused) -> dict[str, Any]:
+        if isinstance(call, Refused):
+            return dict(bench.adapter.result(call, str(call.error), is_error=True))
+        try:
+            POLICY.enforce(call)
+        except NotAllowed as error:
+            return dict(bench.adapter.result(call, str(error), is_error=True))
+        self.ran.append((call.origin.server, call.origin.name, call.arguments["q"]))
+        return dict(bench.adapter.result(call, f"did {call.origin.name}"))
+
+
+def converse(bench: Bench, url: str, names: Any, servers: Servers, *, stream: bool) -> list[dict[str, Any]]:
+    """Run a conversation to its end, and return all its messages."""
+    tools, messages = bench.adapter.tools(names), bench.said("go")
+    for _ in range(20):
+        calls = bench.adapter.calls(bench.ask(url, tools, messages, stream), names, CALLER)
+        if not calls:
+            return messages
+        messages += bench.asked(calls) + bench.answered([servers.run(bench, call) for call in calls])
+        bench.accepts(messages)
+        obeys_provider(bench, messages)
+    pytest.fail("the conversation did not end")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_awkward_tools_of_two_servers_are_each_called_once_and_the_denied_ones_never(
+    bench: Bench, stream: bool
+) -> None:
+    servers, catalog = Servers(), awkward_catalog()
+
+    with model(bench) as server:
+        converse(bench, server.url, bench.names(catalog), servers, stream=stream)
+
+    expected = {(server, name) for server in ("Docs Server", "文档") for name in NAMES if name != DENIED}
+    assert {(server, name) for server, name, _ in servers.ran} == expected
+    assert len(servers.ran) == len(expected)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("defer", [False, True], ids=["listed", "deferred"])
+def test_namespaces_keep_the_tools_of_two_servers_apart_under_short_names(stream: bool, defer: bool) -> None:
+    bench, servers = BENCHES["openai_responses"], Servers()
+    layout = Layout.by_server(bench.names(awkward_catalog("docs", "search")), defer=defer)
+
+    with model(bench) as server:
+        converse(bench, server.url, layout, servers, stream=stream)
+        offered: tuple[Offered, ...] = server.requests[0].turn.tools
+
+    assert {tool.namespace for tool in offered if tool.mark is not None} == {"docs", "search"}
+    assert len(servers.ran) == len(set(servers.ran)) == 2 * (len(NAMES) - 1)
+
+
+def test_the_api_is_sent_what_the_adapter_made(bench: Bench) -> None:
+    names = bench.names(awkward_catalog())
+    tools = bench.adapter.tools(names)
+
+    with model(bench) as server:
+        bench.ask(server.url, tools, bench.said("go"), False)
+        if isinstance(server, BedrockEndpoint):
+            seen = [tool["toolSpec"]["name"] for tool in server.bodies[0]["toolConfig"]["tools"]]
+        else:
+            seen = [tool.name for tool in server.requests[0].turn.tools]
+
+    assert seen == list(names.values())
+
+
+def test_a_wrong_name_is_told_to_the_model_with_the_right_one_and_the_other_calls_can_go_on(bench: Bench) -> None:
+    names = bench.names(awkward_catalog())
+    right = bench.adapter.calls(_answer(bench, next(iter(names.values()))), names)[0]
+    answer = _answer(bench, right.wire_name + "x", right.wire_name)
+
+    refused, call = bench.adapter.read(answer, names, CALLER)
+
+    assert isinstance(refused, Refused)
+    assert isinstance(refused.error, UnknownTool)
+    assert right.wire_name in refused.error.suggestions
+    assert call.id == right.id
+    assert "Did you mean" in plain_text([bench.adapter.result(refused, str(refused.error), is_error=True)])
+
+
+def test_if_one_call_of_several_can_not_be_made_none_is(bench: Bench) -> None:
+    names = bench.names(awkward_catalog())
+
+    with pytest.raises(UnknownTool):
+        bench.adapter.calls(_answer(bench, next(iter(names.values())), "nothing_like_it_anywhere"), names)
+    with pytest.raises(ExceptionGroup, match="2 calls can't be made"):
+        bench.adapter.calls(_answer(bench, "no_such_tool_anywhere", "nothing_like_it_anywhere"), names)
+
+
+def _answer(bench: Bench, *wire_names: str) -> dict[str, Any]:
+    """Return an answer of the API in which these names are called."""
+    items = []
+    for number, name in enumerate(wire_names):
+        items.append(
+            {
+                "openai_chat": {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}},
+                "openai_responses": {"type": "function_call", "call_id": f"c{number}", "name": name, "arguments": "{}"},
+                "anthropic": {"type": "tool_use", "id": f"c{number}", "name": name, "input": {}},
+                "gemini": {"functionCall": {"id": f"c{number}", "name": name, "args": {}}},
+                "bedrock": {"toolUse": {"toolUseId": f"c{number}", "name": name, "input": {}}},
+            }[bench.name]
+        )
+    return {
+        "openai_chat": {"choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": items}}]},
+        "openai_responses": {"output": items},
+        "anthropic": {"role": "assistant", "content": items},
+        "gemini": {"candidates": [{"content": {"role": "model", "parts": items}}]},
+        "bedrock": {"output": {"message": {"role": "assistant", "content": items}}},
+    }[bench.name]

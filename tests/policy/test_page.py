@@ -1,0 +1,33 @@
+"""The page about policy runs: its Python, its TOML, and the codes that it explains."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from tests.shared import ROOT
+from truename.policy import read_policy
+from truename.policy.parity import NAMES_NOTHING, UNGUARDED
+
+PAGE = (ROOT / "docs" / "policy.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_page_s_example_runs() -> None:
+    (example,) = blocks("python")
+    exec(compile(example, "docs/policy.md", "exec"), {})
+
+
+def test_the_page_s_rules_are_read() -> None:
+    (rules,) = blocks("toml")
+    policy = read_policy(tomllib.loads(rules)["policy"])
+
+    assert [rule.outcome for rule in policy.rules] == ["allow", "deny"]
+
+
+def test_the_page_explains_each_code() -> None:
+    for rule in (NAMES_NOTHING, UNGUARDED):
+        assert f"**{rule.code} {rule.name}**" in PAGE

@@ -48,12 +48,14 @@ class Upstreams:
 
 
 @contextmanager
-def upstreams(**names: Sequence[str]) -> Iterator[Upstreams]:
-    """Run a server for each key; both of `NAMES` if none is given."""
+def upstreams(*, modern: bool = False, **names: Sequence[str]) -> Iterator[Upstreams]:
+    """Run a server for each key; both of `NAMES` if none is given. ``modern`` ones speak the stateless era too."""
     with ExitStack() as stack:
         yield Upstreams(
             {
-                key: stack.enter_context(WebServer(Answers(tuple(given), base=BASES[key], pause=lambda _: None)))
+                key: stack.enter_context(
+                    WebServer(Answers(tuple(given), base=BASES[key], modern=modern, pause=lambda _: None))
+                )
                 for key, given in (names or NAMES).items()
             }
         )

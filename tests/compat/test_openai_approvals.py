@@ -9,9 +9,10 @@ import pytest
 
 from tests.compat.tools import call, payload, served, tool
 from truename.compat.openai_agents import AgentsError, AgentTool
-from truename.compat.openai_approvals import AgentApprovals, Filed, Record
+from truename.compat.openai_approvals import AgentApprovals
 from truename.compat.openai_calls import tool_invocation_identity
 from truename.compat.openai_items import AgentCall
+from truename.compat.openai_records import Filed, Record
 from truename.identity import LookupKey
 
 if TYPE_CHECKING:
@@ -140,6 +141,15 @@ def test_a_call_id_that_is_used_for_another_call_is_an_error_and_nothing_is_run(
             ask(other)
         assert caught.value.code == "call_id_reused"
     assert approvals.get_approval_status(call(X, "1", '{ "a": 1.0 }')) is True
+
+
+def test_a_call_id_that_a_decision_for_always_covered_stands_for_that_call() -> None:
+    approvals = AgentApprovals()
+    approvals.approve_tool(call(X, "1"), always_approve=True)
+
+    assert approvals.get_approval_status(call(X, "2")) is True
+    with pytest.raises(AgentsError, match="used for another call"):
+        approvals.get_approval_status(call(X, "2", '{"a": 1}'))
 
 
 def test_of_a_hosted_request_whose_id_another_one_had_nothing_is_decided() -> None:

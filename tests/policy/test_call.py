@@ -51,6 +51,25 @@ def test_a_library_s_own_object_is_a_payload_too() -> None:
     assert call_of(SimpleNamespace(**GOOD), NAMES, ADA) == call_of(GOOD, NAMES, ADA)
 
 
+def test_every_field_that_the_provider_s_own_library_knows_is_known_here() -> None:
+    responses = pytest.importorskip("openai.types.responses")
+    items = pytest.importorskip("openai.types.responses.response_output_item")
+    texts = {"name": "docs_search", "call_id": "c1", "arguments": "{}", "id": "r1", "server_label": "docs"}
+    for kind, word, id in (
+        (responses.ResponseFunctionToolCall, "function_call", "c1"),
+        (responses.ResponseFunctionToolCallItem, "function_call", "c1"),
+        (responses.ParsedResponseFunctionToolCall, "function_call", "c1"),
+        (items.McpApprovalRequest, "mcp_approval_request", "r1"),
+    ):
+        typed = kind.construct(**{key: value for key, value in texts.items() if key in kind.model_fields}, type=word)
+        whole = dict.fromkeys(kind.model_fields) | typed.model_dump()
+        for payload in (typed, typed.model_dump(), typed.model_dump(by_alias=True), whole):
+            assert call_of(payload, NAMES).call_id == id
+    misread = responses.ResponseFunctionToolCall.construct(**texts, type="function_call", recipient="evil")
+    with pytest.raises(InvalidCall, match="recipient is no field"):
+        call_of(misread, NAMES)
+
+
 def test_a_hosted_server_s_request_is_identified_by_its_own_id() -> None:
     request = {"type": "mcp_approval_request", "id": "r1", "name": "docs_search", "arguments": "{}"}
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.errors import ConfigError
-from truename.policy import CallRule, read_policy, read_rules
+from truename.policy import CallRule, plain_policy, read_policy, read_rules
 from truename.policy.terms import HINTS
 
 TOML = """
@@ -48,6 +48,12 @@ def test_a_policy_is_read_as_it_is_written() -> None:
         ),
     )
     assert read_rules(tomllib.loads(TOML)["policy"]["rules"]) == policy.rules
+
+
+def test_a_policy_written_down_and_read_again_is_the_same() -> None:
+    policy = read_policy(tomllib.loads(TOML)["policy"])
+
+    assert read_policy(plain_policy(policy)) == policy
 
 
 def test_no_policy_asks_about_everything() -> None:

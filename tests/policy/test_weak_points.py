@@ -13,10 +13,11 @@ import pytest
 from tests.policy.calls import ADA, call, search_of, shown, tool
 from truename import Catalog, Ledger, ToolId
 from truename.errors import ApprovalRequired, UnknownTool
-from truename.policy import Approvals, Policy
+from truename.policy import Approvals, CallRepeated, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from truename.policy import Call
 
@@ -63,6 +64,27 @@ def test_a_server_that_takes_the_place_of_another_inherits_nothing() -> None:
     assert ours.status(after).state == "undecided"
     with pytest.raises(ApprovalRequired):
         Policy(approvals=ours).enforce(after)
+
+
+def test_a_server_that_comes_after_a_restart_inherits_nothing_either(tmp_path: Path) -> None:
+    path = tmp_path / "approvals.json"
+    Approvals.open(path).approve(search_of("docs", "c1"), "always")
+    after = Approvals.open(path)
+
+    assert after.status(search_of("docs", "c2")).state == "approved"
+    assert after.status(search_of("evil", "c3")).state == "undecided"
+
+
+def test_a_pending_call_is_not_run_by_the_server_that_took_its_name() -> None:
+    approvals = Approvals()
+    policy = Policy(approvals=approvals)
+    approvals.approve(search_of("docs", "c1"))
+
+    with pytest.raises(CallRepeated) as caught, policy.running(search_of("evil", "c1")):
+        pytest.fail("evil ran a call that was approved for docs")
+    assert caught.value.code == "call_reused"
+    with policy.running(search_of("docs", "c1")):
+        pass
 
 
 @pytest.mark.parametrize("scope", ["call", "arguments", "session", "always"])

@@ -18,10 +18,10 @@ __all__ = ["CALL_IDS", "CallIds"]
 # OpenAI's chat refused ids over 40 characters, and 64 elsewhere (error texts "string too long"); Anthropic and Bedrock
 # state their patterns; Bedrock's own (with "." and ":") is wider than that of the models behind it.
 CALL_IDS: Final[Mapping[str, re.Pattern[str]]] = {
-    "openai_chat": re.compile(r"[\x21-\x7e]{1,40}"),
-    "openai_responses": re.compile(r"[\x21-\x7e]{1,64}"),
+    "openai_chat": re.compile(r"[\x20-\x7e]{1,40}"),
+    "openai_responses": re.compile(r"[\x20-\x7e]{1,64}"),
     "anthropic": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
-    "gemini": re.compile(r"[\x21-\x7e]{1,128}"),
+    "gemini": re.compile(r"[\x20-\x7e]{1,128}"),
     "bedrock": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
 }
 _SPELLED: Final = "tn-e-"

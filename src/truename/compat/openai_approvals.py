@@ -10,12 +10,12 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.compat.openai_calls import tool_invocation_identity
 from truename.compat.openai_errors import AgentsError
-from truename.policy import Approvals, CallRepeated, PlainBook, StoreError
+from truename.compat.openai_records import QUERY, Filed, Record, filed_under, record_of, records_of, written
+from truename.policy import Approvals, CallRecord, CallRepeated, PlainBook, StoreError, Where
 from truename.policy.written import read_book, written_book
 
 if TYPE_CHECKING:
@@ -25,61 +25,17 @@ if TYPE_CHECKING:
     from truename.compat.openai_items import AgentCall
     from truename.policy import Book, Call, Scope, Verdict
 
-__all__ = ["AgentApprovals", "Filed", "Record"]
+__all__ = ["SCHEMA", "AgentApprovals"]
 
 SCHEMA: Final = 1
 _WHAT: Final = "truename-agents"
 _STATE: Final = "the saved state"
-_QUERY: Final = "hosted_mcp_query"
 # States of the library: 1.0 to the newest that was read; since 1.15 they hold a fingerprint for each call id.
 _SCHEMA: Final = re.compile(r"1\.([0-9]{1,3})")
 _NEWEST: Final = 21
 _FINGERPRINTED: Final = 15
 _REPEATED: Final[Mapping[str, str]] = {"call_reused": "call_id_reused", "call_repeated": "call_repeated"}
 _STATES: Final[Mapping[str, bool]] = {"approved": True, "rejected": False}
-
-
-class Filed(NamedTuple):
-    """Where a decision is filed: the agent ("" for none), the texts, and the id of the tool that they stand for."""
-
-    owner: str
-    texts: tuple[str, ...]
-    tool: str = ""
-
-
-@dataclass(slots=True)
-class Record:
-    """What is filed there: decided for always, or the ids of the calls that were decided on."""
-
-    approved: bool | list[str] = field(default_factory=list)
-    rejected: bool | list[str] = field(default_factory=list)
-
-    def decide(self, call_id: str, *, approve: bool, always: bool) -> None:
-        """Write a decision down; one for always begins anew."""
-        if always:
-            self.approved, self.rejected = approve, ([] if approve else True)
-            return
-        target, opposite = ("approved", "rejected") if approve else ("rejected", "approved")
-        other = getattr(self, opposite)
-        if isinstance(other, list) and call_id in other:
-            other.remove(call_id)
-        decided = getattr(self, target)
-        if decided is not True:
-            kept = decided if isinstance(decided, list) else []
-            setattr(self, target, kept if call_id in kept else [*kept, call_id])
-
-    def exactly(self, call_id: str) -> bool | None:
-        """Return what was decided for this very call."""
-        if isinstance(self.approved, list) and call_id in self.approved:
-            return True
-        return False if isinstance(self.rejected, list) and call_id in self.rejected else None
-
-    def status(self, call_id: str) -> bool | None:
-        """Return what was decided for this call, or else for always."""
-        exact = self.exactly(call_id)
-        if exact is not None:
-            return exact
-        return True if self.approved is True else False if self.rejected is True else None
 
 
 class AgentApprovals:
@@ -119,11 +75,21 @@ class AgentApprovals:
         Raises `AgentsError`. Of a hosted request whose id another one had, nothing was decided; to decide on it raises.
         """
         try:
-            return _STATES.get(self.verdict(call).state)
+            status = _STATES.get(self.verdict(call).state)
         except AgentsError as error:
             if error.code == "call_id_reused" and call.hosted is not None:
                 return None
             raise
+        if status is not None:
+            self._note(call.policy_call())
+        return status
+
+    def _note(self, asked: Call) -> None:
+        """Write down a call that a decision for always covers, so that its id can't stand for another one now."""
+        where = Where(asked.caller.principal, asked.caller.session, asked.call_id)
+        with self._store.change() as book:
+            if book.call(where) is None:
+                book.put(CallRecord(where=where, id=asked.id, arguments=asked.arguments_digest))
 
     def get_rejection_message(self, call: AgentCall) -> str | None:
         """Return what the model is told of a refused call, if anything was said."""
@@ -136,7 +102,7 @@ class AgentApprovals:
         owned = [record for where, record in filed.items() if where.owner]
         if len(owned) > 1:
             owned = [record for record in owned if record.exactly(call_id) is not None]
-        hosted = self.records.get(Filed("", (_QUERY, tool_name, call_id)))
+        hosted = self.records.get(Filed("", (QUERY, tool_name, call_id)))
         asked = [*([hosted] if hosted else []), *(owned if len(owned) == 1 else [])]
         asked += [record for where, record in filed.items() if not where.owner]
         return next((status for record in asked if (status := record.status(call_id)) is not None), None)
@@ -166,11 +132,8 @@ class AgentApprovals:
 
     def saved(self) -> dict[str, Any]:
         """Return all of it as JSON, for `restored`."""
-        records = [
-            {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **asdict(record)}
-            for where, record in self.records.items()
-        ]
-        return {_WHAT: SCHEMA, "book": json.loads(written_book(self._store.book, _STATE)), "records": records}
+        book = json.loads(written_book(self._store.book, _STATE))
+        return {_WHAT: SCHEMA, "book": book, "records": written(self.records)}
 
     @classmethod
     def restored(cls, state: object) -> Self:
@@ -184,7 +147,7 @@ class AgentApprovals:
             found = cls(read_book(json.dumps(state.get("book")).encode(), _STATE))
         except (StoreError, TypeError, ValueError, RecursionError) as error:
             raise AgentsError(code="state_invalid", other=f"book: {error}") from error
-        found.records = dict(_read_record(item) for item in _list(state, "records"))
+        found.records = records_of(state.get("records"))
         return found
 
     @classmethod
@@ -205,8 +168,7 @@ class AgentApprovals:
         found = cls()
         for text, stored in approvals.items():
             if isinstance(stored, Mapping):
-                filed = Filed("", (text,))
-                found.records[filed] = Record(_decided(stored.get("approved")), _decided(stored.get("rejected")))
+                found.records[Filed("", (text,))] = record_of(stored)
         for call in pending:
             if number < _FINGERPRINTED or _is_same(call, fingerprints or {}):
                 found._adopt(call)
@@ -230,7 +192,7 @@ class AgentApprovals:
                 self._approvals.approve(asked, scope)
             else:
                 self._approvals.reject(asked, scope, message=message)
-        for filed, sticky in _filed(call, asked, always=always):
+        for filed, sticky in filed_under(call, asked, always=always):
             self.records.setdefault(filed, Record()).decide(asked.call_id, approve=approve, always=sticky)
 
 
@@ -258,17 +220,6 @@ class _BookStore:
         self.book = draft
 
 
-def _filed(call: AgentCall, asked: Call, *, always: bool) -> Iterator[tuple[Filed, bool]]:
-    """Yield where a decision is filed, and whether it counts for always there."""
-    hosted = call.hosted
-    if hosted is not None and hosted.persistent_identity is not None:
-        yield Filed("", hosted.persistent_identity), always
-        yield Filed("", (_QUERY, hosted.persistent_identity[-1], asked.call_id)), False
-        return
-    for text in call.approval_keys[-1:] if always else call.approval_keys:
-        yield Filed(asked.caller.agent, (text,), str(asked.id)), always
-
-
 def _is_same(call: AgentCall, fingerprints: Mapping[str, str]) -> bool:
     found = tool_invocation_identity(call.raw, tool_lookup_key=call.lookup_key, tool_name=call.tool_name)
     return found is not None and fingerprints.get(found.call_id) == found.fingerprint
@@ -282,26 +233,3 @@ def _version(schema: object) -> int:
     if int(matched[1]) > _NEWEST:
         raise AgentsError(code="newer", name=matched[0])
     return int(matched[1])
-
-
-def _read_record(item: object) -> tuple[Filed, Record]:
-    if not isinstance(item, Mapping):
-        raise AgentsError(code="state_invalid", other="records: one of them is no object")
-    owner, tool = item.get("owner"), item.get("tool")
-    texts = [text for text in _list(item, "texts") if isinstance(text, str)]
-    if not isinstance(owner, str) or not isinstance(tool, str):
-        raise AgentsError(code="state_invalid", other="records: owner and tool have to be texts")
-    return Filed(owner, tuple(texts), tool), Record(_decided(item.get("approved")), _decided(item.get("rejected")))
-
-
-def _list(values: Mapping[str, Any], name: str) -> list[Any]:
-    found = values.get(name)
-    if not isinstance(found, list):
-        raise AgentsError(code="state_invalid", other=f"{name} is no list")
-    return found
-
-
-def _decided(value: object) -> bool | list[str]:
-    if isinstance(value, bool):
-        return value
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -30,7 +30,7 @@ __all__ = ["Call", "Caller", "annotations_of", "bound_call", "call_of", "shape_o
 _KNOWN: Final = frozenset(
     {
         *("type", "id", "call_id", "name", "namespace", "arguments", "parsed_arguments"),
-        *("status", "caller", "created_by", "server_label"),
+        *("status", "caller", "created_by", "server_label", "async", "async_"),
     }
 )
 _TEXTS: Final = ("call_id", "digest", "wire_name", "shape", "endpoint")
@@ -216,16 +216,13 @@ def _identifier(value: str) -> CallId:
 
 
 def _check_fields(payload: object) -> None:
-    if isinstance(payload, Mapping):
-        for name in payload:
-            if name not in _KNOWN:
-                raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is no field of a call")
-    elif not hasattr(payload, "name"):
+    if not isinstance(payload, Mapping) and not hasattr(payload, "name"):
         raise InvalidCall(field="the payload", problem=f"is of type {type(payload).__name__}, not a call")
-    else:
-        # Where the libraries' typed objects keep what their class does not know.
-        for name in getattr(payload, "model_extra", None) or ():
-            raise InvalidCall(field=name, problem="is no field of a call")
+    # A library's typed object keeps there what its class does not know.
+    given = payload if isinstance(payload, Mapping) else getattr(payload, "model_extra", None)
+    for name in given or ():
+        if name not in _KNOWN:
+            raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is no field of a call")
 
 
 def _source_of_id(payload: object) -> str:

@@ -1,0 +1,235 @@
+"""FastMCP, as installed: servers mounted in process and over loopback, asked by clients of both eras."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+from fastmcp import Client, FastMCP
+from fastmcp.server import create_proxy
+from mcp.types import ElicitResult
+
+from tests.adapters.offline import BASES, CLASHING, EVERY, NAMES, illegal, upstreams
+from truename.adapters.fastmcp import mount
+from truename.adapters.toolbox import Naming
+from truename.ledger import Ledger
+from truename.policy import Approvals, Caller, CallRule, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+ALLOW = Policy(default="allow")
+MODES: tuple[Literal["legacy", "2026-07-28"], ...] = ("legacy", "2026-07-28")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Desk:
+    """Servers in process that note what was run."""
+
+    def __init__(self, **names: Iterable[str]) -> None:
+        self.ran: list[tuple[str, str, str]] = []
+        self.servers = {key: self._server(key, given) for key, given in (names or NAMES).items()}
+
+    def _server(self, key: str, names: Iterable[str]) -> FastMCP[Any]:
+        server = FastMCP[Any](key)
+        for name in names:
+            self._add(server, key, name)
+        return server
+
+    def _add(self, server: FastMCP[Any], key: str, name: str) -> None:
+        @server.tool(name=name, description=f"[lab:{BASES[key] + 1}] {name} of {key}")
+        def run(q: str = "") -> str:
+            self.ran.append((key, name, q))
+            return f"{key} {name} {q}"
+
+
+def text(answer: Any) -> str:
+    return "\n".join(block.text for block in answer.content)
+
+
+def asked(said: list[str], action: str = "accept", **content: Any) -> Any:
+    async def answer(message: str, *_: object) -> ElicitResult:
+        said.append(message)
+        return ElicitResult(action=action, content=content or None)  # type: ignore[arg-type]
+
+    return answer
+
+
+# Without
+
+
+@pytest.mark.filterwarnings("ignore")
+async def test_without_truename_of_two_tools_with_one_name_one_answers_for_both() -> None:
+    desk, app = Desk(docs=["search"], crm=["search"]), FastMCP[Any]("all")
+    for server in desk.servers.values():
+        app.mount(server)
+    async with Client(app) as client:
+        listed = await client.list_tools()
+        for tool in listed:
+            await client.call_tool(tool.name)
+
+    assert {tool.name for tool in listed} == {"search"}
+    assert len({key for key, _, _ in desk.ran}) == 1
+
+
+async def test_without_truename_a_prefix_makes_other_pairs_equal_and_keeps_illegal_names() -> None:
+    desk, app = Desk(docs=["b_c", *CLASHING]), FastMCP[Any]("all")
+    other = FastMCP[Any]("other")
+    desk._add(other, "crm", "c")
+    app.mount(desk.servers["docs"], namespace="a")
+    app.mount(other, namespace="a_b")
+    async with Client(app) as client:
+        names = [tool.name for tool in await client.list_tools()]
+        await client.call_tool("a_b_c")
+
+    assert names.count("a_b_c") == 1
+    assert len(illegal(names)) == len(CLASHING) - 1
+    assert len(desk.ran) == 1
+
+
+# With
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_every_tool_is_listed_under_a_legal_name_and_reached_by_it(mode: Any) -> None:
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers, policy=ALLOW)
+    async with Client(app, mode=mode) as client:
+        names = [tool.name for tool in await client.list_tools()]
+        for name in names:
+            await client.call_tool(name, {"q": name})
+
+    assert illegal(names) == []
+    assert {(key, name) for key, name, _ in desk.ran} == EVERY
+    assert [q for _, _, q in desk.ran] == names
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_servers_over_http_are_mounted_as_proxies(mode: Any) -> None:
+    with upstreams(modern=mode != "legacy") as up:
+        app = FastMCP[Any]("all")
+        mount(app, {key: create_proxy(url) for key, url in up.urls.items()}, policy=ALLOW)
+        async with Client(app, mode=mode) as client:
+            names = [tool.name for tool in await client.list_tools()]
+            answers = [text(await client.call_tool(name, {"q": "1"})) for name in names]
+        assert illegal(names) == []
+        assert sorted(up.ran) == sorted(EVERY)
+        assert all(answer.startswith("UPSTREAM-OK") for answer in answers)
+
+
+async def test_the_own_tools_of_the_app_take_part() -> None:
+    desk, app = Desk(docs=["search"]), FastMCP[Any]("all")
+    desk._add(app, "crm", "fs.list")
+    mount(app, desk.servers, policy=ALLOW)
+    async with Client(app) as client:
+        assert {tool.name for tool in await client.list_tools()} == {"docs_search", "all_fs_list"}
+        assert text(await client.call_tool("all_fs_list")) == "crm fs.list "
+
+
+async def test_two_servers_can_not_have_one_key() -> None:
+    with pytest.raises(ValueError, match="give each server one of its own"):
+        mount(FastMCP[Any]("docs"), Desk(docs=["search"]).servers)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("docs_serch", "Did you mean 'docs_search'"),
+        ("search", "is not unique"),
+        ("crm/getUserByID", "crm getUserByID "),
+    ],
+)
+async def test_a_name_that_is_not_listed_leads_to_its_tool_or_to_a_text_that_helps(name: str, answer: str) -> None:
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers, policy=ALLOW)
+    async with Client(app) as client:
+        assert answer in text(await client.call_tool(name, raise_on_error=False))
+
+
+async def test_what_a_rule_denies_is_not_listed_and_not_called() -> None:
+    policy = Policy(rules=[CallRule(name="no crm", outcome="deny", tools=("crm/*",))], default="allow")
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers, policy=policy)
+    async with Client(app) as client:
+        assert not any(tool.name.startswith("crm") for tool in await client.list_tools())
+        answer = await client.call_tool("crm_search", raise_on_error=False)
+    assert answer.is_error
+    assert "does not exist" in text(answer)
+    assert desk.ran == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_user_of_the_client_is_asked_and_allows_it(mode: Any) -> None:
+    said: list[str] = []
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers)
+    async with Client(app, mode=mode, elicitation_handler=asked(said, scope="call")) as client:
+        assert text(await client.call_tool("crm_search", {"q": "1"})) == "crm search 1"
+        assert text(await client.call_tool("crm_search", {"q": "2"})) == "crm search 2"
+    assert len(said) == 2
+    assert "crm@1/search@1 of server 'crm'" in said[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_who_is_asked_for_ever_is_not_asked_again_but_for_another_server(mode: Any) -> None:
+    said: list[str] = []
+    policy = Policy(approvals=Approvals())
+    desk = Desk(docs=["search"], evil=["search"])
+    for key, source, times in [("docs", "docs", 2), ("evil", "evil", 1), ("docs", "evil", 1)]:
+        app = FastMCP[Any]("all")
+        mount(app, {key: desk.servers[source]}, policy=policy)
+        async with Client(app, mode=mode, elicitation_handler=asked(said, scope="always")) as client:
+            for _ in range(times):
+                await client.call_tool(f"{key}_search")
+    assert [key for key, _, _ in desk.ran] == ["docs", "docs", "evil", "evil"]
+    assert len(said) == 3
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("action", "told"), [("decline", "the user declined"), ("cancel", "needs an approval")])
+async def test_what_the_user_does_not_allow_is_not_run(mode: Any, action: str, told: str) -> None:
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers)
+    async with Client(app, mode=mode, elicitation_handler=asked([], action)) as client:
+        answer = await client.call_tool("crm_search", raise_on_error=False)
+    assert answer.is_error
+    assert told in text(answer)
+    assert desk.ran == []
+
+
+@pytest.mark.parametrize("content", [{"scope": 7}, {"scope": "forever"}, {"scope": "session"}])
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_answer_that_is_none_runs_nothing(mode: Any, content: dict[str, Any]) -> None:
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers)
+    async with Client(app, mode=mode, elicitation_handler=asked([], **content)) as client:
+        assert (await client.call_tool("crm_search", raise_on_error=False)).is_error
+    assert desk.ran == []
+
+
+async def test_a_client_that_can_ask_nobody_is_told_that_an_approval_is_needed() -> None:
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers)
+    async with Client(app, mode="legacy") as client:
+        assert "needs an approval" in text(await client.call_tool("crm_search", raise_on_error=False))
+    assert desk.ran == []
+
+
+async def test_with_a_ledger_names_stay_when_a_server_joins_and_tools_change(tmp_path: Path) -> None:
+    naming = Naming(ledger=Ledger.open(tmp_path / "ledger"))
+    desk = Desk(docs=["search"], crm=["search"])
+    app = FastMCP[Any]("all")
+    names = mount(app, {"docs": desk.servers["docs"]}, naming=naming, policy=ALLOW, caller=Caller(agent="clerk"))
+    async with Client(app) as client:
+        before = {tool.name for tool in await client.list_tools()}
+        desk._add(desk.servers["docs"], "docs", "Search!")
+        after = {tool.name for tool in await client.list_tools()}
+    assert before < after
+    assert len(after) == 2
+    assert set((await names.box()).names.values()) == after

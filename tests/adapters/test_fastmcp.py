@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.server import create_proxy
-from mcp.types import ElicitResult
+from mcp import MCPError
+from mcp.types import ElicitResult, InputRequiredResult
 
 from tests.adapters.offline import BASES, CLASHING, EVERY, NAMES, illegal, upstreams
 from truename.adapters.fastmcp import mount
@@ -233,3 +234,36 @@ async def test_with_a_ledger_names_stay_when_a_server_joins_and_tools_change(tmp
     assert before < after
     assert len(after) == 2
     assert set((await names.box()).names.values()) == after
+
+
+async def test_an_answer_that_is_sent_twice_or_for_other_arguments_runs_nothing_more() -> None:
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers)
+    answer = {"approval": ElicitResult(action="accept", content={"scope": "call"})}
+    async with Client(app, mode="2026-07-28") as client:
+        asks = await client.session.call_tool("crm_search", {"q": "1"}, allow_input_required=True)
+        assert isinstance(asks, InputRequiredResult)
+        sent: dict[str, Any] = {
+            "input_responses": answer,
+            "request_state": asks.request_state,
+            "allow_input_required": True,
+        }
+        with pytest.raises(MCPError):
+            await client.session.call_tool("crm_search", {"q": "2"}, **sent)
+        assert desk.ran == []
+        await client.session.call_tool("crm_search", {"q": "1"}, **sent)
+        again = await client.session.call_tool("crm_search", {"q": "1"}, **sent)
+    assert "was begun before" in text(again)
+    assert desk.ran == [("crm", "search", "1")]
+
+
+async def test_an_answer_without_a_question_is_not_heard() -> None:
+    desk, app = Desk(), FastMCP[Any]("all")
+    mount(app, desk.servers)
+    answer = {"approval": ElicitResult(action="accept", content={"scope": "always"})}
+    async with Client(app, mode="2026-07-28") as client:
+        asks = await client.session.call_tool(
+            "crm_search", {"q": "1"}, input_responses=answer, allow_input_required=True
+        )
+    assert isinstance(asks, InputRequiredResult)
+    assert desk.ran == []

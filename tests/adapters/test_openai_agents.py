@@ -12,6 +12,7 @@ from agents.exceptions import ModelBehaviorError, UserError
 from agents.mcp import MCPServerStreamableHttp
 from openai import AsyncOpenAI
 
+from lab.model import Step
 from tests.adapters.offline import (
     CLASHING,
     EVERY,
@@ -31,9 +32,9 @@ from truename.ledger import Ledger
 from truename.policy import Approvals, Caller, CallRule, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from lab.model import ModelServer
+    from lab.model import ModelServer, Offered
 
 pytestmark = pytest.mark.anyio
 ALLOW = Policy(default="allow")
@@ -89,7 +90,7 @@ async def test_without_truename_names_are_sent_that_the_provider_refuses() -> No
 async def test_without_truename_an_unknown_name_ends_the_run() -> None:
     with upstreams(docs=["search"]) as up, model(call_named("find")) as server:
         async with connected(up.urls) as servers:
-            with pytest.raises(ModelBehaviorError):
+            with pytest.raises(ModelBehaviorError, match="find not found"):
                 await Runner.run(agent(server, mcp_servers=[*servers.values()]), "go")
 
 
@@ -100,7 +101,29 @@ async def test_without_truename_the_text_of_a_protocol_error_is_lost() -> None:
         assert "JSONRPC-WORDING" not in results(server)[0]
 
 
+async def test_without_truename_a_rename_in_the_middle_ends_the_run() -> None:
+    with upstreams(docs=["search", "rename_now"]) as up, model(rename_then_call) as server:
+        async with connected(up.urls) as servers:
+            with pytest.raises(ModelBehaviorError, match="search not found"):
+                await Runner.run(agent(server, mcp_servers=[*servers.values()]), "go")
+
+
+def rename_then_call(offered: Sequence[Offered]) -> list[Step]:
+    """Have the server rename its first tool, then call that under the name that was shown."""
+    first, renames = offered
+    return [Step(name=renames.name), Step(name=first.name)]
+
+
 # With
+
+
+async def test_a_rename_in_the_middle_is_told_and_the_run_goes_on() -> None:
+    with upstreams(docs=["search", "rename_now"]) as up, model(rename_then_call) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            ended = await Runner.run(agent(server, tools=tools.tools), "go")
+        assert ended.final_output == "all done"
+        assert "UPSTREAM-UNKNOWN search" in results(server)[1]
 
 
 async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> None:

@@ -31,6 +31,7 @@ __all__ = ["Loop"]
 # What a tool answers here: an agent's own, and one of an MCP server.
 _OWN: Final = "ran {}"
 _SERVED: Final = "{'type': 'text', 'text': 'ok'}"
+_ONE_HANDOFF: Final = "Multiple handoffs detected, ignoring this one."
 _REJECTED: Final = "Tool execution was not approved."
 # Since which state that library saves fingerprints of calls, and whose decisions and whose tools they are.
 _FINGERPRINTS: Final = "1.15"
@@ -122,13 +123,10 @@ class Loop:
         """Return what the model calls next; None if it is done."""
         self.seen["model_called"] = True
         raw = next(self.script, None)
-        if raw is None:
-            return None
-        found = [self.called(call_of(call)) for call in raw]
-        return [call for call in found if call is not None]
+        return None if raw is None else [self.called(call_of(call)) for call in raw]
 
-    def called(self, raw: dict[str, Any]) -> AgentCall | None:
-        """Return a call with what it is for; of a handoff, of a tool, or None once the model was told of neither."""
+    def called(self, raw: dict[str, Any]) -> AgentCall:
+        """Return a call with what it is for: a handoff, a tool, or neither."""
         plain = AgentCall(raw)
         for handoff in self.handoffs:
             if plain.tool_namespace is None and handoff.names.name == plain.tool_name:
@@ -140,14 +138,18 @@ class Loop:
             return AgentCall(raw, tool, self.agent, alias)
         if self.given["tool_not_found"] == "raise_error":
             raise AgentsError(code="tool_not_found", name=plain.qualified_name or "", other=self.agent)
-        self.answer(plain, compat.tool_not_found_message(raw, self.tools))
-        return None
+        return AgentCall(raw, None, self.agent)
 
     def settle(self, calls: Sequence[AgentCall], *, asked_before: bool) -> None:
         """Decide on the calls of one response and run what may run; ids are checked before anything runs."""
         self.pending = []
         for call in self.approvals.admitted(calls):
-            if call.tool is not None and call.tool.kind == "handoff":
+            if call.tool is None:
+                self.answer(call, compat.tool_not_found_message(call.raw, self.tools))
+                continue
+            if call.tool.kind == "handoff":
+                if self.handoff is not None:
+                    self.answer(call, _ONE_HANDOFF)
                 self.handoff = self.handoff or call.tool
                 continue
             asks = asked_before or any(call.tool is tool for tool in self.asking)
@@ -176,7 +178,9 @@ class Loop:
         self.answer(call, _SERVED if tool.origin else _OWN.format(tool.owner))
 
     def answer(self, call: AgentCall, text: str) -> None:
-        self.outputs.append({"call_id": call.call_id or "", "output": text})
+        """Tell the model what became of a call, once."""
+        if all(output["call_id"] != call.call_id for output in self.outputs):
+            self.outputs.append({"call_id": call.call_id or "", "output": text})
 
     def hand_over(self, handoff: AgentTool) -> None:
         """Let another agent go on, which has no tools here and has its last word at once."""

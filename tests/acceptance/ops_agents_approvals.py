@@ -73,10 +73,10 @@ def approval_flow(given: Given) -> Facts:
     return {"steps": steps, "stored": stored(approvals)}
 
 
-@op("persist_approvals", needs="tools agents steps queries", shape=AGENTS)
+@op("persist_approvals", needs="tools steps|decisions queries", takes="agents", shape=AGENTS)
 def persist_approvals(given: Given) -> Facts:
     approvals = AgentApprovals()
-    steps = _steps(given, "steps", approvals)
+    steps = _steps(given, "steps" if "steps" in given else "decisions", approvals)
     again = AgentApprovals.restored(approvals.saved())
     return {"steps": steps, "after_restore": _steps(given, "queries", again), "stored": stored(again)}
 

@@ -6,15 +6,18 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-import boto3
-import botocore.session
-from botocore.config import Config
-from botocore.validate import ParamValidator
+# The library has no types.
+import boto3  # type: ignore[import-untyped]
+import botocore.session  # type: ignore[import-untyped]
+from botocore.config import Config  # type: ignore[import-untyped]
+from botocore.validate import ParamValidator  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["BedrockEndpoint", "accepts_bedrock", "accepts_tool_config"]
 

@@ -7,8 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anthropic as anthropic_library
 import openai as openai_library
@@ -34,8 +33,21 @@ from truename.adapters.recorded import openai_chat as past_chat
 from truename.adapters.recorded import openai_responses as past_responses
 from truename.adapters.turns import ToolCall, Turn
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 LONG: Final = "retrieve_the_complete_history_of_every_customer_order_since_the_beginning_including_cancelled_ones"
-NAMES: Final = ("search", "fs.list", "查询 天气", "get weather", LONG, "create-issue", "a/b", "a_b", "delete_everything")
+NAMES: Final = (
+    "search",
+    "fs.list",
+    "查询 天气",
+    "get weather",
+    LONG,
+    "create-issue",
+    "a/b",
+    "a_b",
+    "delete_everything",
+)
 DENIED: Final = "delete_everything"
 
 
@@ -195,7 +207,9 @@ accepts_anthropic_choice = accepting(ToolChoiceParam)
 
 def scripted(batch: int = 3) -> ModelServer | BedrockEndpoint:
     """Return a model that calls every tool that it is offered once, several at a time."""
-    return ModelServer(Script(Direct(), lambda offered: [Step(name=o.name, namespace=o.namespace) for o in offered], batch))
+    return ModelServer(
+        Script(Direct(), lambda offered: [Step(name=o.name, namespace=o.namespace) for o in offered], batch)
+    )
 
 
 def shows(layout: NameTable | Layout) -> int:
@@ -219,37 +233,43 @@ _ID: Final = {
 }
 
 
-def beats(bench: Bench, messages: Sequence[Any]) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
+Pairs = list[tuple[str, str]]
+# Where the other APIs have calls and results in a part: the key around it (none: the part itself), and that of the id.
+_CALLS: Final = {"tool_use": "id", "toolUse": "toolUseId", "functionCall": "id"}
+_RESULTS: Final = {"tool_result": "tool_use_id", "toolResult": "toolUseId", "functionResponse": "id"}
+
+
+def beats(bench: Bench, messages: Sequence[Any]) -> list[tuple[str, Pairs, Pairs]]:
     """Return for each message its role, its calls as (id, name) and its results as (id, name)."""
-    found = []
-    for message in messages:
-        calls: list[tuple[str, str]] = []
-        results: list[tuple[str, str]] = []
-        if bench.name == "openai_chat":
-            calls = [(call["id"], call["function"]["name"]) for call in message.get("tool_calls") or ()]
-            results = [(message["tool_call_id"], "")] if message["role"] == "tool" else []
-        elif bench.name == "openai_responses":
-            kind = message.get("type")
-            calls = [(message["call_id"], message["name"])] if kind == "function_call" else []
-            results = [(message["call_id"], "")] if kind == "function_call_output" else []
-        else:
-            content = message["parts" if bench.name == "gemini" else "content"]
-            for part in [] if isinstance(content, str) else content:
-                if part.get("type") == "tool_use":
-                    calls.append((part["id"], part["name"]))
-                elif part.get("type") == "tool_result":
-                    results.append((part["tool_use_id"], ""))
-                elif use := part.get("toolUse"):
-                    calls.append((use["toolUseId"], use["name"]))
-                elif part.get("toolResult"):
-                    results.append((part["toolResult"]["toolUseId"], ""))
-                elif call := part.get("functionCall"):
-                    calls.append((call.get("id", ""), call["name"]))
-                elif response := part.get("functionResponse"):
-                    results.append((response.get("id", ""), response["name"]))
-        role = message.get("role") or ("assistant" if calls else "user")
-        found.append((role, calls, results))
-    return found
+    return [_BEATS.get(bench.name, _beat)(message) for message in messages]
+
+
+def _chat_beat(message: Any) -> tuple[str, Pairs, Pairs]:
+    calls = [(call["id"], call["function"]["name"]) for call in message.get("tool_calls") or ()]
+    return message["role"], calls, [(message["tool_call_id"], "")] if message["role"] == "tool" else []
+
+
+def _item_beat(item: Any) -> tuple[str, Pairs, Pairs]:
+    if item.get("type") == "function_call":
+        return "assistant", [(item["call_id"], item["name"])], []
+    return item.get("role", "user"), [], [(item["call_id"], "")] if item.get("type") == "function_call_output" else []
+
+
+def _beat(message: Any) -> tuple[str, Pairs, Pairs]:
+    content = message.get("parts") or message.get("content")
+    parts = [] if isinstance(content, str) else content
+    return message["role"], [*_named(parts, _CALLS)], [*_named(parts, _RESULTS)]
+
+
+def _named(parts: Sequence[Any], kinds: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    for part in parts:
+        for kind, key in kinds.items():
+            if part.get("type") == kind or kind in part:
+                inner = part.get(kind, part)
+                yield inner.get(key, ""), inner.get("name", "")
+
+
+_BEATS: Final = {"openai_chat": _chat_beat, "openai_responses": _item_beat}
 
 
 def obeys_provider(bench: Bench, messages: Sequence[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {"docs": (*CLASHING, "a/b", "a_b"), "crm"
 # Bases of the marks in the descriptions, by which a test tells which tool the model was shown.
 BASES = {"docs": 0, "crm": 100, "evil": 200}
 EVERY = {(key, name) for key, names in NAMES.items() for name in names}
-_MARK = re.compile(r"\[lab:(\d+)\]")
+PROVIDERS = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,6 @@ def results(server: ModelServer) -> tuple[str, ...]:
     return server.requests[-1].turn.results
 
 
-def illegal(names: Sequence[str], dialect: str = "openai") -> list[str]:
-    """Return the names that a provider would refuse."""
-    return [name for name in names if dialects.get(dialect).check(name)]
+def illegal(names: Sequence[str], *providers: str) -> list[str]:
+    """Return the names that a provider would refuse (OpenAI, unless others are named)."""
+    return [name for name in names if any(dialects.get(one).check(name) for one in providers or ("openai",))]

@@ -10,7 +10,7 @@ from fastmcp.server import create_proxy
 from mcp import MCPError
 from mcp.types import ElicitResult, InputRequiredResult
 
-from tests.adapters.offline import BASES, CLASHING, EVERY, NAMES, illegal, upstreams
+from tests.adapters.offline import BASES, CLASHING, EVERY, NAMES, PROVIDERS, illegal, upstreams
 from truename.adapters.fastmcp import mount
 from truename.adapters.toolbox import Naming
 from truename.ledger import Ledger
@@ -94,6 +94,14 @@ async def test_without_truename_a_prefix_makes_other_pairs_equal_and_keeps_illeg
     assert len(desk.ran) == 1
 
 
+async def test_without_truename_another_spelling_of_a_name_is_refused_without_a_hint() -> None:
+    app = FastMCP[Any]("all")
+    app.mount(Desk(docs=["search"]).servers["docs"], namespace="docs")
+    async with Client(app) as client:
+        answers = [text(await client.call_tool(name, raise_on_error=False)) for name in ("docs_Search", "docs/search")]
+    assert answers == ["Unknown tool: 'docs_Search'", "Unknown tool: 'docs/search'"]
+
+
 # With
 
 
@@ -106,7 +114,7 @@ async def test_every_tool_is_listed_under_a_legal_name_and_reached_by_it(mode: A
         for name in names:
             await client.call_tool(name, {"q": name})
 
-    assert illegal(names) == []
+    assert illegal(names, *PROVIDERS) == []
     assert {(key, name) for key, name, _ in desk.ran} == EVERY
     assert [q for _, _, q in desk.ran] == names
 
@@ -119,7 +127,7 @@ async def test_servers_over_http_are_mounted_as_proxies(mode: Any) -> None:
         async with Client(app, mode=mode) as client:
             names = [tool.name for tool in await client.list_tools()]
             answers = [text(await client.call_tool(name, {"q": "1"})) for name in names]
-        assert illegal(names) == []
+        assert illegal(names, *PROVIDERS) == []
         assert sorted(up.ran) == sorted(EVERY)
         assert all(answer.startswith("UPSTREAM-OK") for answer in answers)
 
@@ -267,3 +275,16 @@ async def test_an_answer_without_a_question_is_not_heard() -> None:
         )
     assert isinstance(asks, InputRequiredResult)
     assert desk.ran == []
+
+
+async def test_what_one_user_allows_for_ever_is_not_allowed_for_another() -> None:
+    said: list[str] = []
+    users = iter(["ada", "ada", "bob"])
+    desk, app, now = Desk(docs=["search"]), FastMCP[Any]("all"), [""]
+    mount(app, desk.servers, caller=lambda: Caller(principal=now[0]))
+    async with Client(app, elicitation_handler=asked(said, scope="always")) as client:
+        for user in users:
+            now[0] = user
+            await client.call_tool("docs_search")
+    assert len(said) == 2
+    assert len(desk.ran) == 3

@@ -1,4 +1,4 @@
-"""Recorded conversations go on after a rename and under another provider, every call bound to its result and its tool."""
+"""Recorded conversations go on after a rename and under another provider; every call keeps its result and its tool."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import json
 from typing import Any
 
 import pytest
+from anthropic.types import ToolUseBlock
+from google.genai.types import Content, FunctionCall, Part
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionMessage
 
 from tests.adapters.model_apis import BENCHES, Bench, awkward_catalog, obeys_provider
 from tests.adapters.test_model_apis import model
-from truename import Catalog, Ledger, NameTable, ToolId, project
+from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
+from truename.adapters import anthropic, openai_chat
 from truename.adapters.history import Rewritten, rewrite
 from truename.adapters.layout import Layout
+from truename.errors import ApprovalRequired, UnknownTool
+from truename.policy import Approvals, Caller, CallRepeated, Policy
 
 SEARCH, LIST, WEATHER, DELETE = "docs@1/search@1", "docs@1/fs.list@1", "web@1/search@1", "docs@1/delete_everything@1"
 CATALOG = Catalog.of(SEARCH, LIST, WEATHER, DELETE, aliases={})
@@ -169,6 +175,31 @@ def test_with_a_ledger_a_tool_that_is_gone_keeps_the_name_that_it_holds() -> Non
     assert {one.code for one in told.notices} == {"absent"}
 
 
+def test_a_past_call_never_reads_as_one_of_the_tool_that_has_the_name_now() -> None:
+    before = project(Catalog.of("docs@1/search@1"), "openai", style="on-conflict")
+    after = project(Catalog.of("evil@1/search@1"), "openai", style="on-conflict")
+    name = before["docs@1/search@1"]
+    history = [{"role": "assistant", "content": None, "tool_calls": [call("c", name)]}]
+
+    told = rewrite(history, "openai_chat", "openai_chat", before, after)
+
+    # Left as it was, the conversation would say that the newcomer was called, and that it worked.
+    assert resolve(name, after).id == ToolId.parse("evil/search")
+    with pytest.raises(UnknownTool):
+        resolve(told.calls[0].key.name, after)
+    assert told.calls[0].id == ToolId.parse("docs/search")
+
+
+def test_a_name_that_a_ledger_keeps_is_used_in_every_dialect() -> None:
+    ledger = Ledger.memory()
+    then = chat_names(ledger=ledger)
+    now = project(Catalog.of(SEARCH, aliases={}), "anthropic", ledger=ledger)
+
+    told = rewrite(recorded(then), "openai_chat", "anthropic", then, now)
+
+    assert [one.key.name for one in told.calls] == [then[id] for id in IDS]
+
+
 @pytest.mark.parametrize("name", ["made up", "查询", "x" * 300, "gone_0123456789_x", "docs.search!!"])
 def test_a_name_that_a_model_made_up_becomes_legal_and_is_told(name: str) -> None:
     names = project(Catalog.of(WEATHER), "bedrock-converse")
@@ -263,7 +294,11 @@ def test_what_only_one_api_has_is_left_behind_and_told() -> None:
 
 
 def test_a_system_text_in_the_middle_is_moved_where_the_api_has_one_place_for_it() -> None:
-    history = [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}, {"role": "developer", "content": "c"}]
+    history = [
+        {"role": "system", "content": "a"},
+        {"role": "user", "content": "b"},
+        {"role": "developer", "content": "c"},
+    ]
 
     told = rewrite(history, "openai_chat", "gemini", chat_names(), BENCHES["gemini"].names(CATALOG))
 
@@ -283,7 +318,9 @@ def test_images_are_carried_and_an_image_that_an_api_can_not_have_is_an_error_th
         there = rewrite(history, "openai_chat", name, chat, names)  # type: ignore[arg-type]
         accepted(BENCHES[name], there)
         assert rewrite(there.messages, name, "openai_chat", names, chat).messages == history  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"messages\[0\] has something that can't be carried: it is no image of a format"):
+    with pytest.raises(
+        ValueError, match=r"messages\[0\] has something that can't be carried: it is no image of a format"
+    ):
         rewrite(
             [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}],
             "openai_chat",
@@ -320,17 +357,17 @@ def test_a_gemini_history_without_ids_is_bound_by_order_and_gets_none_back() -> 
     back = rewrite(there.messages, "openai_chat", "gemini", chat, names)
 
     accepted(BENCHES["openai_chat"], there)
-    assert [one["content"] for one in there.messages if one["role"] == "tool"] == ['{"degrees": 1}', "w", "[tool error] no"]
+    assert [one["content"] for one in there.messages if one["role"] == "tool"] == [
+        '{"degrees": 1}',
+        "w",
+        "[tool error] no",
+    ]
     assert [one.id for one in there.calls] == [IDS[0], IDS[1], IDS[0]]
     assert same.messages == history
     assert "'id'" not in repr(back.messages)
 
 
 def test_typed_objects_of_the_libraries_are_read_as_the_dictionaries_that_they_stand_for() -> None:
-    from anthropic.types import ToolUseBlock
-    from google.genai.types import Content, FunctionCall, Part
-    from openai.types.chat import ChatCompletionMessage
-
     names = BENCHES["openai_chat"].names(CATALOG)
     message = ChatCompletionMessage.model_validate({"role": "assistant", "tool_calls": [call("c", names[SEARCH])]})
     block = ToolUseBlock(type="tool_use", id="c", name=names[SEARCH], input={"q": None})
@@ -346,7 +383,7 @@ def test_typed_objects_of_the_libraries_are_read_as_the_dictionaries_that_they_s
     assert told[1].messages[0]["tool_calls"][0]["function"]["arguments"] == '{"q": null}'
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(str.strip)
 CALL_IDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40)
 
 
@@ -392,3 +429,29 @@ def test_awkward_names_of_two_servers_are_carried_to_every_api() -> None:
         told = rewrite(history, "openai_chat", name, then, BENCHES[name].names(catalog))  # type: ignore[arg-type]
         accepted(BENCHES[name], told)
         assert [one.id for one in told.calls] == list(then)
+
+
+def test_a_call_that_was_asked_for_under_one_provider_is_approved_and_run_once_under_another() -> None:
+    caller = Caller(principal="ann", session="s")
+    policy = Policy(approvals=Approvals())
+    chat, now = chat_names(), BENCHES["anthropic"].names(CATALOG, style="server-prefix")
+    waiting_call = call("call:1", chat[DELETE])
+    history = [*recorded(chat)[:2], {"role": "assistant", "content": None, "tool_calls": [waiting_call]}]
+    (asked,) = openai_chat.calls(history[2], chat, caller)
+    with pytest.raises(ApprovalRequired):
+        policy.enforce(asked)
+
+    told = rewrite(json.loads(json.dumps(history)), "openai_chat", "anthropic", chat, now)
+    (waiting,) = [one for one in told.calls if not one.is_answered]
+    (again,) = anthropic.calls(told.messages[-1], now, caller)
+    assert policy.approvals is not None
+    policy.approvals.approve(again)
+
+    assert (waiting.former_id, waiting.id) == (asked.call_id, asked.id)
+    assert again.call_id == waiting.call_id
+    assert again.fingerprint == asked.fingerprint, "it is the same call under any name"
+    with policy.running(again):
+        told.messages.append({"role": "user", "content": [anthropic.result(again, "gone")]})
+    with pytest.raises(CallRepeated), policy.running(again):
+        pytest.fail("it ran twice")
+    accepted(BENCHES["anthropic"], told)

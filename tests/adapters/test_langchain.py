@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from tests.adapters.offline import (
     CLASHING,
     EVERY,
+    PROVIDERS,
     call_every,
     call_named,
     call_one,
@@ -112,7 +113,7 @@ async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> Non
             ended = await agent(server, (), NamedTools(tools, policy=ALLOW)).ainvoke(GO, THREAD)
         assert ended["messages"][-1].content == "all done"
         assert set(shown(server).values()) == EVERY
-        assert illegal([*shown(server)]) == []
+        assert illegal([*shown(server)], *PROVIDERS) == []
         assert sorted(up.ran) == sorted(EVERY)
         assert all("UPSTREAM-OK" in text for text in results(server))
 
@@ -255,3 +256,25 @@ def test_without_asyncio_tools_are_called_too_and_others_of_the_agent_are_left_a
         clerk.invoke(GO, THREAD)
         assert {tool.name for tool in server.requests[0].turn.tools} == {"desk_search", "other"}
         assert sorted(text.split()[0] for text in results(server)) == ["desk", "other"]
+
+
+async def test_what_one_user_allows_for_ever_is_not_allowed_for_another_and_each_sees_his_own() -> None:
+    def caller(runtime: Any) -> Caller:
+        return Caller(principal=runtime.context, session=runtime.context)
+
+    rule = CallRule(name="no crm", outcome="deny", tools=("crm/*",), principals=("bob",))
+    policy = Policy(rules=[rule], approvals=Approvals())
+    seen = {}
+    with upstreams(docs=["search"], crm=["search"]) as up:
+        async with loaded(up.urls) as tools:
+            named = NamedTools(tools, policy=policy, caller=caller)
+            for user in ("ada", "bob"):
+                with model(call_every) as server:
+                    clerk = agent(server, (), named, checkpointer=InMemorySaver())
+                    paused = await clerk.ainvoke(GO, THREAD, context=user)
+                    (pause,) = paused["__interrupt__"]
+                    answer = {"type": "approve" if user == "ada" else "reject", "scope": "always"}
+                    await clerk.ainvoke(Command(resume={pause.id: answer}), THREAD, context=user)
+                    seen[user] = {tool.name for tool in server.requests[0].turn.tools}
+    assert seen == {"ada": {"docs_search", "crm_search"}, "bob": {"docs_search"}}
+    assert up.ran == [("docs", "search")]

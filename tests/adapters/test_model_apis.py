@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lab.model import Offered
 from lab.model.turn import plain_text
 from tests.adapters.bedrock_endpoint import BedrockEndpoint
 from tests.adapters.model_apis import BENCHES, DENIED, NAMES, Bench, awkward_catalog, obeys_provider, scripted
@@ -16,6 +13,12 @@ from truename.adapters.layout import Layout
 from truename.adapters.wire import Refused
 from truename.errors import NotAllowed, UnknownTool
 from truename.policy import Call, Caller, CallRule, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from lab.model import Offered
 
 CALLER = Caller(principal="ann", session="s1")
 POLICY = Policy(rules=(CallRule(name="never", outcome="deny", upstream=(DENIED,)),), default="allow")
@@ -27,7 +30,7 @@ def bedrock_plan() -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
     def plan(body: dict[str, Any]) -> list[dict[str, Any]]:
         names = [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]]
         done = sum("toolResult" in block for message in body["messages"] for block in message["content"])
-        uses = [
+        uses: list[dict[str, Any]] = [
             {"toolUse": {"toolUseId": f"tooluse_{number}", "name": name, "input": {"q": f"k{number}"}}}
             for number, name in enumerate(names)
         ]
@@ -142,21 +145,21 @@ def test_if_one_call_of_several_can_not_be_made_none_is(bench: Bench) -> None:
 
 def _answer(bench: Bench, *wire_names: str) -> dict[str, Any]:
     """Return an answer of the API in which these names are called."""
-    items = []
+    items: list[Any] = []
     for number, name in enumerate(wire_names):
-        items.append(
-            {
-                "openai_chat": {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}},
-                "openai_responses": {"type": "function_call", "call_id": f"c{number}", "name": name, "arguments": "{}"},
-                "anthropic": {"type": "tool_use", "id": f"c{number}", "name": name, "input": {}},
-                "gemini": {"functionCall": {"id": f"c{number}", "name": name, "args": {}}},
-                "bedrock": {"toolUse": {"toolUseId": f"c{number}", "name": name, "input": {}}},
-            }[bench.name]
-        )
-    return {
+        shapes: dict[str, dict[str, Any]] = {
+            "openai_chat": {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}},
+            "openai_responses": {"type": "function_call", "call_id": f"c{number}", "name": name, "arguments": "{}"},
+            "anthropic": {"type": "tool_use", "id": f"c{number}", "name": name, "input": {}},
+            "gemini": {"functionCall": {"id": f"c{number}", "name": name, "args": {}}},
+            "bedrock": {"toolUse": {"toolUseId": f"c{number}", "name": name, "input": {}}},
+        }
+        items.append(shapes[bench.name])
+    whole: dict[str, dict[str, Any]] = {
         "openai_chat": {"choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": items}}]},
         "openai_responses": {"output": items},
         "anthropic": {"role": "assistant", "content": items},
         "gemini": {"candidates": [{"content": {"role": "model", "parts": items}}]},
         "bedrock": {"output": {"message": {"role": "assistant", "content": items}}},
-    }[bench.name]
+    }
+    return whole[bench.name]

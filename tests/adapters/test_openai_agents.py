@@ -7,15 +7,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import Agent, OpenAIResponsesModel, RunHooks, Runner, RunState, set_tracing_disabled
+from agents import Agent, OpenAIResponsesModel, RunContextWrapper, RunHooks, Runner, RunState, set_tracing_disabled
 from agents.exceptions import ModelBehaviorError, UserError
 from agents.mcp import MCPServerStreamableHttp
+from agents.testing import ScriptedModel, assistant_message, function_call
 from openai import AsyncOpenAI
 
 from lab.model import Step
 from tests.adapters.offline import (
     CLASHING,
     EVERY,
+    PROVIDERS,
     call_every,
     call_named,
     call_one,
@@ -29,7 +31,7 @@ from truename.adapters.openai_agents import AgentTools
 from truename.adapters.toolbox import Naming
 from truename.errors import TruenameError
 from truename.ledger import Ledger
-from truename.policy import Approvals, Caller, CallRule, Policy
+from truename.policy import Approvals, Caller, CallRule, InvalidCall, Policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -101,6 +103,17 @@ async def test_without_truename_the_text_of_a_protocol_error_is_lost() -> None:
         assert "JSONRPC-WORDING" not in results(server)[0]
 
 
+async def test_without_truename_a_server_that_joins_renames_the_tools_of_another() -> None:
+    with upstreams(docs=["search"], crm=["search"]) as up:
+        async with connected({"docs": up.urls["docs"], "docs!": up.urls["crm"]}) as servers:
+            config: Any = {"include_server_in_tool_names": True}
+            context: Any = RunContextWrapper(None)
+            alone = await Agent(name="clerk", mcp_servers=[servers["docs"]], mcp_config=config).get_mcp_tools(context)
+            both = await Agent(name="clerk", mcp_servers=[*servers.values()], mcp_config=config).get_mcp_tools(context)
+    assert [tool.name for tool in alone] == ["mcp_docs__search"]
+    assert "mcp_docs__search" not in [tool.name for tool in both]
+
+
 async def test_without_truename_a_rename_in_the_middle_ends_the_run() -> None:
     with upstreams(docs=["search", "rename_now"]) as up, model(rename_then_call) as server:
         async with connected(up.urls) as servers:
@@ -133,7 +146,7 @@ async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> Non
             ended = await Runner.run(agent(server, tools=tools.tools), "go", max_turns=30)
         assert ended.final_output == "all done"
         assert set(shown(server).values()) == EVERY
-        assert illegal([*shown(server)]) == []
+        assert illegal([*shown(server)], *PROVIDERS) == []
         assert sorted(up.ran) == sorted(EVERY)
         assert all("UPSTREAM-OK" in text for text in results(server))
 
@@ -303,8 +316,9 @@ async def _taken_over_naively(urls: Mapping[str, str]) -> None:
 
 async def test_with_a_ledger_names_stay_when_a_server_joins(tmp_path: Any) -> None:
     with upstreams(docs=["search"], crm=["search"]) as up:
+        urls = {"docs": up.urls["docs"], "docs!": up.urls["crm"]}
         naming = Naming(ledger=Ledger.open(tmp_path / "ledger"))
-        async with connected(up.urls) as servers:
+        async with connected(urls) as servers:
             alone = await AgentTools.of({"docs": servers["docs"]}, naming=naming)
             both = await AgentTools.of(servers, naming=naming)
     assert [tool.name for tool in alone.tools] == [tool.name for tool in both.tools][:1]
@@ -320,3 +334,55 @@ async def test_a_call_id_that_comes_twice_with_other_arguments_is_refused() -> N
             with pytest.raises(TruenameError) as caught, box.running(box.call("docs_search", "c1", '{"q": "b"}')):
                 raise AssertionError
     assert caught.value.code == "call_reused"
+
+
+async def test_what_a_server_lists_twice_is_there_once_and_reported() -> None:
+    with upstreams(docs=["search", "search"]) as up:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+    assert [tool.name for tool in tools.tools] == ["docs_search"]
+    assert [notice.code for notice in tools.box.names.catalog.notices] == ["duplicate"]
+
+
+@pytest.mark.parametrize("policy", [ALLOW, Policy()], ids=["allowed", "asked"])
+@pytest.mark.parametrize("arguments", ["[]", "{", "1", "null", '{"q": 1, "q": 2}', '{"q": NaN}'])
+async def test_arguments_that_are_none_run_nothing_and_are_named(arguments: str, policy: Policy) -> None:
+    with upstreams() as up:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=policy)
+            asked = function_call("docs_search", arguments, call_id="c1")
+            clerk = Agent(name="clerk", model=ScriptedModel([[asked], [assistant_message("done")]]), tools=tools.tools)
+            ended = await Runner.run(clerk, "go", run_config=tools.run_config())
+            if ended.interruptions:
+                # The SDK asks about what it can't read without asking the tool.
+                with pytest.raises(InvalidCall, match="arguments"):
+                    tools.approve(ended.to_state(), ended.interruptions[0])
+            else:
+                assert any("arguments" in str(item.get("output")) for item in ended.to_input_list())
+        assert up.ran == []
+
+
+async def test_a_streamed_run_waits_and_goes_on_too() -> None:
+    with upstreams() as up, model(call_one("crm", "fs.list")) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers)
+            clerk = agent(server, tools=tools.tools)
+            streamed = Runner.run_streamed(clerk, "go", run_config=tools.run_config())
+            _ = [event async for event in streamed.stream_events()]
+            state = streamed.to_state()
+            tools.approve(state, streamed.interruptions[0])
+            resumed = Runner.run_streamed(clerk, state, run_config=tools.run_config())
+            _ = [event async for event in resumed.stream_events()]
+        assert resumed.final_output == "all done"
+        assert up.ran == [("crm", "fs.list")]
+
+
+async def test_what_one_user_allows_for_ever_is_not_allowed_for_another() -> None:
+    with upstreams() as up:
+        async with connected(up.urls) as servers:
+            ada = await AgentTools.of(servers, caller=Caller(principal="ada"))
+    bob = ada.for_caller(Caller(principal="bob"))
+    ada.box.approve(ada.box.call("docs_search", "c1", {}), "always")
+
+    outcomes = [tools.box.decide(tools.box.call("docs_search", "c2", {})).outcome for tools in (ada, bob)]
+    assert outcomes == ["allow", "ask"]

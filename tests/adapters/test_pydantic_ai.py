@@ -6,7 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolCallPart
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.models.openai import OpenAIChatModel
@@ -14,7 +14,18 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import FunctionToolset
 
 from lab.model import Step
-from tests.adapters.offline import CLASHING, EVERY, call_every, call_one, illegal, model, results, shown, upstreams
+from tests.adapters.offline import (
+    CLASHING,
+    EVERY,
+    PROVIDERS,
+    call_every,
+    call_one,
+    illegal,
+    model,
+    results,
+    shown,
+    upstreams,
+)
 from truename.adapters.pydantic_ai import NamedToolset
 from truename.policy import Approvals, Caller, CallRule, Policy
 
@@ -25,7 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 ALLOW = Policy(default="allow")
-PROVIDERS: list[OpenAIProvider] = []
+OPENED: list[OpenAIProvider] = []
 
 
 @pytest.fixture
@@ -36,13 +47,13 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 async def _clean(anyio_backend: str) -> AsyncIterator[None]:
     yield
-    while PROVIDERS:
-        await PROVIDERS.pop().client.close()
+    while OPENED:
+        await OPENED.pop().client.close()
 
 
 def agent(server: ModelServer, *toolsets: Any) -> Agent[Any, Any]:
     provider = OpenAIProvider(base_url=f"{server.url}/v1", api_key="lab")
-    PROVIDERS.append(provider)
+    OPENED.append(provider)
     return Agent(
         OpenAIChatModel("fake-model", provider=provider), toolsets=toolsets, output_type=[str, DeferredToolRequests]
     )
@@ -70,15 +81,33 @@ async def test_without_truename_names_are_sent_that_the_provider_refuses(prefix:
         assert len(illegal([*shown(server)])) == len(CLASHING) - 1
 
 
+async def test_without_truename_two_prefixes_can_make_one_name() -> None:
+    with upstreams(docs=["b_c"], crm=["c"]) as up, model(call_every) as server:
+        tools = toolsets(up.urls)
+        with pytest.raises(UserError, match="'a_b_c'"):
+            await agent(server, tools["docs"].prefixed("a"), tools["crm"].prefixed("a_b")).run("go")
+
+
 # With
+
+
+async def test_servers_whose_keys_and_names_read_alike_are_told_apart() -> None:
+    with upstreams(docs=["b_c"], crm=["c"]) as up, model(call_every_name) as server:
+        tools = toolsets(up.urls)
+        await agent(server, NamedToolset.of({"a": tools["docs"], "a_b": tools["crm"]}, policy=ALLOW)).run("go")
+        assert sorted(up.ran) == [("crm", "c"), ("docs", "b_c")]
+
+
+def call_every_name(offered: Sequence[Offered]) -> list[Step]:
+    return [Step(name=tool.name) for tool in offered]
 
 
 async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> None:
     with upstreams() as up, model(call_every, batch=4) as server:
-        ended = await agent(server, NamedToolset(toolsets(up.urls), policy=ALLOW)).run("go")
+        ended = await agent(server, NamedToolset.of(toolsets(up.urls), policy=ALLOW)).run("go")
         assert ended.output == "all done"
         assert set(shown(server).values()) == EVERY
-        assert illegal([*shown(server)]) == []
+        assert illegal([*shown(server)], *PROVIDERS) == []
         assert sorted(up.ran) == sorted(EVERY)
         assert all("UPSTREAM-OK" in text for text in results(server))
 
@@ -90,7 +119,7 @@ async def test_a_tool_that_a_rule_denies_is_not_shown_and_a_check_is_told() -> N
     rules = [CallRule(name="no crm", outcome="deny", tools=("crm/*",))]
     policy = Policy(rules=rules, checks=[never], default="allow")  # type: ignore[list-item]
     with upstreams() as up, model(call_one("docs", "search")) as server:
-        await agent(server, NamedToolset(toolsets(up.urls), policy=policy)).run("go")
+        await agent(server, NamedToolset.of(toolsets(up.urls), policy=policy)).run("go")
         assert {key for key, _ in shown(server).values()} == {"docs"}
         assert "not allowed here (rule never)" in results(server)[0]
         assert up.ran == []
@@ -98,7 +127,7 @@ async def test_a_tool_that_a_rule_denies_is_not_shown_and_a_check_is_told() -> N
 
 async def test_a_call_is_deferred_approved_resumed_and_not_run_again() -> None:
     with upstreams() as up, model(call_one("crm", "天気取得")) as server:
-        named = NamedToolset(toolsets(up.urls))
+        named = NamedToolset.of(toolsets(up.urls))
         clerk = agent(server, named)
         first = await clerk.run("go")
         (part,) = first.output.approvals
@@ -117,7 +146,7 @@ async def test_a_call_is_deferred_approved_resumed_and_not_run_again() -> None:
 
 async def test_a_rejected_call_is_not_run_and_the_model_reads_the_message() -> None:
     with upstreams() as up, model(call_one("crm", "search")) as server:
-        named = NamedToolset(toolsets(up.urls))
+        named = NamedToolset.of(toolsets(up.urls))
         clerk = agent(server, named)
         first = await clerk.run("go")
         (part,) = first.output.approvals
@@ -130,7 +159,7 @@ async def test_a_rejected_call_is_not_run_and_the_model_reads_the_message() -> N
 @pytest.mark.parametrize("answer", [True, ToolApproved(override_args={"q": "other"})])
 async def test_an_approval_that_only_the_framework_was_told_runs_nothing(answer: Any) -> None:
     with upstreams() as up, model(call_one("crm", "search")) as server:
-        clerk = agent(server, NamedToolset(toolsets(up.urls)))
+        clerk = agent(server, NamedToolset.of(toolsets(up.urls)))
         first = await clerk.run("go")
         answers = DeferredToolResults(approvals={part.tool_call_id: answer for part in first.output.approvals})
         again = await clerk.run(message_history=first.all_messages(), deferred_tool_results=answers)
@@ -140,7 +169,7 @@ async def test_an_approval_that_only_the_framework_was_told_runs_nothing(answer:
 
 async def test_arguments_that_were_changed_after_the_approval_are_not_run() -> None:
     with upstreams() as up, model(call_one("crm", "search")) as server:
-        named = NamedToolset(toolsets(up.urls))
+        named = NamedToolset.of(toolsets(up.urls))
         clerk = agent(server, named)
         first = await clerk.run("go")
         (part,) = first.output.approvals
@@ -155,7 +184,7 @@ async def test_an_approval_for_ever_is_not_inherited_by_another_server() -> None
     policy = Policy(approvals=Approvals())
     with upstreams(docs=["search"], evil=["search"]) as up:
         with model(call_one("docs", "search")) as server:
-            named = NamedToolset(toolsets({"docs": up.urls["docs"]}), policy=policy, caller=Caller(session="1"))
+            named = NamedToolset.of(toolsets({"docs": up.urls["docs"]}), policy=policy, caller=Caller(session="1"))
             clerk = agent(server, named)
             first = await clerk.run("go")
             (part,) = first.output.approvals
@@ -163,7 +192,7 @@ async def test_an_approval_for_ever_is_not_inherited_by_another_server() -> None
             await clerk.run(message_history=first.all_messages(), deferred_tool_results=answers)
         for key in ("evil", "docs"):
             with model(call_one("evil", "search")) as server:
-                other = NamedToolset(toolsets({key: up.urls["evil"]}), policy=policy, caller=Caller(session=key))
+                other = NamedToolset.of(toolsets({key: up.urls["evil"]}), policy=policy, caller=Caller(session=key))
                 again = await agent(server, other).run("go")
             assert isinstance(again.output, DeferredToolRequests)
         assert up.ran == [("docs", "search")]
@@ -182,7 +211,7 @@ async def test_tools_of_python_take_part_and_have_their_arguments_checked_before
         return [Step(name=tool.name, arguments={"day": day}) for day in ("soon", "2026-11-22")]
 
     with model(plan) as server:
-        named = NamedToolset({"desk": FunctionToolset([book])})
+        named = NamedToolset.of({"desk": FunctionToolset([book])})
         clerk = agent(server, named)
         first = await clerk.run("go")
         assert "Input should be a valid date" in results(server)[0]
@@ -195,4 +224,39 @@ async def test_tools_of_python_take_part_and_have_their_arguments_checked_before
 
 def test_a_decision_before_any_list_says_what_to_do() -> None:
     with pytest.raises(RuntimeError, match="no run has listed the tools yet"):
-        _ = NamedToolset({}).box
+        NamedToolset.of({}).approve(ToolCallPart("docs_search", {}, "c1"))
+
+
+async def test_what_one_user_allows_for_ever_is_not_allowed_for_another() -> None:
+    def caller(ctx: RunContext[Any]) -> Caller:
+        return Caller(principal=ctx.deps, session=ctx.deps)
+
+    with upstreams(docs=["search"]) as up, model(call_one("docs", "search", 2)) as server:
+        named = NamedToolset.of(toolsets(up.urls), caller=caller)
+        clerk = agent(server, named)
+        first = await clerk.run("go", deps="ada")
+        (part,) = first.output.approvals
+        with pytest.raises(RuntimeError, match="say it with `caller`"):
+            named.approve(part)
+        approved = named.approve(part, "always", caller=Caller(principal="ada", session="ada"))
+        answers = DeferredToolResults(approvals={part.tool_call_id: approved})
+        ended = await clerk.run(message_history=first.all_messages(), deferred_tool_results=answers, deps="ada")
+        assert ended.output == "all done"
+        assert len(up.ran) == 2
+
+    with upstreams(docs=["search"]) as up, model(call_one("docs", "search")) as server:
+        other = NamedToolset.of(toolsets(up.urls), caller=caller, policy=named.policy)
+        again = await agent(server, other).run("go", deps="bob")
+        assert isinstance(again.output, DeferredToolRequests)
+        assert up.ran == []
+
+
+async def test_instructions_of_the_toolsets_inside_reach_the_model() -> None:
+    def search(q: str = "") -> str:
+        """[lab:1] Search."""
+        return q
+
+    with model(call_every) as server:
+        inner = FunctionToolset[Any]([search], instructions="Search before you answer.")
+        await agent(server, NamedToolset.of({"docs": inner}, policy=ALLOW)).run("go")
+        assert "Search before you answer." in server.requests[0].turn.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -240,3 +241,20 @@ def test_on_a_terminal_it_shows_what_it_would_start_and_asks(home: Path, answer:
     assert done == status
     assert "tests.gateway.servers.normal lab a/b a_b" in " ".join(shown.split())
     assert ("through Truename" in shown) is (answer == "y")
+
+
+def test_the_moving_line_is_gone_before_another_is_printed(home: Path) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "one"), "other": fake("other", "two")})
+    _, shown = on_a_terminal(home, "y")
+
+    lines = [line for line in re.split(r"\r|\n", shown) if "ready" in line]
+    assert len(lines) == 2
+    assert not any("starting:" in line for line in lines)
+
+
+def test_who_has_just_said_no_is_not_shown_everything_again(home: Path) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "a/b", "a_b")})
+    _, shown = on_a_terminal(home, "n")
+
+    assert shown.count("tests.gateway.servers.normal") == 1
+    assert "1 server not asked, so their tools are not known." in shown

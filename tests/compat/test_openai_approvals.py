@@ -44,7 +44,7 @@ def test_a_permanent_approval_does_not_pass_to_another_implementation() -> None:
 
     verdict = approvals.verdict(call(tool("x", owner="other"), "2"))
     assert verdict.state == "suspended"
-    assert "'agent bare other'" in verdict.reason
+    assert "other" in verdict.reason
 
 
 def test_an_approved_call_that_waits_does_not_run_another_implementation() -> None:
@@ -166,7 +166,10 @@ def test_the_calls_of_one_response_are_each_admitted_once() -> None:
 
     assert len(approvals.admitted([call(X, "1"), call(X, "1"), call(X, "2")])) == 2
     with pytest.raises(AgentsError, match="used for another call"):
-        approvals.admitted([call(X, "1"), call(X, "1", '{"a": 1}')])
+        approvals.admitted([call(X, "3"), call(X, "3", '{"a": 1}')])
+    with pytest.raises(AgentsError, match="used for another call"):
+        approvals.admitted([call(X, "2", '{"a": 1}')])
+    assert approvals.admitted([call(X, "2")])[0].call_id == "2"
 
 
 def test_a_call_is_run_once_also_after_a_pause() -> None:
@@ -177,7 +180,30 @@ def test_a_call_is_run_once_also_after_a_pause() -> None:
     with pytest.raises(AgentsError) as caught, saved_and_restored(approvals).once(call(X, "1")):
         ran.append(2)
     assert caught.value.code == "call_repeated"
+    assert approvals.admitted([call(X, "1"), call(X, "2")])[0].call_id == "2"
     assert ran == [1]
+
+
+def outcome(approvals: AgentApprovals, item: AgentCall) -> str:
+    try:
+        approvals.approve_tool(item)
+    except AgentsError as error:
+        return error.code
+    return str(approvals.get_approval_status(item))
+
+
+@pytest.mark.parametrize("opening", ['{"a":', "["])
+@pytest.mark.parametrize("depth", [60, 900, 100_000])
+@pytest.mark.parametrize("closed", [True, False])
+def test_arguments_that_are_nested_without_end_are_compared_or_refused_and_nothing_breaks(
+    opening: str, depth: int, closed: bool
+) -> None:
+    closing = ("1" + "}" * depth if "{" in opening else "]" * depth) if closed else ""
+    approvals = AgentApprovals()
+    first = outcome(approvals, call(X, "1", opening * depth + closing))
+
+    assert first in {"True", "item_too_deep"}
+    assert outcome(approvals, call(X, "1", "{}")) == ("call_id_reused" if first == "True" else "True")
 
 
 def test_arguments_that_are_no_object_are_compared_as_they_are_written() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.compat.tools import call, payload, served, tool
+from truename.compat.openai_agents import AgentsError
 from truename.compat.openai_items import AgentCall
 from truename.identity import ToolNames
 
@@ -66,6 +67,28 @@ def test_the_tools_id_comes_from_its_origin_and_its_key() -> None:
     }
 
     assert len(ids) == 11
+
+
+@pytest.mark.parametrize(
+    ("server", "other"),
+    [
+        ("hosted docs", AgentCall({**payload("x"), "type": "mcp_approval_request", "id": "1", "server_label": "docs"})),
+        ("agent bare", call(tool("x"))),
+        ("agent namespaced n", call(tool("n/x"))),
+        ("item custom_tool_call", AgentCall({"type": "custom_tool_call", "name": "x", "call_id": "1", "input": ""})),
+    ],
+)
+def test_no_server_can_be_named_so_that_it_is_taken_for_something_else(server: str, other: AgentCall) -> None:
+    theirs = other.policy_call()
+    marked = theirs.origin.server
+
+    for name in (server, marked.replace("\x1f", " ").strip()):
+        ours = call(served(name, "x")).policy_call()
+        assert (ours.id, ours.origin.server_id) != (theirs.id, theirs.origin.server_id)
+    for bad in (served(marked, "x"), served("docs", "x", id=marked)):
+        with pytest.raises(AgentsError) as caught:
+            call(bad).policy_call()
+        assert caught.value.code == "origin_invalid"
 
 
 def test_the_call_that_policy_sees_has_the_agent_the_key_and_the_arguments() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import Place, plain
 from truename.adapters.streams import Fragments, whole
-from truename.adapters.turns import Image, as_text, shown
+from truename.adapters.turns import Image, Text, as_text, shown
 from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def calls(
 
 def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
     """Return the block that answers a call; all blocks of one turn go into one user message, before any text."""
-    made = {"type": "tool_result", "tool_use_id": call.call_id, "content": [block_of(part) for part in shown(content)]}
+    # Both this API and Bedrock refuse a block with an empty text.
+    blocks = [block_of(part) for part in shown(content) if part != Text("")]
+    made = {"type": "tool_result", "tool_use_id": call.call_id, "content": blocks}
     return {**made, "is_error": True} if is_error else made
 
 

@@ -14,7 +14,7 @@ from truename.adapters.faults import InvalidPayload
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import Place, plain
 from truename.adapters.streams import Fragments, whole
-from truename.adapters.turns import Image, Json, as_text, shown
+from truename.adapters.turns import Image, Json, Text, as_text, shown
 from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def calls(
 
 def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
     """Return the block that answers a call; all blocks of one turn go into one user message."""
-    made = {"toolUseId": call.call_id, "content": [block_of(part) for part in shown(content)]}
+    made = {"toolUseId": call.call_id, "content": [block_of(part) for part in shown(content) if part != Text("")]}
     return {"toolResult": {**made, "status": "error"} if is_error else made}
 
 

@@ -7,8 +7,10 @@ other pairs equal; of two tools with one name, one answers for both. `mount` set
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fastmcp.server.middleware import Middleware
 from fastmcp.server.providers.fastmcp_provider import FastMCPProvider
@@ -17,14 +19,14 @@ from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 from fastmcp.utilities.versions import dedupe_with_versions
 from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
+from truename import resolve
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told, with_approvals
 from truename.adapters.wire import NOBODY
 from truename.errors import ApprovalRequired, NotAllowed, TruenameError, excerpt
-from truename.naming import resolve
-from truename.policy.grants import SCOPES
+from truename.policy import Caller, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fastmcp import FastMCP
     from fastmcp.server.context import Context
@@ -36,10 +38,11 @@ if TYPE_CHECKING:
 
     from truename import ToolId
     from truename.adapters.toolbox import Naming
-    from truename.policy import Call, Caller, Decision, Policy
+    from truename.policy import Call, Decision, Policy
 
 __all__ = ["Gate", "Names", "mount"]
 
+Callers = Caller | Callable[[], Caller]
 _ASKED: Final = "approval"
 _MODERN: Final = "2026-07-28"
 
@@ -50,13 +53,16 @@ def mount(
     *,
     naming: Naming = NAMING,
     policy: Policy = ASK_ALL,
-    caller: Caller = NOBODY,
+    caller: Callers = NOBODY,
     endpoints: Mapping[str, str] | None = None,
 ) -> Names:
     """Mount servers by key; all tools of ``app``, its own too, are listed and called under Truename's names.
 
     Its own tools count as those of a server whose key is its name. A call that the policy asks about is put to the
-    client's user (elicitation, in both eras of the protocol). Raises `ValueError` for a key that is the app's name.
+    client's user (elicitation, in both eras of the protocol). ``caller`` may be a function that is asked in every
+    request, as who calls an app over HTTP differs: without it, what one user allows for ever holds for all.
+
+    Raises `ValueError` for a key that is the app's name.
 
     >>> app = FastMCP("all")  # doctest: +SKIP
     >>> names = mount(app, {"docs": docs, "crm": create_proxy("https://crm.example/mcp")})  # doctest: +SKIP
@@ -96,13 +102,14 @@ class Names(Transform):
         *,
         naming: Naming = NAMING,
         policy: Policy = ASK_ALL,
-        caller: Caller = NOBODY,
+        caller: Callers = NOBODY,
         endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self._app, self._naming, self._caller, self._endpoints = app, naming, caller, endpoints or {}
         self._policy = with_approvals(policy)
         self._leads: dict[str, str] = {}
         self._as_marked: ContextVar[bool] = ContextVar("truename_as_marked", default=False)
+        self._decided: ContextVar[Toolbox | None] = ContextVar("truename_decided", default=None)
 
     def marking(self, key: str) -> Transform:
         """Return the transform for the provider that brings the tools of this server."""
@@ -123,7 +130,7 @@ class Names(Transform):
 
     async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
         """Return the tool that a name leads to, by whatever spelling `resolve` takes; None if it leads to none."""
-        box = await self.box()
+        box = self._decided.get() or await self.box()
         try:
             id = resolve(name, box.names).id
         except TruenameError:
@@ -142,6 +149,15 @@ class Names(Transform):
             self._as_marked.reset(token)
         return self._boxed(_newest(tools))
 
+    @contextmanager
+    def deciding(self, box: Toolbox) -> Iterator[None]:
+        """Look names up in these, within the block: a call is run by the table under which it was decided on."""
+        token = self._decided.set(box)
+        try:
+            yield
+        finally:
+            self._decided.reset(token)
+
     def _boxed(self, marked: Sequence[Tool]) -> Toolbox:
         listings: dict[str, list[dict[str, Any]]] = {key: [] for key in (*self._leads, self._app.name)}
         for tool in marked:
@@ -150,7 +166,8 @@ class Names(Transform):
             # A title that FastMCP makes from the name is nothing that the server said.
             listings[key].append({word: value for word, value in definition.items() if word != "title" or tool.title})
         names = self._naming.table(listings)
-        return Toolbox(names=names, policy=self._policy, caller=self._caller, endpoints=self._endpoints)
+        caller = self._caller if isinstance(self._caller, Caller) else self._caller()
+        return Toolbox(names=names, policy=self._policy, caller=caller, endpoints=self._endpoints)
 
     def _origin(self, marked: str) -> tuple[str, str]:
         for key, lead in self._leads.items():
@@ -186,7 +203,7 @@ class Gate(Middleware):
             decision = box.decide(call)
             if decision.outcome == "ask" and (question := await self._asked(ctx, box, call, decision, state)):
                 return question
-            with box.running(call):
+            with box.running(call), self._names.deciding(box):
                 params = message.model_copy(update={"name": box.names[call.id], "arguments": dict(call.arguments)})
                 return await call_next(context.copy(message=params))
         except TruenameError as error:
@@ -249,7 +266,7 @@ def _form(call: Call, decision: Decision) -> ElicitRequestFormParams:
         requested_schema={
             "type": "object",
             "properties": {
-                "scope": {"type": "string", "title": "For which calls", "enum": [*SCOPES], "default": "call"}
+                "scope": {"type": "string", "title": "For which calls", "enum": [*get_args(Scope)], "default": "call"}
             },
         },
     )

@@ -6,33 +6,38 @@ of two tools with one name the last stays, in silence, and an error of the proto
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import ToolRuntime
+from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, Field
 
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
-from truename.adapters.wire import NOBODY
+from truename.adapters.wire import NOBODY, offers
 from truename.errors import TruenameError, excerpt
-from truename.policy import Call
+from truename.policy import Call, Caller, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
-    from langchain.agents.middleware.types import ToolCallRequest
+    from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
     from langchain_core.tools import BaseTool
     from langgraph.types import Command
 
     from truename import ToolId
     from truename.adapters.toolbox import Naming
-    from truename.policy import Caller, Decision, Policy
+    from truename.policy import Decision, Policy
 
 __all__ = ["Answer", "NamedTools"]
 
+Callers = Caller | Callable[[Runtime[Any] | ToolRuntime[Any, Any]], Caller]
 _LONGEST: Final = 4_096
 
 
@@ -42,7 +47,7 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     type: Literal["approve", "reject"]
-    scope: Literal["call", "arguments", "session", "always"] = "call"
+    scope: Scope = "call"
     message: str = Field("", max_length=_LONGEST)
     by: str = Field("", max_length=_LONGEST)
 
@@ -66,6 +71,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
 
     The interrupt has what LangChain's own has for a single call (type, tool_call_id, name, args, description), and
     ``tool``, the identity. It is answered as `Answer` says: ``{"type": "approve"}``, ``{"type": "reject"}``.
+    ``caller`` may be a function of the run's runtime (its ``context``), for an agent of several users.
     """
 
     def __init__(
@@ -74,21 +80,36 @@ class NamedTools(AgentMiddleware[Any, Any]):
         *,
         naming: Naming = NAMING,
         policy: Policy = ASK_ALL,
-        caller: Caller = NOBODY,
+        caller: Callers = NOBODY,
         endpoints: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
         listings = {key: [_definition(tool) for tool in tools] for key, tools in servers.items()}
-        self.box = Toolbox(names=naming.table(listings), policy=policy, caller=caller, endpoints=endpoints or {})
+        known = caller if isinstance(caller, Caller) else NOBODY
+        self.box = Toolbox(names=naming.table(listings), policy=policy, caller=known, endpoints=endpoints or {})
+        self._caller = caller
         # The first of a name that a server lists twice, as the catalogue has it.
         given = {(key, tool.name): tool for key, tools in servers.items() for tool in reversed(tools)}
         self._named: dict[ToolId, BaseTool] = {
             offer.id: given[offer.tool.origin.server_id, offer.tool.origin.name].model_copy(
                 update={"name": offer.key.name}
             )
-            for offer in self.box.offered
+            for offer in offers(self.box.names, self.box.names.dialect.name)
         }
+        self._names = frozenset(tool.name for tool in self._named.values())
         self.tools = [*self._named.values()]
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Show the model the tools that the caller may see."""
+        return handler(self._for_caller(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Show the model the tools that the caller may see."""
+        return await handler(self._for_caller(request))
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
@@ -120,16 +141,24 @@ class NamedTools(AgentMiddleware[Any, Any]):
         except Exception as error:  # noqa: BLE001 - an error that is raised here ends the run
             return _failed(request, error)
 
+    def _box(self, runtime: Runtime[Any] | ToolRuntime[Any, Any]) -> Toolbox:
+        return self.box if isinstance(self._caller, Caller) else replace(self.box, caller=self._caller(runtime))
+
+    def _for_caller(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        shown = {offer.key.name for offer in self._box(request.runtime).offered}
+        hidden = self._names - shown
+        return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
+
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
         """Return the call, what the model is told instead, or None for a tool that the agent has from elsewhere.
 
         Raises pydantic's `ValidationError` for an answer that is none (see `Answer`): the run still waits for one.
         """
-        if request.tool is not None and not any(request.tool is own for own in self._named.values()):
+        if request.tool is not None and request.tool.name not in self._names:
             return None
         asked = request.tool_call
         try:
-            call = self.box.call(asked["name"], asked["id"], asked["args"])
+            call = self._box(request.runtime).call(asked["name"], asked["id"], asked["args"])
             decision = self.box.decide(call)
         except TruenameError as error:
             return _failed(request, error)

@@ -8,18 +8,18 @@ whatever server later has the name.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from agents import FunctionTool, RunConfig
 from agents.mcp import MCPUtil
 
+from truename import resolve
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
 from truename.adapters.wire import NOBODY
 from truename.errors import TruenameError
 from truename.identity.keys import field
-from truename.naming import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,6 +79,10 @@ class AgentTools:
         # The first of a name that is listed twice, as the catalogue has it.
         pairs = [(origins.get((key, tool.name)), tool) for key, tools in listed.items() for tool in reversed(tools)]
         return cls(box=box, servers=dict(servers), upstream={id: tool for id, tool in pairs if id is not None})
+
+    def for_caller(self, caller: Caller) -> Self:
+        """Return the same tools for somebody else, or another conversation; the servers are not asked again."""
+        return replace(self, box=replace(self.box, caller=caller))
 
     @cached_property
     def tools(self) -> list[Tool]:

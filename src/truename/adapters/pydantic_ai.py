@@ -7,33 +7,33 @@ toolsets have ends the run.
 from __future__ import annotations
 
 import json
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from pydantic_ai import ToolApproved, ToolDenied
+from pydantic_ai import RunContext, ToolApproved, ToolDenied
 from pydantic_ai.exceptions import ApprovalRequired as Deferred
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ToolsetTool, WrapperToolset
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told, with_approvals
 from truename.adapters.wire import NOBODY
 from truename.errors import ApprovalRequired, TruenameError
+from truename.policy import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from pydantic_ai import RunContext
     from pydantic_ai.messages import ToolCallPart
     from pydantic_ai.tools import ToolDefinition
 
+    from truename import NameTable
     from truename.adapters.toolbox import Naming
-    from truename.policy import Call, Caller, Policy, Scope
+    from truename.policy import Call, Policy, Scope
 
 __all__ = ["NamedToolset"]
 
+Callers = Caller | Callable[[RunContext[Any]], Caller]
 # Arguments as the model sent them: what a person decides on, and what `NamedToolset` has the tool itself validate.
 _AS_SENT: Final = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 
@@ -47,10 +47,11 @@ class _Named(ToolsetTool[Any]):
     inner: ToolsetTool[Any]
 
 
-class NamedToolset(AbstractToolset[Any]):
-    """The tools of several toolsets, by server key, as one toolset.
+@dataclass
+class NamedToolset(WrapperToolset[Any]):
+    """The tools of several toolsets, by server key, as one toolset; made by `of`.
 
-    >>> toolset = NamedToolset({"docs": MCPToolset(docs), "crm": MCPToolset(crm)}, policy=policy)  # doctest: +SKIP
+    >>> toolset = NamedToolset.of({"docs": MCPToolset(docs), "crm": MCPToolset(crm)}, policy=policy)  # doctest: +SKIP
     >>> agent = Agent(model, toolsets=[toolset], output_type=[str, DeferredToolRequests])  # doctest: +SKIP
     >>> result = await agent.run("...")  # doctest: +SKIP
     >>> approvals = {part.tool_call_id: toolset.approve(part) for part in result.output.approvals}  # doctest: +SKIP
@@ -60,62 +61,46 @@ class NamedToolset(AbstractToolset[Any]):
     An approval that only the framework was told (``True``) runs nothing: the call is deferred again.
     """
 
-    def __init__(
-        self,
+    wrapped: CombinedToolset[Any]
+    keys: tuple[str, ...]
+    naming: Naming
+    policy: Policy
+    caller: Callers
+    endpoints: Mapping[str, str]
+    # The names as of the last step, shared by the copies that the framework makes of a toolset for its runs.
+    latest: list[NameTable] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(
+        cls,
         toolsets: Mapping[str, AbstractToolset[Any]],
         *,
         naming: Naming = NAMING,
         policy: Policy = ASK_ALL,
-        caller: Caller = NOBODY,
+        caller: Callers = NOBODY,
         endpoints: Mapping[str, str] | None = None,
-        id: str | None = None,
-    ) -> None:
-        self._toolsets = dict(toolsets)
-        self._naming, self._caller, self._endpoints = naming, caller, endpoints or {}
-        self._policy = with_approvals(policy)
-        self._id = id
-        self._box: Toolbox | None = None
-        self._stack = AsyncExitStack()
-
-    @property
-    def id(self) -> str | None:
-        """The id that durable execution knows the toolset by."""
-        return self._id
-
-    @property
-    def box(self) -> Toolbox:
-        """The names as of the last time that a run asked for tools, and the policy.
-
-        Raises `RuntimeError` before that; `listed` asks without a run.
-        """
-        if self._box is None:
-            message = "no run has listed the tools yet: call `listed` with the definitions, or run the agent"
-            raise RuntimeError(message)
-        return self._box
-
-    async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
-            for toolset in self._toolsets.values():
-                await stack.enter_async_context(toolset)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
+    ) -> Self:
+        """Put toolsets together. ``caller`` may be a function of the run's context, for several users' runs."""
+        return cls(
+            wrapped=CombinedToolset([*toolsets.values()]),
+            keys=tuple(toolsets),
+            naming=naming,
+            policy=with_approvals(policy),
+            caller=caller,
+            endpoints=endpoints or {},
+        )
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the tools that the caller may see, under their names. Raises as `project`."""
-        found = {key: await toolset.get_tools(ctx) for key, toolset in self._toolsets.items()}
-        self._box = box = self._boxed(
-            {key: [_definition(tool.tool_def) for tool in tools.values()] for key, tools in found.items()}
-        )
-        return {
-            offer.key.name: _named(
-                self, box, offer.key.name, self._toolsets[origin.server_id], found[origin.server_id][origin.name]
-            )
-            for offer in box.offered
-            for origin in (offer.tool.origin,)
-        }
+        toolsets = dict(zip(self.keys, self.wrapped.toolsets, strict=True))
+        found = {key: await toolset.get_tools(ctx) for key, toolset in toolsets.items()}
+        self.listed({key: [_definition(tool.tool_def) for tool in tools.values()] for key, tools in found.items()})
+        box = self._box(self.caller if isinstance(self.caller, Caller) else self.caller(ctx))
+        named: dict[str, ToolsetTool[Any]] = {}
+        for offer in box.offered:
+            key, name = offer.tool.origin.server_id, offer.tool.origin.name
+            named[offer.key.name] = _named(self, box, offer.key.name, toolsets[key], found[key][name])
+        return named
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -132,33 +117,51 @@ class NamedToolset(AbstractToolset[Any]):
         except TruenameError as error:
             raise ToolFailed(told(error)) from error
 
-    def approve(self, part: ToolCallPart, scope: Scope = "call", *, by: str = "") -> ToolApproved:
-        """Allow a deferred call, and with a wider scope others of the same tool; give the answer to the next run."""
-        self.box.approve(self.call_of(part), scope, by=by)
+    def approve(
+        self, part: ToolCallPart, scope: Scope = "call", *, by: str = "", caller: Caller | None = None
+    ) -> ToolApproved:
+        """Allow a deferred call, and with a wider scope others of the same tool; give the answer to the next run.
+
+        ``caller`` is needed where the toolset has a function for it.
+        """
+        box = self._box(caller)
+        box.approve(_call_of(box, part), scope, by=by)
         return ToolApproved()
 
-    def reject(self, part: ToolCallPart, scope: Scope = "call", *, message: str = "", by: str = "") -> ToolDenied:
+    def reject(
+        self,
+        part: ToolCallPart,
+        scope: Scope = "call",
+        *,
+        message: str = "",
+        by: str = "",
+        caller: Caller | None = None,
+    ) -> ToolDenied:
         """Refuse a deferred call; the model reads the message."""
-        self.box.reject(self.call_of(part), scope, message=message, by=by)
+        box = self._box(caller)
+        box.reject(_call_of(box, part), scope, message=message, by=by)
         return ToolDenied(message) if message else ToolDenied()
 
-    def call_of(self, part: ToolCallPart) -> Call:
-        """Return the call that waits for a decision. Raises `InvalidCall`, or what `resolve` raises."""
-        return self.box.call(part.tool_name, part.tool_call_id, part.args if part.args is not None else {})
+    def listed(self, listings: Mapping[str, Any]) -> NameTable:
+        """Take the tools as they are listed now (by key); to decide on calls in a program that has no run."""
+        self.latest[:] = [self.naming.table(listings)]
+        return self.latest[0]
 
-    def listed(self, listings: Mapping[str, Any]) -> Toolbox:
-        """Take the tools from elsewhere (tools/list results by key), to decide on calls in a program without a run."""
-        self._box = self._boxed(listings)
-        return self._box
+    def _box(self, caller: Caller | None) -> Toolbox:
+        """Raise `RuntimeError` where nothing was listed yet, or nobody said whose call it is."""
+        if not self.latest:
+            message = "no run has listed the tools yet: call `listed` with the definitions, or run the agent"
+            raise RuntimeError(message)
+        if caller is None and not isinstance(self.caller, Caller):
+            message = "who calls depends on the run: say it with `caller`"
+            raise RuntimeError(message)
+        known = caller if caller is not None else self.caller
+        assert isinstance(known, Caller)  # noqa: S101 - see above
+        return Toolbox(names=self.latest[0], policy=self.policy, caller=known, endpoints=self.endpoints)
 
-    def _boxed(self, listings: Mapping[str, Any]) -> Toolbox:
-        names = self._naming.table(listings)
-        return Toolbox(names=names, policy=self._policy, caller=self._caller, endpoints=self._endpoints)
 
-    def apply(self, visitor: Callable[[AbstractToolset[Any]], None]) -> None:
-        """Show the framework the toolsets inside."""
-        for toolset in self._toolsets.values():
-            toolset.apply(visitor)
+def _call_of(box: Toolbox, part: ToolCallPart) -> Call:
+    return box.call(part.tool_name, part.tool_call_id, part.args if part.args is not None else {})
 
 
 async def _validated(tool: ToolsetTool[Any], arguments: Mapping[str, Any], ctx: RunContext[Any]) -> dict[str, Any]:

@@ -40,15 +40,15 @@ def plain(value: object, fault: Fault = InvalidCall, where: str = "") -> Any:
 
 def _plain(value: object, fault: Fault, where: str, depth: int) -> Any:
     if depth > _MAX_DEPTH:
-        raise fault(field=where.partition(".")[0] or "the payload", problem=f"is nested deeper than {_MAX_DEPTH}")
+        raise fault(field=where or "the payload", problem=f"is nested deeper than {_MAX_DEPTH}")
     if isinstance(value, str | int | float | bytes) or value is None:
         return value
     if isinstance(value, Mapping):
-        return {key: _plain(item, fault, f"{where}.{key}", depth + 1) for key, item in value.items()}
+        return {key: _plain(item, fault, where, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         if len(value) > _MAX_ENTRIES:
             raise fault(field=where or "the payload", problem=f"has more than {_MAX_ENTRIES:,} entries")
-        return [_plain(item, fault, f"{where}[{number}]", depth + 1) for number, item in enumerate(value)]
+        return [_plain(item, fault, where, depth + 1) for item in value]
     dump = getattr(value, "model_dump", None)
     # What is of no JSON type (a library's time stamps) is refused where it is read, if it is read at all.
     return value if dump is None else _plain(dump(by_alias=True, exclude_none=True), fault, where, depth + 1)

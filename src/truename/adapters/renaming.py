@@ -56,8 +56,9 @@ class Renaming:
         table = self._now.names
         if id is None or table.ledger is None:
             return None
-        held = table.ledger.held(table.dialect.name).get(id)
-        return held if held is not None and held not in table.exact and not self._rules.check(held) else None
+        # Any table will do: a name belongs to its tool in all of them.
+        shown = (table.ledger.held(names.dialect.name).get(id) for names in (table, self._then.names))
+        return next((name for name in shown if name and name not in table.exact and not self._rules.check(name)), None)
 
     def _kept(self, id: ToolId | None, name: str, namespace: str | None) -> str:
         taken = self._now.names.exact

@@ -81,7 +81,10 @@ class Api(Protocol):
         ...
 
     def read(self, answer: object, names: NameTable | Layout, caller: Caller = ...) -> tuple[Call | Refused, ...]:
-        """Return the calls in an answer or a stream. Raises `InvalidCall` for what is no answer."""
+        """Return the calls in an answer, or in all events of a stream (of an asynchronous one: collected).
+
+        Raises `InvalidCall` for what is no answer. A call that was cut off, or a stream that ended early, is no call.
+        """
         ...
 
     def calls(self, answer: object, names: NameTable | Layout, caller: Caller = ...) -> tuple[Call, ...]:

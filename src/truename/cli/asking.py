@@ -49,10 +49,10 @@ def show_plan(plan: Sequence[Startable], *, most: int | None = None, error: bool
     show_hanging(rows, indent=2, error=error)
 
 
-def consented(plan: Sequence[Startable]) -> bool:
-    """Show what would be started and ask; without a terminal the answer is no."""
+def consented(plan: Sequence[Startable]) -> bool | None:
+    """Show what would be started and ask; None where there is nothing to start, or nobody to ask."""
     if not plan or not (sys.stdin.isatty() and output(error=True).is_terminal):
-        return False
+        return None
     say("To see their tools, these servers would be started or connected:")
     show_plan(plan, error=True)
     say(styled("Start them? [y/N] ", "bold"))

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from truename import dialects
 from truename.cli.changes import show_diff
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.hanging import show_hanging
 from truename.cli.newnames import new_names
 from truename.cli.options import JsonOutput
 from truename.cli.reachable import answers, checked_url
@@ -26,7 +27,7 @@ from truename.clients.applying import check
 from truename.clients.applying import connect as apply
 from truename.clients.choosing import OWN_SCOPES
 from truename.clients.connection import Wish, plan_connection
-from truename.clients.plan import Note, Plan
+from truename.clients.plan import Change, Note, Plan
 from truename.config import Config, Settings
 from truename.documents import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
@@ -63,7 +64,7 @@ Yes = Annotated[bool, Parameter(name="--yes", show_default=False, help="Don't as
 _URL: Final = "http://127.0.0.1:8750"
 _SHORT: Final = "tn"
 _UNSET: Final = re.compile(r"the environment variable (\w+) is not set")
-_MARKS: Final = {"left": "left   ", "names": "names  ", "token": "token  ", "file": "file   ", "info": "note   "}
+_MARKS: Final = {"info": "note"}
 
 
 def connect(
@@ -157,8 +158,13 @@ def reloading(advice: str) -> str:
 
 def show_notes(notes: Sequence[Note]) -> None:
     """Print what there is to know, each with what to do."""
-    for note in notes:
-        show("  ", styled(_MARKS.get(note.kind, ""), "yellow"), f"{note.fact}. {note.advice}".rstrip())
+    show_hanging(
+        [
+            (styled(_MARKS.get(note.kind, note.kind), "yellow"), styled(f"{note.fact}. {note.advice}".rstrip()))
+            for note in notes
+        ],
+        indent=2,
+    )
 
 
 def _configured(source: str | None) -> Config:
@@ -201,9 +207,7 @@ def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
             show_diff(step.path, step.raw, step.after, plan.secrets)
             continue
         show(styled(str(step.path), "bold"))
-        for change in step.changes:
-            what = styled(f"  {change.what}: ", "cyan")
-            show(what, f"{change.old} -> {change.new}" if change.old and change.new else change.new or "taken out")
+        show_hanging([(styled(f"{one.what}:", "cyan"), styled(_changed(one))) for one in step.changes], indent=2)
     if not plan.steps and plan.already:
         show(f"{plan.title} is already connected: {', '.join(map(excerpt, plan.already))}.")
     elif not plan.steps:
@@ -211,6 +215,10 @@ def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
         if not wish.one:
             show("`truename init` makes a configuration of your clients' servers; --one adds the gateway as an entry.")
     show_notes(plan.notes)
+
+
+def _changed(change: Change) -> str:
+    return f"{change.old} -> {change.new}" if change.old and change.new else change.new or "taken out"
 
 
 def _conclude(plan: Plan, backups: Sequence[Backup], start: str | None, *, done: bool) -> None:

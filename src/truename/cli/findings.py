@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from truename.cli.looking import Looked
     from truename.cli.rendering import Cell
     from truename.clients import Found
-    from truename.doctor import Diagnosis, Report
+    from truename.doctor import Diagnosis, Report, Startable
     from truename.policy import Finding, Location
 
 __all__ = ["show_report"]
@@ -76,15 +76,21 @@ def _state(found: Found) -> Text:
 def _show_unasked(looked: Looked) -> None:
     if looked.unasked:
         known = "so their tools are not known" if not looked.asked else "so the tools of the others are not known"
-        show(f"{_count(len(looked.unasked), 'server')} not asked, {known}. `truename doctor --start` would start:")
-        show_plan(looked.unasked[:_FILES], most=_COMMAND)
-        if len(looked.unasked) > _FILES:
-            show(styled(f"  and {len(looked.unasked) - _FILES} more (--json lists all)", "dim"))
+        fact = f"{_count(len(looked.unasked), 'server')} not asked, {known}."
+        show(fact if looked.declined else f"{fact} `truename doctor --start` would start:")
+        if not looked.declined:
+            _show_startable(looked.unasked)
         show("")
     if looked.of_project:
         files = list(dict.fromkeys(_short(str(one.path)) for one in looked.of_project))
         show(f"Servers that a project configures are started only if its file is named: {', '.join(files[:3])}")
         show("")
+
+
+def _show_startable(plan: Sequence[Startable]) -> None:
+    show_plan(plan[:_FILES], most=_COMMAND)
+    if len(plan) > _FILES:
+        show(styled(f"  and {len(plan) - _FILES} more (--json lists all)", "dim"))
 
 
 def _show_clients(report: Report, *, everything: bool) -> None:

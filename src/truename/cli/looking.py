@@ -29,13 +29,17 @@ __all__ = ["Looked", "look"]
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """What was looked at, what came of it, and the servers that were not asked: by leave, and of a project."""
+    """What was looked at, what came of it, and the servers that were not asked: by leave, and of a project.
+
+    ``declined``: a person was shown what would be started, and said no.
+    """
 
     intake: Intake
     report: Report
     unasked: tuple[Startable, ...] = ()
     of_project: tuple[Startable, ...] = ()
     asked: int = 0
+    declined: bool = False
 
 
 class _Wanted:
@@ -89,7 +93,8 @@ def look(sources: Sequence[str], clients: Sequence[str], project: Path | None, *
     own |= {("direct", str(one.path), one.server.key): one for one in intake.direct}
     named = {("address", one.server.url): one for one in intake.addresses}
     # An address that was typed is asked for its tools: that is what it was typed for.
-    agreed = {**own, **named} if start or (may_ask and consented(tuple(own.values()))) else named
+    leave = start or (consented(tuple(own.values())) if may_ask else None)
+    agreed = {**own, **named} if leave else named
     told, failures = _asked(agreed) if agreed else ({}, [])
     answers |= told
     cases = list(cases_of(intake.files, answers, intake.project))
@@ -102,6 +107,7 @@ def look(sources: Sequence[str], clients: Sequence[str], project: Path | None, *
         unasked=tuple(one for key, one in own.items() if key not in agreed),
         of_project=tuple(held.values()),
         asked=len(agreed),
+        declined=leave is False,
     )
 
 

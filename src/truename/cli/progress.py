@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from rich.padding import Padding
+from rich.text import Text
+
 from truename.cli.failure import split
-from truename.cli.rendering import output, printable, say, say_indented, styled
+from truename.cli.rendering import output, printable, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,10 +54,12 @@ class Progress:
         self.waiting = list(servers)
         self.failed: list[str] = []
         self._width = max((len(printable(key)) for key in self.waiting), default=0)
-        self._status = output(error=True).status(styled(self._awaited()))
+        # One terminal for both: only the one that drew the moving line takes it away before another is printed.
+        self._console = output(error=True)
+        self._status = self._console.status(styled(self._awaited()))
 
     def __enter__(self) -> Self:
-        if self.waiting and output(error=True).is_terminal:
+        if self.waiting and self._console.is_terminal:
             self._status.start()
         return self
 
@@ -72,7 +77,7 @@ class Progress:
             fact, advice = split(event.text)
             self._settled(event, f"{event.kind:6}", "red", fact.removeprefix(f"Server {printable(event.server)!r} "))
             if advice:
-                say_indented(advice, self._width + 12)
+                self._console.print(Padding(styled(advice), (0, 0, 0, self._width + 12), expand=False))
             if event.kind == "failed" and event.server not in self.failed:
                 self.failed.append(event.server)
         elif event.kind == "changed":
@@ -83,7 +88,11 @@ class Progress:
             self.waiting.remove(event.server)
         if event.kind == "ready" and event.server in self.failed:
             self.failed.remove(event.server)
-        say(f"  {printable(event.server):{self._width}}  ", styled(word, style), f"  {what}")
+        self._console.print(
+            Text.assemble(
+                styled(f"  {printable(event.server):{self._width}}  "), styled(word, style), styled(f"  {what}")
+            )
+        )
         self._status.update(styled(self._awaited()))
         if not self.waiting:
             self._status.stop()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.failure import UsageFault
+from truename.cli.hanging import shortened
 from truename.cli.rendering import Cell, print_table, say, say_error, show, styled
 from truename.cli.saving import PRIVATE, check_free, save
 from truename.config import Settings, json_schema, render
@@ -36,6 +37,7 @@ SERVER_NAME: Final = "tn"
 _SCHEMA: Final = "truename.schema.json"
 _MOST: Final = 3
 _MOST_TOLD: Final = 50
+_WHAT: Final = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +178,7 @@ def _what(server: ServerConfig) -> str:
     if server.url is not None:
         return server.url
     command = Path(server.command or "")
-    return " ".join([command.name if command.is_absolute() else str(server.command), *server.args])[:80]
+    return shortened(" ".join([command.name if command.is_absolute() else str(server.command), *server.args]), _WHAT)
 
 
 def _remarks(variable: Variable) -> list[str]:

@@ -209,6 +209,6 @@ def tool_not_found_message(tool_call: object, tools: Sequence[object]) -> str:
     """
     asked = qualified_name(field(tool_call, "name"), field(tool_call, "namespace")) or ""
     names = {member.names.qualified_name or "" for member in members_of(tools)}
-    near = sorted(name for name in names if fold(name) == fold(asked))
+    near = sorted(name for name in names if name != asked and fold(name) == fold(asked))
     hint = f" Did you mean {' or '.join(map(excerpt, near))}?" if near else ""
     return f"Tool {excerpt(asked)} not found.{hint}"

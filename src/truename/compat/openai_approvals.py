@@ -84,12 +84,14 @@ class AgentApprovals:
             self._note(call.policy_call())
         return status
 
-    def _note(self, asked: Call) -> None:
-        """Write down a call that a decision for always covers, so that its id can't stand for another one now."""
+    def _note(self, asked: Call) -> CallRecord:
+        """Write down a call, so that its id can't stand for another one now; return what is known of it."""
         where = Where(asked.caller.principal, asked.caller.session, asked.call_id)
         with self._store.change() as book:
-            if book.call(where) is None:
-                book.put(CallRecord(where=where, id=asked.id, arguments=asked.arguments_digest))
+            if (known := book.call(where)) is None:
+                known = CallRecord(where=where, id=asked.id, arguments=asked.arguments_digest)
+                book.put(known)
+        return known
 
     def get_rejection_message(self, call: AgentCall) -> str | None:
         """Return what the model is told of a refused call, if anything was said."""
@@ -108,15 +110,19 @@ class AgentApprovals:
         return next((status for record in asked if (status := record.status(call_id)) is not None), None)
 
     def admitted(self, calls: Iterable[AgentCall]) -> list[AgentCall]:
-        """Return the calls of one response, each once. Raises `AgentsError`; ``call_id_reused`` before any is run."""
-        found: dict[str, tuple[str, AgentCall]] = {}
+        """Return the calls of one response that are to be run, each once; their ids stand for them from now on.
+
+        One that was run before is left out. Calls that no tool answers to belong here too. Raises `AgentsError`;
+        ``call_id_reused`` before any is noted.
+        """
+        found: dict[str, tuple[Call, AgentCall]] = {}
         for call in calls:
             self.verdict(call)
             asked = call.policy_call()
-            first, _ = found.setdefault(asked.call_id, (asked.fingerprint, call))
-            if first != asked.fingerprint:
+            first, _ = found.setdefault(asked.call_id, (asked, call))
+            if first.fingerprint != asked.fingerprint:
                 raise AgentsError(code="call_id_reused", name=asked.call_id)
-        return [call for _, call in found.values()]
+        return [call for asked, call in found.values() if self._note(asked).state == "seen"]
 
     @contextmanager
     def once(self, call: AgentCall) -> Iterator[None]:

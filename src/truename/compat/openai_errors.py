@@ -43,6 +43,7 @@ _TEXTS: Final[Mapping[str, str]] = {
     "hosted_request_id_missing": "The request for {name} has no id; nothing was decided. Every request needs one.",
     "hosted_identity_missing": "The request {name} names no server and tool, so it can be decided only this once.",
     "invocation_identity_missing": "The call {name} can't be identified; nothing was decided. Give it whole.",
+    "origin_invalid": "{name} can't be the name of a server: it holds a control character. Give it another.",
     "item_too_deep": "An item is nested too deep; nothing was run. Send a smaller one.",
     "tool_not_found": "Tool {name} not found in agent {other}; nothing was run. Call one of its tools exactly.",
     "mcp_binding_changed": "{name} is not the tool that was asked about; nothing was run. Start the call anew.",

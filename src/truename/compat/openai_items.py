@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.catalog import Origin
 from truename.compat.openai_agents import get_function_tool_approval_keys, normalize_tool_call_for_function_tool
 from truename.compat.openai_calls import (
-    arguments_of,
     get_hosted_mcp_approval_request_identity,
     get_tool_approval_item_call_id,
     tool_invocation_call_id,
@@ -30,7 +29,8 @@ from truename.identity import (
     with_digest,
 )
 from truename.identity.keys import field, text
-from truename.policy import Call, Caller
+from truename.policy import Call, Caller, InvalidCall
+from truename.policy.arguments import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,8 @@ __all__ = ["AgentCall"]
 
 # What a call that names no tool is filed under, where it is not its type.
 _UNNAMED: Final = "unknown_tool"
-_OWN: Final = "agent"
+# No server may have this in its name, so none can be taken for an agent's own tools, or for a hosted server.
+_MARK: Final = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,23 +160,35 @@ class AgentCall:
         return tool_invocation_identity(self.raw, tool_lookup_key=self.lookup_key, tool_name=self.tool_name)
 
     def _arguments(self) -> Mapping[str, Any]:
-        """Return what the call says: its arguments if they are an object, else a digest of whatever it says."""
-        given = arguments_of(payload_of(self.raw).get("arguments")) if self.lookup_key else None
-        found = self._invocation()
-        return given if isinstance(given, dict) else {"": found.fingerprint if found else ""}
+        """Return what the call says: its arguments if they are a sound object, else a digest of whatever it says."""
+        try:
+            return arguments_of(payload_of(self.raw).get("arguments") if self.lookup_key else None)
+        except InvalidCall:
+            found = self._invocation()
+            return {"": found.fingerprint if found else ""}
 
     def _origin(self) -> Origin:
-        hosted, key = self.hosted, self.lookup_key
         if self.tool is not None and self.tool.origin is not None:
-            return self.tool.origin
+            return _checked(self.tool.origin)
+        what, name = self._place()
+        server = _MARK.join(("", *what))
+        return Origin(server, name, f"{server}{_MARK}{self.tool.owner}" if self.tool else server)
+
+    def _place(self) -> tuple[tuple[str, ...], str]:
+        """Return what stands for the server where there is none of ours, in parts, and the name there."""
+        hosted, key = self.hosted, self.lookup_key
         if hosted is not None:
-            server, name = f"hosted {hosted.server_label}", hosted.tool_name or ""
-        elif key is None:
-            server, name = f"{field(self.raw, 'type')}", self.approval_keys[-1]
-        else:
-            kind = "handoff" if self.tool is not None and self.tool.kind == "handoff" else _OWN
-            server, name = " ".join((kind, *key.tagged[:-1])), key.name
-        return Origin(server, name, f"{server} {self.tool.owner}" if self.tool and self.tool.owner else server)
+            return ("hosted", hosted.server_label or ""), hosted.tool_name or ""
+        if key is None:
+            return ("item", text(field(self.raw, "type")) or ""), self.approval_keys[-1]
+        handoff = self.tool is not None and self.tool.kind == "handoff"
+        return ("handoff" if handoff else "agent", *key.tagged[:-1]), key.name
+
+
+def _checked(origin: Origin) -> Origin:
+    if _MARK in origin.server or _MARK in origin.server_id:
+        raise AgentsError(code="origin_invalid", name=origin.server)
+    return origin
 
 
 def _id(origin: Origin) -> ToolId:

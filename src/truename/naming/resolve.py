@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["resolve"]
 
 _LONGEST: Final = 4 * MAX_FOREIGN
+# More redirects in a row than this are a circle.
+_MOST_REDIRECTS: Final = 32
 
 
 def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passthrough"] = "raise") -> Resolution:
@@ -31,6 +33,8 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     Accepted are the table's names, older names on record, canonical ids in any accepted spelling (case, versions left
     out, ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, spellings of other styles,
     the server's own name for the tool, and a client's prefix in front.
+
+    Redirects of ids are followed, also several in a row; a circle ends with its tool as absent.
 
     Raises `UnknownTool` (with the nearest names), `AmbiguousName`, `RetiredName`. With ``passthrough`` an unknown name
     gives ``Resolution(id=None, step="passthrough")``.
@@ -103,6 +107,7 @@ class _Search:
         return self._standing(standing)
 
     def _standing(self, standing: Standing) -> Resolution:
+        standing = self._followed(standing)
         if standing.status == "retired":
             self.trail.append("ledger: retired")
             raise RetiredName(
@@ -115,6 +120,22 @@ class _Search:
         assert standing.id is not None  # noqa: S101 - only a retired name may have none
         self._require_present(standing.id)
         return self._found("ledger", standing.id, standing.status)
+
+    def _followed(self, standing: Standing) -> Standing:
+        """Return where the redirects of ids end: held, redirected for the last time, or retired."""
+        for _ in range(_MOST_REDIRECTS):
+            following = self._withdrawal(standing.id) if standing.status == "redirected" else None
+            # A redirect to itself takes an earlier one back.
+            if following is None or (following.status, following.id) == ("redirected", standing.id):
+                return standing
+            self.trail.append(f"ledger: redirected to {standing.id}, which is withdrawn too")
+            standing = following
+        self.trail.append("ledger: its redirects are a circle")
+        raise UnknownTool(text=self.text, trail=tuple(self.trail), reason="absent", id=standing.id)
+
+    def _withdrawal(self, id: ToolId | None) -> Standing | None:
+        ledger = self.names.ledger
+        return ledger.standing(str(id)) if ledger is not None and str(id) in ledger.withdrawn else None
 
     def _successor(self, standing: Standing) -> str | None:
         """Say the successor, or what its tool is called now, as this client knows it."""

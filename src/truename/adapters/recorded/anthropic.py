@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.anthropic import block_of
 from truename.adapters.recorded.mentions import Mention, Tell, untranslatable
-from truename.adapters.recorded.parts import arguments_object
+from truename.adapters.recorded.parts import arguments_object, is_blank
 from truename.adapters.turns import Image, Text, ToolCall, ToolResult, Turn
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _result(block: Place) -> ToolResult:
 
 def write(turn: Turn) -> Iterator[dict[str, Any]]:
     """Iterate over the messages of a turn: one, in which results come first."""
-    blocks = [_block(part) for part in sorted(turn.parts, key=_order) if part != Text("")]
+    blocks = [_block(part) for part in sorted(turn.parts, key=_order) if not is_blank(part)]
     if blocks:
         yield {"role": turn.role, "content": blocks}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.bedrock import block_of
 from truename.adapters.recorded.mentions import Mention, Tell, untranslatable
-from truename.adapters.recorded.parts import arguments_object
+from truename.adapters.recorded.parts import arguments_object, is_blank
 from truename.adapters.turns import Image, Json, Text, ToolCall, ToolResult, Turn
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _result(result: Place) -> ToolResult:
 def write(turn: Turn) -> Iterator[dict[str, Any]]:
     """Iterate over the messages of a turn: one, in which results come first."""
     ordered = sorted(turn.parts, key=lambda part: 0 if isinstance(part, ToolResult) else 1)
-    blocks = [_block(part) for part in ordered if part != Text("")]
+    blocks = [_block(part) for part in ordered if not is_blank(part)]
     if blocks:
         yield {"role": turn.role, "content": blocks}
 
@@ -104,7 +104,7 @@ def _block(part: Part) -> dict[str, Any]:
         made = {"toolUseId": part.call_id, "name": part.name, "input": arguments_object(part.arguments)}
         return {"toolUse": made}
     if isinstance(part, ToolResult):
-        content = [block_of(one) for one in part.content]
+        content = [block_of(one) for one in part.content if one != Text("")]
         result = {"toolUseId": part.call_id, "content": content}
         return {"toolResult": {**result, "status": "error"} if part.is_error else result}
     return block_of(part)

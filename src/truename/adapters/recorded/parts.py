@@ -11,9 +11,18 @@ from truename.adapters.turns import ERROR_MARK, Image, Text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.adapters.turns import Shown
+    from truename.adapters.turns import Part, Shown
 
-__all__ = ["MALFORMED", "arguments_object", "arguments_of", "arguments_text", "image_of_url", "marked", "url_of"]
+__all__ = [
+    "MALFORMED",
+    "arguments_object",
+    "arguments_of",
+    "arguments_text",
+    "image_of_url",
+    "is_blank",
+    "marked",
+    "url_of",
+]
 
 # A failed call may have been recorded with a text that is no object; where the API wants one, it stands in this field.
 MALFORMED: Final = "malformed_arguments"
@@ -51,6 +60,11 @@ def arguments_text(arguments: Mapping[str, Any] | str) -> str:
 def arguments_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
     """Return arguments as the object that all other APIs keep."""
     return {MALFORMED: arguments} if isinstance(arguments, str) else dict(arguments)
+
+
+def is_blank(part: Part) -> bool:
+    """Tell whether a part is a text of white space only, which some APIs refuse."""
+    return isinstance(part, Text) and not part.text.strip()
 
 
 def image_of_url(url: str) -> Image:

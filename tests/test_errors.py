@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from truename import ToolId, errors
+from truename.adapters.faults import InvalidPayload
 from truename.dialects import Reason
 from truename.errors import (
     CODES,
@@ -52,6 +53,8 @@ EXAMPLES: list[TruenameError] = [
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical", reasons=WHY),
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical"),
     InvalidCall(field="arguments.q", problem="is no text"),
+    InvalidPayload(field="messages[2].tool_calls", problem="is no list", code="invalid_history"),
+    InvalidPayload(field="tool_choice", problem="names no tool", code="invalid_request"),
     CallRepeated(id=AB, call="call_1", state="done"),
     CallRepeated(id=AB, call="call_1", code="call_reused"),
     ConfigError(file="f.toml", key="a.b", problem="it is no text", remedy="Write a text."),

@@ -13,6 +13,7 @@
     +-- LedgerError                      see the class               see the class
     +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable
     +-- InvalidCall (in the policy, ValueError)  field, problem      invalid_call
+    +-- InvalidPayload (in adapters, ValueError) field, problem      invalid_history, invalid_request
     +-- ResolutionError (LookupError)    text, trail
     |   +-- UnknownTool                  reason, suggestions         unknown_tool
     |   +-- AmbiguousName                candidates                  ambiguous_name
@@ -98,6 +99,8 @@ CODES: Mapping[str, CodeInfo] = {
     "unsupported": CodeInfo(-32602, 1),
     "approval_required": CodeInfo(-32602, 1),
     "invalid_call": CodeInfo(-32602, 2),
+    "invalid_history": CodeInfo(-32602, 2),
+    "invalid_request": CodeInfo(-32602, 2),
     "call_reused": CodeInfo(-32602, 1),
     "call_repeated": CodeInfo(-32602, 1),
 }

@@ -122,8 +122,8 @@ def test_the_api_is_sent_what_the_adapter_made(bench: Bench) -> None:
 
 def test_a_wrong_name_is_told_to_the_model_with_the_right_one_and_the_other_calls_can_go_on(bench: Bench) -> None:
     names = bench.names(awkward_catalog())
-    right = bench.adapter.calls(_answer(bench, next(iter(names.values()))), names)[0]
-    answer = _answer(bench, right.wire_name + "x", right.wire_name)
+    right = bench.adapter.calls(answer_of(bench, next(iter(names.values()))), names)[0]
+    answer = answer_of(bench, right.wire_name + "x", right.wire_name)
 
     refused, call = bench.adapter.read(answer, names, CALLER)
 
@@ -138,12 +138,12 @@ def test_if_one_call_of_several_can_not_be_made_none_is(bench: Bench) -> None:
     names = bench.names(awkward_catalog())
 
     with pytest.raises(UnknownTool):
-        bench.adapter.calls(_answer(bench, next(iter(names.values())), "nothing_like_it_anywhere"), names)
+        bench.adapter.calls(answer_of(bench, next(iter(names.values())), "nothing_like_it_anywhere"), names)
     with pytest.raises(ExceptionGroup, match="2 calls can't be made"):
-        bench.adapter.calls(_answer(bench, "no_such_tool_anywhere", "nothing_like_it_anywhere"), names)
+        bench.adapter.calls(answer_of(bench, "no_such_tool_anywhere", "nothing_like_it_anywhere"), names)
 
 
-def _answer(bench: Bench, *wire_names: str) -> dict[str, Any]:
+def answer_of(bench: Bench, *wire_names: str) -> dict[str, Any]:
     """Return an answer of the API in which these names are called."""
     items: list[Any] = []
     for number, name in enumerate(wire_names):

@@ -14,5 +14,5 @@ def test_the_code_on_the_page_runs_and_tells_the_model_the_right_name() -> None:
     for block in blocks:
         exec(block, room)
 
-    assert "Did you mean 'docs_fs_list'?" in str(room["results"])
+    assert "Did you mean 'docs_fs_list' or" in str(room["results"])
     assert "fs.list of docs was run" in str(room["results"])

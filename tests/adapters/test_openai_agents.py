@@ -103,6 +103,19 @@ async def test_without_truename_the_text_of_a_protocol_error_is_lost() -> None:
         assert "JSONRPC-WORDING" not in results(server)[0]
 
 
+async def test_without_truename_a_state_that_is_resumed_twice_runs_the_call_twice() -> None:
+    with upstreams(docs=["search"]) as up, model(call_every) as server:
+        url = up.urls["docs"]
+        async with MCPServerStreamableHttp(params={"url": url}, name="docs", require_approval="always") as docs:
+            clerk = agent(server, mcp_servers=[docs])
+            stored = (await Runner.run(clerk, "go")).to_state().to_json()
+            for _ in range(2):
+                state = await RunState.from_json(clerk, stored)
+                state.approve(state.get_interruptions()[0])
+                await Runner.run(clerk, state)
+        assert up.ran == [("docs", "search")] * 2
+
+
 async def test_without_truename_a_server_that_joins_renames_the_tools_of_another() -> None:
     with upstreams(docs=["search"], crm=["search"]) as up:
         async with connected({"docs": up.urls["docs"], "docs!": up.urls["crm"]}) as servers:

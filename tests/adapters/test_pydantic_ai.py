@@ -88,6 +88,17 @@ async def test_without_truename_two_prefixes_can_make_one_name() -> None:
             await agent(server, tools["docs"].prefixed("a"), tools["crm"].prefixed("a_b")).run("go")
 
 
+async def test_without_truename_an_approval_that_is_sent_twice_runs_the_call_twice_with_any_arguments() -> None:
+    with upstreams(docs=["search"]) as up, model(call_every) as server:
+        clerk = agent(server, toolsets(up.urls)["docs"].approval_required())
+        first = await clerk.run("go")
+        (part,) = first.output.approvals
+        for answer in (True, ToolApproved(override_args={"q": "other"})):
+            answers = DeferredToolResults(approvals={part.tool_call_id: answer})
+            await clerk.run(message_history=first.all_messages(), deferred_tool_results=answers)
+        assert up.ran == [("docs", "search")] * 2
+
+
 # With
 
 

@@ -1,4 +1,4 @@
-"""Whatever a model or somebody in between answers: calls of tools that are there, or a typed error; never anything else."""
+"""Whatever a model or somebody in between answers: calls of tools that are there, or a typed error."""
 
 from __future__ import annotations
 
@@ -79,10 +79,11 @@ def test_a_damaged_answer_gives_calls_of_tools_that_are_there_or_a_typed_error(
     names = bench.names(CATALOG)
     answer = damaged(STREAMS[name] if stream else answer_of(bench, "a_b", "a_c"), junk, data)
 
+    found: tuple[Any, ...] = ()
     try:
         found = bench.adapter.calls(answer, names)
     except* TruenameError:
-        return
+        pass
 
     assert all(isinstance(call, Call) and call.id in names for call in found)
 

@@ -1,0 +1,236 @@
+"""What somebody may try so that a decision counts for more than it was made for, or a call is run twice."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.policy.calls import ADA, call, search_of, shown, tool
+from truename import Catalog, Ledger
+from truename.policy import (
+    Approvals,
+    Call,
+    Caller,
+    CallRepeated,
+    Decision,
+    InvalidCall,
+    Policy,
+    StoreError,
+)
+from truename.policy import book as book_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def allow(one: Call) -> str:
+    return "allow"
+
+
+def test_two_ids_that_differ_in_a_separator_only_have_redirects_of_their_own() -> None:
+    ledger = Ledger.memory()
+    before = shown({"docs": [tool("get_data", "Look."), tool("get-data", "Look.")]}, ledger=ledger)
+    approvals = Approvals()
+    approvals.approve(call(before, "docs@1/get_data@1", "c1"), "always")
+    after = shown({"docs": [tool("one", "Look."), tool("two", "Look.")]}, ledger=ledger)
+    ledger.redirect("docs/get_data", "docs/one")
+    ledger.redirect("docs/get-data", "docs/two")
+
+    assert approvals.status(call(after, "docs/one", "c2")).state == "approved"
+    assert approvals.status(call(after, "docs/two", "c3")).state == "undecided"
+
+
+def test_an_id_that_was_retired_after_its_redirect_carries_nothing_any_more() -> None:
+    ledger = Ledger.memory()
+    before = shown({"docs": [tool("find", "Look.")]}, ledger=ledger)
+    after = shown({"docs": [tool("search", "Look.")]}, ledger=ledger)
+    approvals = Approvals()
+    approvals.approve(call(before, "docs/find", "c1"), "always")
+    ledger.redirect("docs/find", "docs/search")
+    ledger.retire("docs/find")
+
+    assert approvals.status(call(after, "docs/search", "c2")).state == "undecided"
+
+
+@pytest.mark.parametrize("name", ["аda", "ada ", "Ada", "ada\u200b", "a\u0308da", ""])
+@pytest.mark.parametrize("field", ["principal", "agent", "session"])
+def test_a_caller_that_only_looks_alike_is_another_one(field: str, name: str) -> None:
+    known = {"principal": "ada", "agent": "ada", "session": "ada"}
+    approvals = Approvals()
+    approvals.approve(search_of("docs", caller=Caller(**known)), "session")
+
+    assert approvals.status(search_of("docs", "c2", caller=Caller(**known))).state == "approved"
+    assert approvals.status(search_of("docs", "c2", caller=Caller(**{**known, field: name}))).state == "undecided"
+
+
+@pytest.mark.parametrize("value", [2**70, float(2**70), "\ud800"])
+@pytest.mark.parametrize("changed", ["description", "inputSchema", "annotations"])
+def test_a_definition_that_is_changed_in_place_after_an_approval_suspends_it(value: Any, changed: str) -> None:
+    entry = {**tool("search", "Look.", readOnlyHint=True), "inputSchema": {"type": "object", "x": value}}
+    names = shown({"docs": [entry]})
+    approvals = Approvals()
+    approvals.approve(call(names, "docs_search"), "always")
+    definition: Any = names.catalog["docs/search"].definition
+    definition[changed] = {"y": 1}
+
+    assert approvals.status(call(names, "docs_search", "c2")).state == "suspended"
+
+
+def test_a_check_can_not_change_the_call_nor_the_tool() -> None:
+    def tamper(one: Call) -> str:
+        arguments: Any = one.arguments
+        arguments["paths"].append("/etc")
+        annotations: Any = one.annotations
+        annotations["readOnlyHint"] = True
+        return "ask"
+
+    names = shown({"docs": [tool("search", readOnlyHint=False)]})
+    made = call(names, "docs_search", arguments={"paths": ["/tmp"]})
+    Policy(checks=[tamper, tamper]).decide(made)
+
+    assert made.arguments == {"paths": ["/tmp"]}
+    assert made.annotations == {"readOnlyHint": False}
+    assert names.catalog["docs/search"].definition["annotations"] == {"readOnlyHint": False}
+
+
+def test_who_holds_a_call_can_not_change_what_the_tool_says_of_itself() -> None:
+    names = shown({"docs": [tool("search", readOnlyHint=False)]})
+    annotations: Any = call(names, "docs_search").annotations
+    annotations["readOnlyHint"] = True
+
+    assert call(names, "docs_search").annotations == {"readOnlyHint": False}
+
+
+def test_a_tool_that_uses_up_its_arguments_has_run_all_the_same() -> None:
+    policy = Policy(checks=[allow], approvals=Approvals())
+    made = search_of("docs", arguments='{"query": "x"}')
+    with policy.running(made):
+        arguments: Any = made.arguments
+        arguments.pop("query")
+    with pytest.raises(CallRepeated) as caught, policy.running(search_of("docs", arguments='{"query": "x"}')):
+        raise AssertionError
+
+    assert caught.value.state == "done"
+
+
+@pytest.mark.parametrize("outcome", [[], {}, None, 1])
+def test_a_check_that_gives_a_decision_of_its_own_making_denies(outcome: Any) -> None:
+    decision = Policy(checks=[lambda one: Decision(outcome=outcome)], default="allow").decide(search_of("docs"))
+
+    assert decision.outcome == "deny"
+
+
+@pytest.mark.parametrize("value", [10**5_000, -(10**5_000)])
+def test_an_integer_that_can_not_be_written_is_refused(value: int) -> None:
+    with pytest.raises(InvalidCall) as caught:
+        search_of("docs", arguments={"pages": [value]})
+
+    assert (caught.value.field, caught.value.problem) == ("arguments.pages[0]", "is an integer of more than 4,300 digits")
+
+
+def test_arguments_are_bounded_whatever_they_come_as() -> None:
+    for arguments in ({"a": "x" * (4 * 1024 * 1024)}, {"a": [0] * (2 * 1024 * 1024 + 8)}):
+        with pytest.raises(InvalidCall, match=r"arguments has .* characters, more than 4,194,304"):
+            search_of("docs", arguments=arguments)
+
+
+def test_a_link_to_the_file_is_the_same_store(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "deep" / "link.json"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    through, directly = Approvals.open(link), Approvals.open(real)
+    through.begin(search_of("docs"))
+
+    assert link.is_symlink()
+    with pytest.raises(CallRepeated):
+        directly.begin(search_of("docs"))
+
+
+def test_another_working_directory_is_no_other_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    approvals = Approvals.open("approvals.json")
+    approvals.begin(search_of("docs"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+
+    with pytest.raises(CallRepeated):
+        approvals.begin(search_of("docs"))
+
+
+def test_a_draft_that_was_laid_out_beforehand_is_not_written_through(tmp_path: Path) -> None:
+    path, victim = tmp_path / "approvals.json", tmp_path / "victim"
+    victim.write_text("precious")
+    draft = tmp_path / f".approvals.json.{os.getpid()}.draft"
+    draft.symlink_to(victim)
+    approvals = Approvals.open(path)
+    approvals.approve(search_of("docs"))
+
+    assert victim.read_text() == "precious"
+    draft.touch(mode=0o666)
+    approvals.approve(search_of("docs", "c2"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(StoreError) as caught:
+        Approvals.open(tmp_path / "pipe")
+    assert caught.value.code == "unusable"
+
+
+def test_a_file_cut_at_any_byte_is_refused_or_whole(tmp_path: Path) -> None:
+    path = tmp_path / "approvals.json"
+    approvals = Approvals.open(path)
+    approvals.reject(search_of("docs"), "always")
+    approvals.begin(search_of("evil"))
+    whole = path.read_bytes()
+    for length in range(len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(StoreError) as caught:
+            Approvals.open(path)
+        assert caught.value.code == "corrupt"
+        assert path.read_bytes() == whole[:length]
+    path.write_bytes(whole[:-1])
+
+    assert Approvals.open(path).status(search_of("docs", "c2")).state == "rejected"
+
+
+def test_a_call_that_went_on_is_not_the_first_to_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book_module, "MAX_CALLS", 3)
+    approvals = Approvals()
+    approvals.approve(search_of("docs", "c0"))
+    approvals.approve(search_of("docs", "c1"))
+    with approvals.once(search_of("docs", "c0")):
+        pass
+    for number in (2, 3):
+        approvals.approve(search_of("docs", f"c{number}"))
+
+    assert approvals.status(search_of("docs", "c1")).state == "undecided"
+    with pytest.raises(CallRepeated):
+        approvals.begin(search_of("docs", "c0"))
+
+
+def test_a_clock_that_goes_back_changes_no_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "approvals.json"
+    first, second = Approvals.open(path), Approvals.open(path)
+    first.approve(search_of("docs"), "always")
+    os.utime(path, (0, 0))
+    monkeypatch.setattr("truename.policy.approvals._now", lambda: "1970-01-01T00:00:00+00:00")
+    first.reject(search_of("docs", "c2"), "always")
+    os.utime(path, (0, 0))
+
+    assert second.status(search_of("docs", "c3")).state == "rejected"
+
+
+def test_the_bindings_of_two_servers_of_one_label_do_not_mix() -> None:
+    def catalog(*descriptions: str) -> Any:
+        return Catalog.from_mcp([("docs", [tool("search", text)]) for text in descriptions])
+
+    assert ADA.principal
+    one, two = (str(found.id) for found in catalog("a", "b").values())
+    assert one != two

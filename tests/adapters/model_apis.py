@@ -3,7 +3,6 @@ the providers' rules that no library checks."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from lab.model.turn import marked
 from tests.adapters.bedrock_endpoint import BedrockEndpoint, accepts_bedrock
 from truename import Catalog, NameTable, project
 from truename.adapters import anthropic, bedrock, gemini, openai_chat, openai_responses
-from truename.adapters.layout import Layout
 from truename.adapters.recorded import anthropic as past_anthropic
 from truename.adapters.recorded import bedrock as past_bedrock
 from truename.adapters.recorded import gemini as past_gemini
@@ -212,10 +210,6 @@ def scripted(batch: int = 3) -> ModelServer | BedrockEndpoint:
     )
 
 
-def shows(layout: NameTable | Layout) -> int:
-    return len(Layout.of(layout).keys)
-
-
 # What the providers check and their libraries don't: patterns of names and ids, and the order of calls and results.
 _NAME: Final = {
     "openai_chat": r"[a-zA-Z0-9_-]{1,64}",
@@ -291,7 +285,3 @@ def obeys_provider(bench: Bench, messages: Sequence[Any]) -> None:
             assert not waiting or not results
         waiting += calls
         previous = role
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))

@@ -15,7 +15,7 @@ NAMES = project(Catalog.of("a@1/b@1", "a@1/c@1"), "anthropic")
 USE: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "a_b", "input": {"q": 1}}
 
 
-def message(*content: Any, stop: str = "tool_use") -> dict[str, Any]:
+def message(*content: Any, stop: Any = "tool_use") -> dict[str, Any]:
     return {"role": "assistant", "content": list(content), "stop_reason": stop}
 
 
@@ -66,6 +66,7 @@ def test_what_the_api_runs_itself_is_no_call() -> None:
         (message({**USE, "surprise": 1}), "content[0].surprise"),
         (message(USE, USE), "content[1].id"),
         (message(USE, stop="max_tokens"), "content[0].input"),
+        (message(USE, stop={}), "stop_reason"),
     ],
 )
 def test_a_damaged_answer_is_refused_with_the_field_that_is_wrong(answer: Any, field: str) -> None:

@@ -17,7 +17,7 @@ NAMES = project(Catalog.of("a@1/b@1"), "bedrock-converse")
 USE: dict[str, Any] = {"toolUseId": "t1", "name": "a_b", "input": {"q": 1}}
 
 
-def answer(*uses: Any, stop: str = "tool_use") -> dict[str, Any]:
+def answer(*uses: Any, stop: Any = "tool_use") -> dict[str, Any]:
     content = [{"toolUse": use} for use in uses]
     return {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": stop}
 
@@ -64,6 +64,7 @@ WHERE = "output.message.content[0].toolUse"
         (answer({**USE, "surprise": 1}), f"{WHERE}.surprise"),
         (answer(USE, USE), "output.message.content[1].toolUse.toolUseId"),
         (answer(USE, stop="max_tokens"), f"{WHERE}.input"),
+        (answer(USE, stop=[]), "stopReason"),
     ],
 )
 def test_a_damaged_answer_is_refused_with_the_field_that_is_wrong(given: Any, field: str) -> None:

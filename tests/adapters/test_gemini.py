@@ -17,7 +17,7 @@ NAMES = project(Catalog.of("a@1/b@1"), "google-gemini")
 CALL: dict[str, Any] = {"id": "c", "name": "a_b", "args": {"q": 1}}
 
 
-def response(*parts: Any, finish: str = "STOP", **more: Any) -> dict[str, Any]:
+def response(*parts: Any, finish: Any = "STOP", **more: Any) -> dict[str, Any]:
     return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": finish}], **more}
 
 
@@ -105,6 +105,7 @@ WHERE = "candidates[0].content.parts[0].functionCall"
         (response(part(), finish="MAX_TOKENS"), f"{WHERE}.args"),
         ([response(part(), finish="")], "candidates"),
         ([response(part()), {"candidates": [{}, {}]}], "responses[1].candidates"),
+        (response(part(), finish=[1]), "candidates[0].finishReason"),
         (["x"], "responses[0]"),
     ],
 )

@@ -278,3 +278,29 @@ async def test_what_one_user_allows_for_ever_is_not_allowed_for_another_and_each
                     seen[user] = {tool.name for tool in server.requests[0].turn.tools}
     assert seen == {"ada": {"docs_search", "crm_search"}, "bob": {"docs_search"}}
     assert up.ran == [("docs", "search")]
+
+
+@pytest.mark.parametrize(("name", "answer"), [("desk_fail", "no paper"), ("desk_fall", "Did you mean 'desk_fail'?")])
+def test_without_asyncio_errors_reach_the_model_too(name: str, answer: str) -> None:
+    @tool
+    def fail(q: str) -> str:
+        """[lab:1] Fail."""
+        message = f"no paper {q}"
+        raise OSError(message)
+
+    with model(call_named(name)) as server:
+        agent(server, (), NamedTools({"desk": [fail]}, policy=ALLOW)).invoke(GO, THREAD)
+        assert answer in results(server)[0]
+
+
+def test_without_asyncio_a_run_waits_and_goes_on_too() -> None:
+    @tool
+    def search(q: str) -> str:
+        """[lab:1] Search the desk."""
+        return f"desk {q}"
+
+    with model(call_every) as server:
+        clerk = agent(server, (), NamedTools({"desk": [search]}), checkpointer=InMemorySaver())
+        (pause,) = clerk.invoke(GO, THREAD)["__interrupt__"]
+        clerk.invoke(Command(resume={pause.id: {"type": "approve"}}), THREAD)
+        assert results(server)[0].startswith("desk ")

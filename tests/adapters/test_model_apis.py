@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -163,3 +165,11 @@ def answer_of(bench: Bench, *wire_names: str) -> dict[str, Any]:
         "bedrock": {"output": {"message": {"role": "assistant", "content": items}}},
     }
     return whole[bench.name]
+
+
+def test_the_adapters_need_none_of_the_libraries_that_they_speak_to() -> None:
+    code = "import sys, truename.adapters.history; print(*sorted(name.partition('.')[0] for name in sys.modules))"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+    assert set(loaded) & {"openai", "anthropic", "google", "boto3", "botocore", "pydantic", "mcp", "httpx"} == set()

@@ -26,7 +26,7 @@ CALL: dict[str, Any] = {"id": "c", "type": "function", "function": {"name": "a_b
 FUNCTION: dict[str, Any] = CALL["function"]
 
 
-def completion(*calls: Any, finish: str = "tool_calls") -> dict[str, Any]:
+def completion(*calls: Any, finish: Any = "tool_calls") -> dict[str, Any]:
     message = {"role": "assistant", "content": None, "tool_calls": list(calls)}
     return {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
@@ -145,6 +145,7 @@ FAULTS: list[tuple[Any, str]] = [
     (completion({**CALL, "function": {**FUNCTION, "arguments": '{"q": NaN}'}}), f"{WHERE}.function.arguments"),
     (completion(CALL, CALL), "choices[0].message.tool_calls[1].id"),
     (completion(CALL, finish="length"), f"{WHERE}.function.arguments"),
+    (completion(CALL, finish=["stop"]), "choices[0].finish_reason"),
 ]
 
 

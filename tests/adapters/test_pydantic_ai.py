@@ -6,7 +6,16 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolCallPart
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelRetry,
+    RunContext,
+    Tool,
+    ToolApproved,
+    ToolCallPart,
+)
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.models.openai import OpenAIChatModel
@@ -271,3 +280,22 @@ async def test_instructions_of_the_toolsets_inside_reach_the_model() -> None:
         inner = FunctionToolset[Any]([search], instructions="Search before you answer.")
         await agent(server, NamedToolset.of({"docs": inner}, policy=ALLOW)).run("go")
         assert "Search before you answer." in server.requests[0].turn.text
+
+
+async def test_a_tools_own_check_of_its_arguments_comes_before_the_question() -> None:
+    async def weekday(ctx: RunContext[Any], day: str) -> None:
+        if day == "Sunday":
+            raise ModelRetry("not on Sundays")
+
+    def book(ctx: RunContext[Any], day: str) -> str:
+        """[lab:1] Book a day."""
+        return day
+
+    def plan(offered: Sequence[Offered]) -> list[Step]:
+        return [Step(name=offered[0].name, arguments={"day": day}) for day in ("Sunday", "Monday")]
+
+    with model(plan) as server:
+        tools = FunctionToolset[Any]([Tool(book, args_validator=weekday)])
+        ended = await agent(server, NamedToolset.of({"desk": tools})).run("go")
+        assert "not on Sundays" in results(server)[0]
+        assert [part.args for part in ended.output.approvals] == ['{"day": "Monday"}']

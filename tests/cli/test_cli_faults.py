@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import HOSTILE, Run
+from tests.cli.conftest import HOSTILE, Run, entry
+from truename.cli.app import app
 from truename.cli.failure import split
 
 if TYPE_CHECKING:
@@ -238,3 +239,35 @@ def test_nothing_hostile_reaches_the_terminal(run: Run, dump: Path, words: tuple
 )
 def test_a_text_is_parted_into_fact_and_advice(text: str, parts: tuple[str, str]) -> None:
     assert split(text) == parts
+
+
+def test_a_command_in_an_advice_is_never_broken(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    done = run("nmaes")
+
+    assert done.err.splitlines()[-1] == "  `truename --help` lists the commands."
+    assert "Available" not in done.err
+
+
+def test_a_long_advice_is_indented_and_broken_between_words(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "50")
+    done = run("doctor", "--for", "windsurf")
+
+    advice = [line for line in done.err.splitlines() if line.startswith("  ")]
+    assert advice[0].startswith("  `truename doctor` shows")
+    assert len(advice) > 1
+    assert all(len(line) <= 50 and not line.strip().startswith(".") for line in advice)
+
+
+@pytest.mark.parametrize("command", [name for name in app if not name.startswith("-") and name != "install-completion"])
+def test_the_help_of_a_command_fits_80_columns_and_ends_with_words_of_its_own(
+    command: str,
+) -> None:
+    done = entry(command, "--help", COLUMNS="80")
+
+    assert done.status == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "COMMAND --help" not in done.out

@@ -284,3 +284,26 @@ def test_every_client_of_the_table_can_be_named(run: Run, home: Path) -> None:
         done = run("connect", client, "--dry-run")
 
         assert (done.status, "Nothing" in done.out or "nothing to connect" in done.out) in {(1, True), (2, False)}
+
+
+def test_a_client_that_takes_programs_only_is_not_told_to_start_a_gateway(run: Run, home: Path) -> None:
+    (pattern,) = {one for file in config_files("claude-desktop") for one in file.paths["linux"][:1]}
+    path = home / pattern.removeprefix("~/")
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"mcpServers": {"github": GITHUB}}), "utf-8")
+
+    done = run("connect", "claude-desktop", "--dry-run")
+    plan = run("connect", "claude-desktop", "--dry-run", "--json").document
+
+    assert "This starts it" not in done.out
+    assert (plan["transport"], plan["gateway"]["start"]) == ("stdio", None)
+
+
+def test_a_change_too_long_for_its_line_goes_on_under_its_own_beginning(
+    run: Run, cursor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    lines = run("connect", "cursor", "--yes").out.splitlines()
+
+    (place,) = [at for at, line in enumerate(lines) if line.startswith("  server github:  npx ...")]
+    assert lines[place + 1] == f"{'':18}http://127.0.0.1:8750/mcp/for/cursor/only/github"

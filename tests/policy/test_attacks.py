@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.policy.calls import ADA, call, search_of, shown, tool
-from truename import Catalog, Ledger
+from tests.policy.calls import call, search_of, shown, tool
+from truename import Catalog, Ledger, project
 from truename.policy import (
     Approvals,
     Call,
@@ -17,6 +17,7 @@ from truename.policy import (
     CallRepeated,
     Decision,
     InvalidCall,
+    Outcome,
     Policy,
     StoreError,
 )
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def allow(one: Call) -> str:
+def allow(_: Call) -> Outcome:
     return "allow"
 
 
@@ -73,14 +74,14 @@ def test_a_definition_that_is_changed_in_place_after_an_approval_suspends_it(val
     names = shown({"docs": [entry]})
     approvals = Approvals()
     approvals.approve(call(names, "docs_search"), "always")
-    definition: Any = names.catalog["docs/search"].definition
+    definition: Any = names.catalog["docs@1/search@1"].definition
     definition[changed] = {"y": 1}
 
     assert approvals.status(call(names, "docs_search", "c2")).state == "suspended"
 
 
 def test_a_check_can_not_change_the_call_nor_the_tool() -> None:
-    def tamper(one: Call) -> str:
+    def tamper(one: Call) -> Outcome:
         arguments: Any = one.arguments
         arguments["paths"].append("/etc")
         annotations: Any = one.annotations
@@ -93,7 +94,7 @@ def test_a_check_can_not_change_the_call_nor_the_tool() -> None:
 
     assert made.arguments == {"paths": ["/tmp"]}
     assert made.annotations == {"readOnlyHint": False}
-    assert names.catalog["docs/search"].definition["annotations"] == {"readOnlyHint": False}
+    assert names.catalog["docs@1/search@1"].definition["annotations"] == {"readOnlyHint": False}
 
 
 def test_who_holds_a_call_can_not_change_what_the_tool_says_of_itself() -> None:
@@ -118,17 +119,20 @@ def test_a_tool_that_uses_up_its_arguments_has_run_all_the_same() -> None:
 
 @pytest.mark.parametrize("outcome", [[], {}, None, 1])
 def test_a_check_that_gives_a_decision_of_its_own_making_denies(outcome: Any) -> None:
-    decision = Policy(checks=[lambda one: Decision(outcome=outcome)], default="allow").decide(search_of("docs"))
+    decision = Policy(checks=[lambda _: Decision(outcome=outcome)], default="allow").decide(search_of("docs"))
 
     assert decision.outcome == "deny"
 
 
-@pytest.mark.parametrize("value", [10**5_000, -(10**5_000)])
-def test_an_integer_that_can_not_be_written_is_refused(value: int) -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_integer_that_can_not_be_written_is_refused(sign: int) -> None:
     with pytest.raises(InvalidCall) as caught:
-        search_of("docs", arguments={"pages": [value]})
+        search_of("docs", arguments={"pages": [sign * 10**5_000]})
 
-    assert (caught.value.field, caught.value.problem) == ("arguments.pages[0]", "is an integer of more than 4,300 digits")
+    assert (caught.value.field, caught.value.problem) == (
+        "arguments.pages[0]",
+        "is an integer of more than 4,300 digits",
+    )
 
 
 def test_arguments_are_bounded_whatever_they_come_as() -> None:
@@ -187,7 +191,7 @@ def test_a_file_cut_at_any_byte_is_refused_or_whole(tmp_path: Path) -> None:
     path = tmp_path / "approvals.json"
     approvals = Approvals.open(path)
     approvals.reject(search_of("docs"), "always")
-    approvals.begin(search_of("evil"))
+    approvals.begin(search_of("evil", "c2"))
     whole = path.read_bytes()
     for length in range(len(whole) - 1):
         path.write_bytes(whole[:length])
@@ -197,7 +201,7 @@ def test_a_file_cut_at_any_byte_is_refused_or_whole(tmp_path: Path) -> None:
         assert path.read_bytes() == whole[:length]
     path.write_bytes(whole[:-1])
 
-    assert Approvals.open(path).status(search_of("docs", "c2")).state == "rejected"
+    assert Approvals.open(path).status(search_of("docs", "c3")).state == "rejected"
 
 
 def test_a_call_that_went_on_is_not_the_first_to_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,10 +231,16 @@ def test_a_clock_that_goes_back_changes_no_decision(tmp_path: Path, monkeypatch:
     assert second.status(search_of("docs", "c3")).state == "rejected"
 
 
-def test_the_bindings_of_two_servers_of_one_label_do_not_mix() -> None:
-    def catalog(*descriptions: str) -> Any:
-        return Catalog.from_mcp([("docs", [tool("search", text)]) for text in descriptions])
+@pytest.mark.parametrize("texts", [("Look.", "Look."), ("Look.", "Look here.")])
+def test_two_servers_of_one_label_that_change_places_inherit_nothing(texts: tuple[str, str]) -> None:
+    def made(id: str, order: tuple[int, int]) -> Call:
+        names = project(Catalog.from_mcp([("docs", [tool("search", texts[server])]) for server in order]), "openai")
+        servers = dict.fromkeys(found.origin.server_id for found in names.catalog.values())
+        endpoints = {server: f"sha256:{place}" for server, place in zip(servers, order, strict=True)}
+        return call(names, "docs@1/search@1", id, endpoints=endpoints)
 
-    assert ADA.principal
-    one, two = (str(found.id) for found in catalog("a", "b").values())
-    assert one != two
+    approvals = Approvals()
+    approvals.approve(made("c1", (0, 1)), "always")
+
+    assert approvals.status(made("c2", (0, 1))).state == "approved"
+    assert approvals.status(made("c3", (1, 0))).state == "suspended"

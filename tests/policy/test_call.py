@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,6 +40,14 @@ def test_every_name_of_a_tool_makes_the_same_call(name: str) -> None:
     made = call_of({**GOOD, "name": name}, NAMES, ADA)
 
     assert made.fingerprint == call_of(GOOD, NAMES, ADA).fingerprint
+
+
+@pytest.mark.parametrize("field", ["call_id", "digest", "wire_name", "shape", "endpoint"])
+def test_a_call_that_is_built_by_hand_has_texts_where_texts_belong(field: str) -> None:
+    with pytest.raises(InvalidCall) as caught:
+        replace(call(NAMES, "docs_search"), **{field: 12})  # type: ignore[arg-type]
+
+    assert caught.value.field == field
 
 
 def test_calls_can_be_told_apart_and_gathered() -> None:

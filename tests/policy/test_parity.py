@@ -72,6 +72,19 @@ def test_a_rule_about_everything_is_no_decision_about_anything() -> None:
     assert len(parity(Policy(default="deny"), FLEET)) == len(MUTATING)
 
 
+@pytest.mark.parametrize("glob", ["*/*", "*@*/*", "**/*@*", "?*/*"])
+def test_a_glob_that_fits_whatever_there_is_is_one_about_everything(glob: str) -> None:
+    assert len(found(glob)) == len(table_parity([glob], FLEET)) == len(MUTATING)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_tool_that_only_reads_in_one_catalogue_is_found_in_the_other(order: int) -> None:
+    catalogs = [Catalog.from_mcp({"fs": [tool("write", readOnlyHint=only)]}) for only in (True, False)][::order]
+
+    assert [finding.rule.code for finding in parity(Policy(), *catalogs)] == ["TN102"]
+    assert [finding.rule.code for finding in table_parity([], *catalogs, *catalogs)] == ["TN102"]
+
+
 def test_a_tool_that_a_rule_makes_an_exception_of_is_in_none() -> None:
     assert found("fs/*", "net/*", but=("fs/delete",)) == [("mutating-tool-unguarded", ("delete",))]
 

@@ -99,7 +99,7 @@ def _asked(answer: object) -> Iterator[Asked]:
     message = Place.of(whole(answer, _assembled))
     if not isinstance(message.get("content"), list):
         message.wrong("content", "is missing or no list of blocks")
-    cut = message.get("stop_reason") in _CUT
+    cut = message.optional("stop_reason") in _CUT
     for block in message.each("content"):
         if block.text("type") == "tool_use":
             yield _one(block, cut=cut)

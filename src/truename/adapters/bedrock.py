@@ -113,7 +113,7 @@ def block_of(part: Shown) -> dict[str, Any]:
 
 def _asked(answer: object) -> Iterator[Asked]:
     given = Place.of(whole(answer, _assembled))
-    cut = given.get("stopReason") in _CUT
+    cut = given.optional("stopReason") in _CUT
     message = given if "content" in given.value else given.inside("output").inside("message")
     if not isinstance(message.get("content"), list):
         message.wrong("content", "is missing or no list of blocks")

@@ -127,7 +127,7 @@ def _asked(answer: object, turn: str) -> Iterator[Asked]:
         response.wrong("candidates", "is missing")
     key = turn or response.optional("responseId", "response_id") or ""
     for candidate in candidates:
-        cut = candidate.get("finishReason", "finish_reason") in _CUT
+        cut = candidate.optional("finishReason", "finish_reason") in _CUT
         content = candidate.inside("content") if candidate.get("content") is not None else candidate
         found = [part for part in content.each("parts") if part.get("functionCall", "function_call") is not None]
         for place, part in enumerate(found):
@@ -166,7 +166,7 @@ def _assembled(responses: Iterable[Any]) -> dict[str, Any]:
         for candidate in candidates:
             if candidate.get("content") is not None:
                 parts += [part.value for part in candidate.inside("content").each("parts")]
-            reason = candidate.get("finishReason", "finish_reason")
+            reason = candidate.optional("finishReason", "finish_reason")
             joined["candidates"][0]["finishReason"] = reason or joined["candidates"][0].get("finishReason")
     if not joined["candidates"][0].get("finishReason"):
         Place(joined).wrong("candidates", "is not finished: the stream ended without a finishReason")

@@ -26,7 +26,7 @@ from truename.adapters.recorded.grouping import grouped
 from truename.adapters.renaming import Renaming, shown_as
 from truename.adapters.turns import Text, ToolCall, ToolResult, Turn, as_text
 from truename.errors import excerpt
-from truename.identity import LookupKey
+from truename.identity import LookupKey, required_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class _Recorded(NamedTuple):
 
 
 # Stands in for the key of a call of a tool that is not ours: its name is not changed.
-_OTHER: Final = LookupKey("bare", "other")
+_OTHER: Final = required_key("other")
 _ALTERNATING: Final[tuple[Role, ...]] = ("user", "assistant")
 APIS: Final[Mapping[str, _Recorded]] = MappingProxyType(
     {

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename import Catalog, NameTable, Style, ToolId, project
-from truename.identity import LookupKey, Member, ToolNames, check, digest_of
+from truename.identity import LookupKey, Member, ToolNames, check, digest_of, required_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -59,7 +59,7 @@ class Layout:
         """Return a table's flat layout, or the layout itself."""
         if isinstance(names, Layout):
             return names
-        return cls(names, {id: LookupKey("bare", name) for id, name in names.items()})
+        return cls(names, {id: required_key(name) for id, name in names.items()})
 
     @classmethod
     def by_server(
@@ -85,7 +85,7 @@ class Layout:
         keys: dict[ToolId, LookupKey] = {}
         for integration, tools in groups.items():
             space = namespace_of(integration)
-            keys |= {id: LookupKey("namespaced", name, space) for id, name in _inner(names, tools, space).items()}
+            keys |= {id: required_key(name, space) for id, name in _inner(names, tools, space).items()}
         ordered = {id: keys[id] for id in names}
         told = {namespace_of(name): f"Tools of {tools[0].origin.server}" for name, tools in groups.items()}
         return cls(names, ordered, _deferred(defer, ordered), told | dict(descriptions or {}))
@@ -97,7 +97,7 @@ class Layout:
         """
         wanted = set(self.keys) if ids is None else {self._id(id) for id in ids}
         keys = {
-            id: LookupKey("deferred_top_level", key.name) if id in wanted and key.kind == "bare" else key
+            id: required_key(key.name, deferred=True) if id in wanted and key.kind == "bare" else key
             for id, key in self.keys.items()
         }
         return replace(self, keys=keys, deferred=self.deferred | wanted)
@@ -121,7 +121,7 @@ class Layout:
     @cached_property
     def qualified(self) -> Mapping[str, ToolId]:
         """The tools in namespaces by ``namespace.name``, for a choice of one; no call is resolved by it."""
-        return {f"{key.namespace}.{key.name}": id for id, key in self.keys.items() if key.namespace}
+        return {key.qualified_name: id for id, key in self.keys.items() if key.namespace}
 
 
 def _inner(names: NameTable, tools: list[Tool], space: str) -> NameTable:

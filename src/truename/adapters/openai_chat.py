@@ -115,7 +115,7 @@ def _asked(answer: object) -> Iterator[Asked]:
         choices = list(message.each("choices"))
         if len(choices) != 1:
             message.wrong("choices", f"has {len(choices)} alternatives, not one")
-        cut = choices[0].get("finish_reason") in _CUT
+        cut = choices[0].optional("finish_reason") in _CUT
         message = choices[0].inside("message")
     elif "role" not in message.value:
         message.wrong("choices", "is missing")

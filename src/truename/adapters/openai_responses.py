@@ -128,7 +128,7 @@ def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> str | dict[s
     if layout.ids[key] in layout.deferred:
         problem = f"is {layout.ids[key]}, which is deferred: it can be chosen after a tool search has loaded it"
         raise InvalidPayload(field="tool_choice", problem=problem, code="invalid_request")
-    return {"type": "function", "name": key.name if key.namespace is None else f"{key.namespace}.{key.name}"}
+    return {"type": "function", "name": key.qualified_name}
 
 
 def _check_text(choice: str, layout: Layout) -> None:

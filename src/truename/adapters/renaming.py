@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename import ToolId, dialects, resolve
 from truename.errors import ResolutionError
-from truename.identity import LookupKey, digest_of, fold, lookup_key, qualified_name
+from truename.identity import LookupKey, digest_of, fold, lookup_key, qualified_name, required_key
 
 if TYPE_CHECKING:
     from truename.adapters.layout import Layout
@@ -45,7 +45,7 @@ class Renaming:
         """Return the key of the tool now, or the name that the call is kept under: legal, and no other tool's ever."""
         if id is not None and id in self._now.keys:
             return self._now.keys[id]
-        return LookupKey("bare", self._held(id) or self._kept(id, name, namespace))
+        return required_key(self._held(id) or self._kept(id, name, namespace))
 
     def is_present(self, id: ToolId | None) -> bool:
         """Tell whether the tool can be called now."""

@@ -38,6 +38,17 @@ _COMMANDS: Final = (
 # Words of Python can't name a function or a module.
 _MODULES: Final = {"import": "import_"}
 _EPILOGUES: Final = {
+    "doctor": "Without a SOURCE the clients of this machine are looked at. Servers are started only after asking, or "
+    "with --start; those that a project's own file configures only if that file is named. Nothing is changed.",
+    "init": "Nothing is started, and a file that is there is never replaced without --force. "
+    "Next come `truename serve` and `truename connect`.",
+    "connect": "Each server keeps its key, so that permissions go on working; `truename disconnect` gives the file "
+    "back. Without --config, ./truename.toml, ./.mcp.json or ./mcp.json is used.",
+    "disconnect": "Files that are still as `truename connect` left them become what they were, byte for byte; "
+    "in others only its own edits are undone.",
+    "import": "Its rename tables become overrides; what can't be carried over is listed.",
+    "clients": "Without a NAME all are listed.",
+    "demo": "It needs no network, and none of your servers.",
     **dict.fromkeys(("names", "resolve", "rename"), _SOURCES),
     **dict.fromkeys(("serve", "history"), _CONFIGURATION),
 }
@@ -53,7 +64,7 @@ app = App(
     name="truename",
     help="One canonical identity for every agent tool, a legal name for every client, never a guess on the way back.",
     help_format="plaintext",
-    help_epilogue="`truename COMMAND --help` tells more. Errors end with 1 (findings), 2 (usage) or 3 (upstream).",
+    help_epilogue="`truename COMMAND --help` tells more. Exit status: 0 ok, 1 findings, 2 usage, 3 a server failed.",
     version=_version,
     version_format="plaintext",
     default_parameter=Parameter(negative=()),

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -28,6 +29,7 @@ from truename.clients.applying import connect as apply
 from truename.clients.choosing import OWN_SCOPES
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.plan import Change, Note, Plan
+from truename.clients.shapes import speaks_http
 from truename.config import Config, Settings
 from truename.documents import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
@@ -49,7 +51,11 @@ Stdio = Annotated[
 Name = Annotated[str | None, Parameter(name="--name", help="The key of the one entry; else server_name, or tn.")]
 Scope = Annotated[
     tuple[Literal["user", "local", "project", "deployment"], ...],
-    Parameter(name="--scope", show_default=False, help="Which files: user, local, project. May be repeated."),
+    Parameter(
+        name="--scope",
+        show_default=False,
+        help="Which files may be changed; else all but a project's. May be repeated.",
+    ),
 ]
 Dump = Annotated[
     str | None, Parameter(name="--catalog", help="A dump of the servers' tools, to know their names from.")
@@ -92,7 +98,8 @@ def connect(
     url = checked_url(url)
     config = _configured(source)
     machine = Machine.here(project)
-    reached = not stdio and answers(url)
+    alone = stdio or not any(speaks_http(file.shape) for file in config_files(client))
+    reached = not alone and answers(url)
     wish = Wish(
         client=client,
         one=one,
@@ -110,9 +117,9 @@ def connect(
     done = bool(plan.steps) and not dry_run and agreed(yes=yes, files=len(plan.steps), as_json=as_json)
     if done:
         backups = apply(plan)
-    start = None if reached or stdio else _start(config, url)
+    start = None if reached or alone else _start(config, url)
     if as_json:
-        print_json(_document(plan, wish, backups, url=url, reached=reached, start=start))
+        print_json(_document(plan, replace(wish, stdio=alone), backups, url=url, reached=reached, start=start))
     else:
         _conclude(plan, backups, start, done=done)
     return 0 if plan.steps or plan.already else EXIT_FINDINGS
@@ -207,7 +214,8 @@ def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
             show_diff(step.path, step.raw, step.after, plan.secrets)
             continue
         show(styled(str(step.path), "bold"))
-        show_hanging([(styled(f"{one.what}:", "cyan"), styled(_changed(one))) for one in step.changes], indent=2)
+        rows = [(f"{one.what.removesuffix(f' {one.old}')}:", _changed(one)) for one in step.changes]
+        show_hanging([(styled(what, "cyan"), styled(change)) for what, change in rows], indent=2)
     if not plan.steps and plan.already:
         show(f"{plan.title} is already connected: {', '.join(map(excerpt, plan.already))}.")
     elif not plan.steps:

@@ -57,9 +57,10 @@ def report(error: Exception, *, as_json: bool) -> int:
 def report_usage(error: CycloptsError, words: Sequence[str]) -> int:
     """Tell what was wrong with the command's words, and return the exit status."""
     chain = " ".join(error.command_chain or ())
-    text = " ".join(str(error).split())
+    # The list of all commands that is behind it is cut short, and --help has it.
+    text = " ".join(str(error).split()).partition(" Available commands: ")[0]
     advice = f"`truename {chain} --help` shows how." if chain else "`truename --help` lists the commands."
-    say_error(text.rstrip("."), advice)
+    say_error(text.removesuffix("."), advice)
     if "--json" in words:
         print_json({"errors": [{"code": "usage", "text": f"{text.rstrip('.')}. {advice}"}]})
     return EXIT_USAGE

@@ -239,7 +239,9 @@ def _show_gain(report: Report) -> None:
     own = [one for one in losing if one.case.client]
     worst = (own or losing)[0]
     show(
-        styled(f"{worst.lost:,} of {worst.tools:,} tools can't be called from {worst.case.called}; ", "bold red"),
+        styled(
+            f"{worst.lost:,} of {_count(worst.tools, 'tool')} can't be called from {worst.case.called}; ", "bold red"
+        ),
         styled(f"through Truename: {worst.lost_through:,}.", "bold green"),
     )
     connect = f", `truename connect {worst.case.client}` puts it in place" if worst.case.client else ""

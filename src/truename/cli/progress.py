@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from rich.padding import Padding
-from rich.text import Text
+from rich.table import Table
 
 from truename.cli.failure import split
 from truename.cli.rendering import output, printable, styled
@@ -88,11 +88,12 @@ class Progress:
             self.waiting.remove(event.server)
         if event.kind == "ready" and event.server in self.failed:
             self.failed.remove(event.server)
-        self._console.print(
-            Text.assemble(
-                styled(f"  {printable(event.server):{self._width}}  "), styled(word, style), styled(f"  {what}")
-            )
-        )
+        line = Table.grid(padding=(0, 2))
+        line.add_column(width=self._width + 2, no_wrap=True)
+        line.add_column(no_wrap=True)
+        line.add_column(overflow="fold")
+        line.add_row(styled(f"  {printable(event.server)}"), styled(word, style), styled(what))
+        self._console.print(line)
         self._status.update(styled(self._awaited()))
         if not self.waiting:
             self._status.stop()

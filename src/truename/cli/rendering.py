@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +30,6 @@ __all__ = [
     "printable",
     "say",
     "say_error",
-    "say_indented",
     "show",
     "styled",
 ]
@@ -40,6 +40,9 @@ _WIDE: Final = 100
 _GAP: Final = 3
 _LEAST: Final = 24
 _MOST_DIVIDED: Final = 3
+_TYPED: Final = re.compile(r"`[^`]*`\S?")
+# Stands for a space at which no line ends; nothing printable has it.
+_JOINT: Final = "\ue000"
 
 
 def printable(text: str) -> str:
@@ -86,19 +89,18 @@ def say(*parts: Cell) -> None:
     show(*parts, error=True)
 
 
-def say_indented(text: str, indent: int) -> None:
-    """Print a text on stderr, all its lines indented."""
-    output(error=True).print(Padding(styled(text), (0, 0, 0, indent), expand=False))
-
-
 def say_error(fact: str, advice: str) -> None:
     """Print an error on stderr: what is the case, and what to do about it."""
     say(styled("error: ", "bold red"), styled(fact))
-    if "`" in advice:
+    console = output(error=True)
+    if max(map(len, _TYPED.findall(advice)), default=0) > console.width - 2:
         # What is to be typed is left in one piece, for the terminal to break: a new line would end it when pasted.
-        output(error=True).print(styled(f"  {advice}"), soft_wrap=True)
+        console.print(styled(f"  {advice}"), soft_wrap=True)
     elif advice:
-        say_indented(advice, 2)
+        joined = _TYPED.sub(lambda found: found[0].replace(" ", _JOINT), printable(advice))
+        with console.capture() as captured:
+            console.print(Padding(Text(joined, overflow="fold"), (0, 0, 0, 2), expand=False))
+        console.file.write(captured.get().replace(_JOINT, " "))
 
 
 def print_table(

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 import anyio
 
 from truename.cli.comparison import fates
+from truename.cli.hanging import show_hanging
 from truename.cli.logs import log_to_stderr
 from truename.cli.names import listing, summary
 from truename.cli.progress import Progress
@@ -125,13 +126,12 @@ def _late(gateway: Gateway) -> str:
 def _connect_http(gateway: Gateway, url: str) -> None:
     settings, name = gateway.config.settings, gateway.table().server_name
     servers = ", ".join(quote(server.key, safe="") for server in gateway.config.enabled)
-    width = len(url) + len("/mcp/only/SERVER") + 2
-    for path, what in (
+    addresses = (
         ("/mcp", "for every client"),
         ("/mcp/for/CLIENT", f"a client's own dialect: {_CLIENTS}"),
         ("/mcp/only/SERVER", f"one server, its own names: {servers}"),
-    ):
-        show(styled(f"{url + path:{width}}", "bold cyan"), what)
+    )
+    show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)
     show("")
     header = ' --header "Authorization: Bearer $TRUENAME_TOKEN"' if settings.token else ""
     entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}

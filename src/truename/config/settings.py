@@ -146,11 +146,11 @@ def _overrides(fields: Fields, name: str, _: Path) -> Mapping[str, Mapping[str, 
 
 
 def _policy(fields: Fields, name: str, _: Path) -> Policy | None:
-    table = fields.raw(name)
-    if table is None:
+    # A policy of null is one that can't be read, and not none: without one, every call is allowed.
+    if name not in tuple(fields):
         return None
     try:
-        return read_policy(table)
+        return read_policy(fields.raw(name))
     except (ConfigError, ExceptionGroup) as error:
         fields.faults.adopt(error)
         return None

@@ -16,7 +16,7 @@ from truename.errors import ApprovalRequired, NotAllowed
 from truename.policy.book import CallRecord, Where
 from truename.policy.call import shape_of
 from truename.policy.faults import CallRepeated, InvalidCall
-from truename.policy.grants import SCOPES, Grant, Subject, Verdict, chain, judge, successors, suspension
+from truename.policy.grants import SCOPES, Grant, Subject, Verdict, chain, judge, suspension
 from truename.policy.store import FileStore, MemoryStore
 
 if TYPE_CHECKING:
@@ -109,13 +109,15 @@ class Approvals:
     @contextmanager
     def once(self, call: Call, grant: Grant | None = None) -> Iterator[None]:
         """Run the block for this call, once at most: `begin` before it, `finish` after."""
-        self.begin(call, grant)
+        # A tool may change its arguments while it runs: what is over is the call that was begun.
+        begun = call.copied()
+        self.begin(begun, grant)
         try:
             yield
         except BaseException:
-            self.finish(call, failed=True)
+            self.finish(begun, failed=True)
             raise
-        self.finish(call)
+        self.finish(begun)
 
     def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
         """Return the decisions on record, oldest first; None is any."""
@@ -128,9 +130,9 @@ class Approvals:
 
         A decision on a tool that is not in the catalogue waits for its return and is not among them.
         """
-        successor, found = successors(ledger), []
+        found = []
         for grant in self._store.read().grants():
-            present = [id for id in chain(grant.subject.id, successor) if id in catalog]
+            present = [id for id in chain(grant.subject.id, ledger) if id in catalog]
             reason = suspension(grant, _subject(catalog[present[-1]], endpoints or {})) if present else ""
             if reason:
                 found.append((grant, reason))

@@ -17,6 +17,9 @@ __all__ = ["MAX_ARGUMENTS", "MAX_DEPTH", "arguments_of", "json_digest"]
 MAX_ARGUMENTS: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 _WHERE: Final = "arguments"
+# What Python writes and reads unless it is told otherwise.
+_MOST_DIGITS: Final = 4_300
+_TOO_LARGE: Final = 10**_MOST_DIGITS
 
 
 def arguments_of(value: object) -> dict[str, Any]:
@@ -32,12 +35,16 @@ def arguments_of(value: object) -> dict[str, Any]:
     """
     if value is None:
         raise InvalidCall(field=_WHERE, problem="is missing")
+    found = value
     if isinstance(value, str):
-        value = _parsed(value) if value.strip() else {}
-    if not isinstance(value, Mapping):
-        raise InvalidCall(field=_WHERE, problem=f"is of type {type(value).__name__}, not an object")
-    copy = _copied(value, _WHERE, 0)
+        _require_short(len(value))
+        found = _parsed(value) if value.strip() else {}
+    if not isinstance(found, Mapping):
+        raise InvalidCall(field=_WHERE, problem=f"is of type {type(found).__name__}, not an object")
+    copy = _copied(found, _WHERE, 0)
     assert isinstance(copy, dict)  # noqa: S101 - a copy of a mapping
+    if found is value:
+        _require_short(len(json.dumps(copy, ensure_ascii=False)))
     return copy
 
 
@@ -54,9 +61,12 @@ def json_digest(value: Any) -> str:
         return f"sha256-plain:{hashlib.sha256(plain.encode()).hexdigest()}"
 
 
+def _require_short(length: int) -> None:
+    if length > MAX_ARGUMENTS:
+        raise InvalidCall(field=_WHERE, problem=f"has {length:,} characters, more than {MAX_ARGUMENTS:,}")
+
+
 def _parsed(source: str) -> object:
-    if len(source) > MAX_ARGUMENTS:
-        raise InvalidCall(field=_WHERE, problem=f"has {len(source):,} characters, more than {MAX_ARGUMENTS:,}")
     try:
         found: object = json.loads(source, object_pairs_hook=_unique, parse_constant=_not_a_number)
     except RecursionError as error:
@@ -90,6 +100,8 @@ def _copied(value: object, where: str, depth: int) -> Any:
         return [_copied(item, f"{where}[{number}]", depth + 1) for number, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidCall(field=where, problem=f"is {value}, which is no JSON number")
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        raise InvalidCall(field=where, problem=f"is an integer of more than {_MOST_DIGITS:,} digits")
     if value is None or isinstance(value, str | int | float):
         return value
     raise InvalidCall(field=where, problem=f"is of type {type(value).__name__}, which JSON has not")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CALLS", "MAX_GRANTS", "Book", "CallRecord", "PlainBook", "Where"]
 
 MAX_GRANTS: Final = 20_000
-# A call older than so many others is forgotten, together with the decision on it: it would have to be asked for anew.
+# A call of which nothing was written for so many others is forgotten, together with the decision on it: it would have
+# to be asked for anew.
 MAX_CALLS: Final = 10_000
 
 
@@ -79,7 +80,7 @@ class PlainBook:
         return PlainBook(self._grants.values(), self._calls.values())
 
     def calls(self) -> Sequence[CallRecord]:
-        """Return all calls, oldest first."""
+        """Return all calls, in the order in which something was last written of them."""
         return tuple(self._calls.values())
 
     def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
@@ -109,7 +110,7 @@ class PlainBook:
 
     def put(self, record: CallRecord) -> None:
         """Write down a call, in the place of what was known of it."""
-        if record.where not in self._calls and len(self._calls) >= MAX_CALLS:
+        if self._calls.pop(record.where, None) is None and len(self._calls) >= MAX_CALLS:
             self._make_room()
         self._calls[record.where] = record
 

@@ -6,7 +6,8 @@ Everything is taken from the payload as it came and checked: an id is never made
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from dataclasses import field as field_of
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,8 @@ from truename.policy.faults import InvalidCall
 from truename.policy.grants import formerly
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from truename.catalog import Origin, Tool
     from truename.identity import ToolId
     from truename.identity.keys import CallId
@@ -96,6 +99,10 @@ class Call:
 
     def __post_init__(self) -> None:
         _check_texts("", {name: getattr(self, name) for name in _TEXTS})
+
+    def copied(self) -> Self:
+        """Return the same call with arguments and annotations of its own, which can be changed without harm."""
+        return replace(self, arguments=deepcopy(self.arguments), annotations=dict(self.annotations))
 
     @property
     def arguments_digest(self) -> str:
@@ -179,7 +186,7 @@ def bound_call(
         caller=caller,
         shape=shape_of(tool),
         endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
-        annotations=annotations_of(tool),
+        annotations=dict(annotations_of(tool)),
         formerly=formerly(tool.id, names.ledger),
     )
 

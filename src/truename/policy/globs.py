@@ -16,7 +16,7 @@ from truename.identity import MAX_ID_LENGTH, lower_ascii
 if TYPE_CHECKING:
     from truename.identity import ToolId
 
-__all__ = ["fault_in", "fits", "fits_id"]
+__all__ = ["fault_in", "fits", "fits_all", "fits_id"]
 
 _NAME: Final = r"[a-z0-9_.*?-]+"
 _VERSION: Final = r"(?:@(?:[1-9][0-9]{0,17}|\*))?"
@@ -48,6 +48,15 @@ def fits_id(glob: str, id: ToolId) -> bool:
         return left == "*"
     tool = f"{id.suite}.{id.tool}" if id.suite else id.tool
     return _fits_part(left, id.integration, id.integration_version) and _fits_part(right, tool, id.version)
+
+
+def fits_all(glob: str) -> bool:
+    """Tell whether a glob names nothing: whatever there is fits it.
+
+    >>> fits_all("*"), fits_all("*@*/*"), fits_all("*/*_*")
+    (True, True, False)
+    """
+    return not glob.strip("*?@/")
 
 
 def fits(glob: str, text: str) -> bool:

@@ -7,11 +7,13 @@ specification). Names are nowhere in it but for people.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from truename.errors import InvalidToolId, excerpt
 from truename.identity import ToolId
+from truename.ledger import Redirect, Retire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,13 +26,10 @@ __all__ = [
     "Grant",
     "Scope",
     "Subject",
-    "Successor",
     "Verdict",
     "chain",
     "formerly",
     "judge",
-    "leads_to",
-    "successors",
     "suspension",
 ]
 
@@ -89,14 +88,6 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-class Successor(Protocol):
-    """What renames are asked."""
-
-    def __call__(self, id: ToolId, /) -> ToolId | None:
-        """Return the tool to which an operator redirected this one, or None."""
-        ...
-
-
 class _Asked(NamedTuple):
     session: str
     call_id: str
@@ -111,23 +102,35 @@ SCOPES: Final[Mapping[Scope, Callable[[Grant, _Asked], bool]]] = {
 }
 
 
-def successors(ledger: Ledger | None) -> Successor:
-    """Return what answers from a ledger's redirects of ids; a redirected name carries nothing."""
-
-    def successor(id: ToolId, /) -> ToolId | None:
-        standing = None if ledger is None else ledger.standing(str(id))
-        return standing.id if standing is not None and standing.status == "redirected" else None
-
-    return successor
+def chain(id: ToolId, ledger: Ledger | None) -> Iterator[ToolId]:
+    """Return a tool and those to which it was redirected, step by step; a redirected name carries nothing."""
+    at: ToolId | None = id
+    for _ in range(_LONGEST_CHAIN):
+        if at is None:
+            return
+        yield at
+        at = None if ledger is None else _redirected(str(at), ledger)
 
 
 def formerly(id: ToolId, ledger: Ledger | None) -> tuple[ToolId, ...]:
     """Return the ids that an operator redirected to this one, in one step or in several."""
-    if ledger is None:
-        return ()
-    successor = successors(ledger)
-    old = (_id_of(name) for name in sorted(ledger.withdrawn) if "/" in name)
-    return tuple(one for one in old if one is not None and one != id and leads_to(one, id, successor))
+    redirected: defaultdict[ToolId, list[str]] = defaultdict(list)
+    if ledger is not None:
+        for name in ledger.withdrawn:
+            if "/" in name and (new := _redirected(name, ledger)) is not None:
+                redirected[new].append(name)
+    found, reached = [id], 0
+    while reached < len(found):
+        old = map(_id_of, redirected[found[reached]])
+        found += [one for one in old if one is not None and one not in found]
+        reached += 1
+    return tuple(sorted(found[1:]))
+
+
+def _redirected(name: str, ledger: Ledger) -> ToolId | None:
+    # History has every spelling of a name; of two ids that differ in a separator each has redirects of its own.
+    said = [event for event in ledger.history(name) if isinstance(event, Redirect | Retire) and event.name == name]
+    return said[-1].id if said and isinstance(said[-1], Redirect) else None
 
 
 def _id_of(name: str) -> ToolId | None:
@@ -135,21 +138,6 @@ def _id_of(name: str) -> ToolId | None:
         return ToolId.parse(name)
     except InvalidToolId:
         return None
-
-
-def chain(id: ToolId, successor: Successor) -> Iterator[ToolId]:
-    """Return a tool and those to which it was redirected, step by step."""
-    at: ToolId | None = id
-    for _ in range(_LONGEST_CHAIN):
-        if at is None:
-            return
-        yield at
-        at = successor(at)
-
-
-def leads_to(old: ToolId, new: ToolId, successor: Successor) -> bool:
-    """Tell whether a tool is this one, or was redirected to it, perhaps in several steps."""
-    return new in chain(old, successor)
 
 
 def suspension(grant: Grant, now: Subject) -> str:

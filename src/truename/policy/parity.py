@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.policy.call import annotations_of
 from truename.policy.finding import Finding, Rule, Severity
-from truename.policy.globs import fits_id
+from truename.policy.globs import fits_all, fits_id
 from truename.policy.terms import hint
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES_NOTHING", "UNGUARDED", "parity", "table_parity"]
 
-_ALL: Final = "*"
 NAMES_NOTHING: Final = Rule(
     code="TN101",
     name="policy-names-nothing",
@@ -58,9 +57,9 @@ def parity(policy: Policy, *catalogs: Catalog) -> tuple[Finding, ...]:
         _names_nothing(glob, f"Rule {rule.name!r}")
         for rule in rules
         for glob in (*rule.tools, *rule.but)
-        if glob != _ALL and not any(fits_id(glob, tool.id) for tool in tools)
+        if not fits_all(glob) and not any(fits_id(glob, tool.id) for tool in tools)
     ]
-    return (*named, *(_unguarded(tool) for tool in tools if is_mutating(tool) and not _is_named(tool, rules)))
+    return (*named, *_unguarded(tool for tool in tools if not _is_named(tool, rules)))
 
 
 def table_parity(table: Iterable[str], *catalogs: Catalog, name: str = "The table") -> tuple[Finding, ...]:
@@ -68,10 +67,9 @@ def table_parity(table: Iterable[str], *catalogs: Catalog, name: str = "The tabl
 
     For tables outside of a `Policy`: a hook's allow list, a dispatcher's table of mutating tools (seed 002).
     """
-    tools, globs = _tools(catalogs), tuple(glob for glob in table if glob != _ALL)
+    tools, globs = _tools(catalogs), tuple(glob for glob in table if not fits_all(glob))
     named = [_names_nothing(glob, name) for glob in globs if not any(fits_id(glob, tool.id) for tool in tools)]
-    bare = [tool for tool in tools if is_mutating(tool) and not any(fits_id(glob, tool.id) for glob in globs)]
-    return (*named, *map(_unguarded, bare))
+    return (*named, *_unguarded(tool for tool in tools if not any(fits_id(glob, tool.id) for glob in globs)))
 
 
 def is_mutating(tool: Tool) -> bool:
@@ -81,11 +79,11 @@ def is_mutating(tool: Tool) -> bool:
 
 
 def _tools(catalogs: Sequence[Catalog]) -> list[Tool]:
-    return list({tool.id: tool for catalog in catalogs for tool in catalog.values()}.values())
+    return [tool for catalog in catalogs for tool in catalog.values()]
 
 
 def _is_named(tool: Tool, rules: Iterable[CallRule]) -> bool:
-    return any(_ALL not in rule.tools and rule.names(tool.id) for rule in rules)
+    return any(not any(map(fits_all, rule.tools)) and rule.names(tool.id) for rule in rules)
 
 
 def _names_nothing(glob: str, where: str) -> Finding:
@@ -96,11 +94,13 @@ def _names_nothing(glob: str, where: str) -> Finding:
     )
 
 
-def _unguarded(tool: Tool) -> Finding:
-    return Finding(
-        rule=UNGUARDED,
-        fact=f"{tool.id} may change something, and no rule names it.",
-        remedy="Name it in a rule (allow, ask or deny), or have it say readOnlyHint: true.",
-        server=tool.origin.server,
-        tools=(tool.origin.name,),
-    )
+def _unguarded(unnamed: Iterable[Tool]) -> Iterable[Finding]:
+    # A tool that two catalogues have is found if one of them says that it changes things, and once.
+    for tool in {tool.id: tool for tool in unnamed if is_mutating(tool)}.values():
+        yield Finding(
+            rule=UNGUARDED,
+            fact=f"{tool.id} may change something, and no rule names it.",
+            remedy="Name it in a rule (allow, ask or deny), or have it say readOnlyHint: true.",
+            server=tool.origin.server,
+            tools=(tool.origin.name,),
+        )

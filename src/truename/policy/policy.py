@@ -26,6 +26,7 @@ __all__ = ["Check", "Policy"]
 
 Check = Callable[["Call"], "Outcome | Decision | None"]
 _DEFAULT: Final = "default"
+_OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 _log = logging.getLogger("truename.policy")
 
 
@@ -59,8 +60,8 @@ class Policy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "checks", tuple(self.checks))
-        if self.default not in STRICTNESS:
-            problem, remedy = f"{self.default!r} is no decision", f"Use one of: {', '.join(STRICTNESS)}."
+        if self.default not in _OUTCOMES:
+            problem, remedy = f"{self.default!r} is no decision", f"Use one of: {', '.join(_OUTCOMES)}."
             raise ConfigError(file="policy", key="default", problem=problem, remedy=remedy)
 
     def decide(self, call: Call) -> Decision:
@@ -116,15 +117,16 @@ class Policy:
 def _checked(check: Check, call: Call) -> Decision | None:
     name = getattr(check, "__name__", type(check).__name__)
     try:
-        answer = check(call)
+        # What it does to its copy is done neither to the call that is run nor to what the next check sees.
+        answer = check(call.copied())
     except Exception as error:  # noqa: BLE001 - a check that fails, however it does, denies
         _log.exception("the check %s failed on %s", name, call.id)
         return Decision(outcome="deny", rule=name, reason=f"the check failed ({type(error).__name__})")
     if answer is None:
         return None
-    if isinstance(answer, Decision) and answer.outcome in STRICTNESS:
+    if isinstance(answer, Decision) and answer.outcome in _OUTCOMES:
         return answer if answer.rule else replace(answer, rule=name)
-    if isinstance(answer, str) and answer in get_args(Outcome):
+    if isinstance(answer, str) and answer in _OUTCOMES:
         return Decision(outcome=answer, rule=name)
     return Decision(outcome="deny", rule=name, reason=f"the check gave {type(answer).__name__}, which is no decision")
 

@@ -82,7 +82,8 @@ class FileStore:
     """
 
     def __init__(self, path: str | Path, *, patience: float = 15.0) -> None:
-        self.path = Path(path)
+        # A link and another working directory lead to the same file, the same lock and the same calls.
+        self.path = Path(os.path.realpath(path))
         self._patience = patience
         self._lock = threading.RLock()
         self._book = PlainBook()
@@ -100,11 +101,13 @@ class FileStore:
         with self._lock, self._alone():
             draft = self._fresh().copy()
             yield draft
-            self._write(draft)
-            self._book = draft
+            seen = self._write(draft)
+            self._book, self._seen = draft, seen
 
     def _fresh(self) -> PlainBook:
         try:
+            if self.path.exists() and not self.path.is_file():
+                self._unusable("it is no file")
             with self.path.open("rb") as file:
                 seen = _Seen.of(file)
                 if seen == self._seen:
@@ -135,11 +138,13 @@ class FileStore:
         finally:
             lock.__exit__(None, None, None)
 
-    def _write(self, book: PlainBook) -> None:
+    def _write(self, book: PlainBook) -> _Seen:
         raw = written_book(book, str(self.path))
         draft = self.path.with_name(f".{self.path.name}.{os.getpid()}.draft")
         try:
-            with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as file:
+            # One that a killed process left, or that somebody laid out, is neither written through nor its mode kept.
+            draft.unlink(missing_ok=True)
+            with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
                 file.write(raw)
                 file.flush()
                 os.fsync(file.fileno())
@@ -150,7 +155,7 @@ class FileStore:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
             self._unusable(error.strerror or str(error), error)
-        self._seen = seen
+        return seen
 
     def _unusable(self, problem: str, cause: OSError | None = None) -> NoReturn:
         remedy = "Check the path and the disk; nothing was recorded."

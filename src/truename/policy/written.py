@@ -92,10 +92,11 @@ def _content(raw: bytes, file: str) -> Mapping[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
-        _refuse(file, excerpt(twice)[1:-1], "it stands twice")
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            _refuse(file, excerpt(key)[1:-1], "it stands twice")
+        found[key] = value
     return found
 
 

@@ -8,6 +8,7 @@ from truename.adapters.openai_responses import output_of
 from truename.adapters.recorded.mentions import Mention, Tell, untranslatable
 from truename.adapters.recorded.parts import arguments_of, arguments_text, image_of_url, marked, url_of
 from truename.adapters.turns import Image, Text, ToolCall, ToolResult, Turn, as_text
+from truename.identity.keys import call_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ def mentions(messages: Sequence[Place]) -> Iterator[Mention]:
         elif kind == "function_call_output":
             named = item if item.get("name") is not None else None
             yield Mention(kind="result", place=item, id_key="call_id", named=named, spaced=True)
-        elif kind in _OTHER_CALLS | _OTHER_RESULTS and item.get("call_id") is not None:
+        elif kind in _OTHER_CALLS | _OTHER_RESULTS and call_id(item.value) is not None:
             yield Mention(kind="call" if kind in _OTHER_CALLS else "result", place=item, id_key="call_id")
         elif kind == _SEARCHED:
             yield from _searched(item)

@@ -244,3 +244,55 @@ def test_two_servers_of_one_label_that_change_places_inherit_nothing(texts: tupl
 
     assert approvals.status(made("c2", (0, 1))).state == "approved"
     assert approvals.status(made("c3", (1, 0))).state == "suspended"
+
+
+def test_a_call_that_runs_while_its_session_ends_is_not_run_again_and_ends_well() -> None:
+    approvals = Approvals()
+    with approvals.once(search_of("docs")):
+        approvals.end_session("ada", "monday")
+        with pytest.raises(CallRepeated) as caught:
+            approvals.begin(search_of("docs"))
+    assert caught.value.state == "running"
+    approvals.end_session("ada", "monday")
+    approvals.begin(search_of("docs"))
+
+
+def test_what_has_no_session_does_not_end_with_one() -> None:
+    approvals = Approvals()
+    caller = Caller(principal="ada")
+    approvals.begin(search_of("docs", caller=caller))
+    with pytest.raises(InvalidCall) as caught:
+        approvals.end_session("ada", "")
+
+    assert caught.value.field == "session"
+    with pytest.raises(CallRepeated):
+        approvals.begin(search_of("docs", caller=caller))
+
+
+@pytest.mark.parametrize("when", ["begin", "finish"])
+def test_a_disk_that_is_full_runs_nothing_or_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    approvals = Approvals.open(tmp_path / "approvals.json")
+    ran: list[str] = []
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    def run() -> None:
+        with approvals.once(search_of("docs")):
+            ran.append("c1")
+            if when == "finish":
+                monkeypatch.setattr(os, "fsync", full)
+
+    if when == "begin":
+        monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match="No space left"):
+        run()
+    monkeypatch.undo()
+
+    assert ran == ([] if when == "begin" else ["c1"])
+    if when == "finish":
+        with pytest.raises(CallRepeated):
+            run()
+    assert [name for name in os.listdir(tmp_path) if name.endswith(".draft")] == []

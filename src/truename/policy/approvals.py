@@ -144,7 +144,12 @@ class Approvals:
             return book.drop(key)
 
     def end_session(self, principal: str, session: str) -> None:
-        """Forget what was for one session: its decisions and its calls. Its call ids mean nothing any more."""
+        """Forget what was for one session: its decisions, and its calls but those that are still running.
+
+        Raises `InvalidCall` for no session: what has none would be all that is not told apart.
+        """
+        if not session:
+            raise InvalidCall(field="session", problem="is empty, so there is no session to end")
         with self._store.change() as book:
             book.forget(principal, session)
 

@@ -115,9 +115,10 @@ class PlainBook:
         self._calls[record.where] = record
 
     def forget(self, principal: str, session: str) -> None:
-        """Take away what was for one session only."""
-        for where in [one for one in self._calls if (one.principal, one.session) == (principal, session)]:
-            self._forget_call(where)
+        """Take away what was for one session only; a call that is running is still not run again."""
+        for record in self.calls():
+            if record.where[:2] == (principal, session) and record.state != "running":
+                self._forget_call(record.where)
         for grant in self.grants(principal):
             if grant.scope == "session" and grant.session == session:
                 del self._grants[grant.key]

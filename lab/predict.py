@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from lab.scenarios import scenario
 from lab.through import KEY
 from truename import dialects
+from truename.clients.upcoming import alone_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,9 +47,10 @@ def compared(trial: Trial) -> bool:
     return bool(trial.tools) and scenario(trial.scenario).plan != "rename"
 
 
-def _address(trial: Trial, server: str) -> str:
+def _address(dialect: Dialect, trial: Trial, server: str) -> str:
     if trial.mode != "bare":
-        return f"http://127.0.0.1:{_GATEWAY}/mcp" + (f"/only/{quote(server, safe='')}" if trial.mode == "only" else "")
+        path = alone_path(server, dialect.name) if trial.mode == "only" else "/mcp"
+        return f"http://127.0.0.1:{_GATEWAY}{path}"
     place = [one.key for one in scenario(trial.scenario).servers].index(server)
     return f"http://127.0.0.1:{_GATEWAY + 1 + place}/mcp"
 
@@ -58,7 +59,7 @@ def _given(dialect: Dialect, trial: Trial, tool: SeenTool) -> Pair:
     """Return the server and the name as the client was given them."""
     name = tool.upstream if tool.listed is None else tool.listed
     if dialect.mangling.part == "address":
-        return _address(trial, tool.server), name
+        return _address(dialect, trial, tool.server), name
     return KEY if trial.mode == "through" else tool.server, name
 
 

@@ -221,6 +221,7 @@ def kept(text: str, server: str | None, tool: str | None, **more: Any) -> KeptNa
 
 
 ALONE = Move(key="git", new_key="git", names={"a.b": "a_b"})
+TWINS = Move(key="git", new_key="git", names={"git.status": "git_git_status", "git_status": "git_status"})
 MOVE = Move(key="git", new_key="tn", names={"log": "git_log", "get_it": "git_get_it"})
 
 
@@ -239,6 +240,9 @@ MOVE = Move(key="git", new_key="tn", names={"log": "git_log", "get_it": "git_get
         (kept("mcp__git", "git", None), [ALONE], ("mcp__git",)),
         (kept("mcp__git__a_b", "git", "a_b"), [ALONE], ("mcp__git__a_b",)),
         (kept("git", "git", None, spelling="server", template="{server}"), [MOVE], ("tn",)),
+        (kept("git_status", "git", "git_status", spelling="tool", template="{tool}"), [TWINS], ("git_status",)),
+        (kept("git.status", "git", "git.status", spelling="tool", template="{tool}"), [TWINS], ("git_git_status",)),
+        (kept("mcp__git__git_status", "git", "git_status"), [TWINS], ("mcp__git__git_status",)),
     ],
 )  # fmt: skip
 def test_a_name_means_the_same_tools_as_before(name: KeptName, moves: list[Move], carried: tuple[str, ...]) -> None:

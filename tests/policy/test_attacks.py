@@ -295,4 +295,4 @@ def test_a_disk_that_is_full_runs_nothing_or_nothing_again(
     if when == "finish":
         with pytest.raises(CallRepeated):
             run()
-    assert [name for name in os.listdir(tmp_path) if name.endswith(".draft")] == []
+    assert not list(tmp_path.glob(".*.draft"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lab.results import Run, SeenTool, Trial
     from truename.dialects import Dialect, Simulation
 
-__all__ = ["Difference", "Pair", "compared", "differences", "predicted", "seen"]
+__all__ = ["Difference", "Pair", "address_of", "compared", "differences", "predicted", "seen"]
 
 Pair = tuple[str, str]  # a server, as the client knows it, and the name that it lists
 _UNCALLED: Final = ("", "")
@@ -47,7 +47,8 @@ def compared(trial: Trial) -> bool:
     return bool(trial.tools) and scenario(trial.scenario).plan != "rename"
 
 
-def _address(dialect: Dialect, trial: Trial, server: str) -> str:
+def address_of(dialect: Dialect, trial: Trial, server: str) -> str:
+    """Return the address at which the client of a trial has a server, the ports being those of every run."""
     if trial.mode != "bare":
         path = alone_path(server, dialect.name) if trial.mode == "only" else "/mcp"
         return f"http://127.0.0.1:{_GATEWAY}{path}"
@@ -59,7 +60,7 @@ def _given(dialect: Dialect, trial: Trial, tool: SeenTool) -> Pair:
     """Return the server and the name as the client was given them."""
     name = tool.upstream if tool.listed is None else tool.listed
     if dialect.mangling.part == "address":
-        return _address(dialect, trial, tool.server), name
+        return address_of(dialect, trial, tool.server), name
     return KEY if trial.mode == "through" else tool.server, name
 
 

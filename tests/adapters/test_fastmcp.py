@@ -141,6 +141,19 @@ async def test_the_own_tools_of_the_app_take_part() -> None:
         assert text(await client.call_tool("all_fs_list")) == "crm fs.list "
 
 
+@pytest.mark.parametrize("spoof", ["4:docs:search", "docs:search", "docs/search", "docs_search"])
+async def test_a_server_that_is_mounted_elsewhere_can_not_pass_its_tools_off_as_those_of_another(spoof: str) -> None:
+    desk, app, evil = Desk(docs=["search"]), FastMCP[Any]("all"), FastMCP[Any]("evil")
+    desk._add(evil, "crm", spoof)
+    app.mount(evil)
+    names = mount(app, desk.servers, policy=ALLOW)
+    async with Client(app) as client:
+        assert len(await client.list_tools()) == 2
+        assert text(await client.call_tool("docs_search")) == "docs search "
+    owners = [tool.origin.server_id for tool in (await names.box()).names.catalog.values()]
+    assert sorted(owners) == ["all", "docs"]
+
+
 async def test_two_servers_can_not_have_one_key() -> None:
     with pytest.raises(ValueError, match="give each server one of its own"):
         mount(FastMCP[Any]("docs"), Desk(docs=["search"]).servers)

@@ -28,6 +28,7 @@ from tests.adapters.offline import (
     upstreams,
 )
 from truename.adapters.langchain import NamedTools
+from truename.errors import DuplicateTool
 from truename.policy import Approvals, Caller, CallRule, Policy
 
 if TYPE_CHECKING:
@@ -256,6 +257,24 @@ def test_without_asyncio_tools_are_called_too_and_others_of_the_agent_are_left_a
         clerk.invoke(GO, THREAD)
         assert {tool.name for tool in server.requests[0].turn.tools} == {"desk_search", "other"}
         assert sorted(text.split()[0] for text in results(server)) == ["desk", "other"]
+
+
+def test_a_tool_of_the_agent_with_the_name_of_a_servers_tool_is_an_error_and_no_tool_is_lost_in_silence() -> None:
+    @tool
+    def search(q: str) -> str:
+        """[lab:1] Search the desk."""
+        return f"desk {q}"
+
+    @tool("desk_search")
+    def own(q: str) -> str:
+        """[lab:2] Something else."""
+        return f"own {q}"
+
+    with model(call_every, batch=1) as server:
+        clerk = agent(server, [own], NamedTools({"desk": [search]}, policy=ALLOW))
+        with pytest.raises(DuplicateTool, match="desk_search"):
+            clerk.invoke(GO, THREAD)
+        assert server.requests == []
 
 
 async def test_what_one_user_allows_for_ever_is_not_allowed_for_another_and_each_sees_his_own() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.adapters.model_apis import RESPONSES, accepts_responses_tools, awkward_catalog
-from truename import Catalog, Ledger, ToolId, project
+from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.adapters import openai_responses
 from truename.adapters.faults import InvalidPayload
+from truename.adapters.history import rewrite
 from truename.adapters.layout import Layout, namespace_of
 from truename.errors import DuplicateTool, UnknownTool
 from truename.identity import LookupKey
@@ -176,13 +177,31 @@ def test_a_call_is_found_by_name_and_namespace(layout: Any, name: str, namespace
     assert call.key.namespace == (None if namespace == name else namespace)
 
 
-@pytest.mark.parametrize(("name", "namespace"), [("lookup", "nowhere"), ("crm.lookup", None), ("update", "billing")])
+@pytest.mark.parametrize(
+    ("name", "namespace"),
+    [("lookup", "nowhere"), ("update", "billing"), ("crm.lookup", None), ("CRM.Lookup", None), ("crm.lookup", "")],
+)
 def test_the_text_of_a_qualified_name_and_a_wrong_namespace_are_no_calls(name: str, namespace: str | None) -> None:
-    names = Layout.by_server(project(Catalog.of("crm@1/lookup@1", "billing@1/lookup@1"), "openai-responses"))
-    layout = SPACES if namespace else names
+    layout = Layout.by_server(project(Catalog.of("crm@1/lookup@1", "billing@1/lookup@1"), "openai-responses"))
 
     with pytest.raises(UnknownTool):
-        openai_responses.calls(response({**ITEM, "name": name, "namespace": namespace or "crm.lookup.x"}), layout)
+        openai_responses.calls(response({**ITEM, "name": name, "namespace": namespace}), layout)
+
+
+@pytest.mark.parametrize(("name", "namespace"), [("a_b.c", None), ("crm", None), ("crm", "crm"), ("Crm", None)])
+def test_a_call_that_lost_its_namespace_is_never_one_of_a_tool_that_was_not_shown_under_the_name(
+    name: str, namespace: str | None
+) -> None:
+    catalog = Catalog.of("a@1/b.c@1", "a_b@1/c@1", "crm@1/crm@1", "lookup@1/crm@1")
+    layout = Layout.by_server(project(catalog, "openai-responses"))
+    item = {**ITEM, "name": name, "namespace": namespace}
+
+    # The flat names alone lead to a@1/b.c and crm@1/crm, which are called "a.b_c" and "crm.crm_crm" here.
+    assert resolve(name, layout.names).id in layout.names
+    with pytest.raises(UnknownTool):
+        openai_responses.calls(response(item), layout)
+    past = rewrite([item], "openai_responses", "openai_responses", layout, layout)
+    assert [call.id for call in past.calls] == [None]
 
 
 FAULTS: list[tuple[Any, str]] = [

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.predict import _address, compared
+from lab.predict import address_of, compared
 from lab.results import load_all
 from truename import dialects
 from truename.doctor import Case, Fate, Lists, Prediction, Server, examine, predict
 
 if TYPE_CHECKING:
     from lab.results import Run, SeenTool, Trial
+    from truename.dialects import Dialect
 
 RUNS = sorted(load_all(), key=lambda run: run.client)
 LOST_BY_RULE = {"request-fails", "server-fails", "tool-refused", "tool-dropped", "tools-merged", "wrong-tool"}
@@ -26,8 +27,8 @@ def lists_of(trial: Trial) -> dict[str, list[str]]:
     return lists
 
 
-def addresses(trial: Trial) -> dict[str, str]:
-    return {server: _address(trial, server) for server in lists_of(trial)}
+def addresses(dialect: Dialect, trial: Trial) -> dict[str, str]:
+    return {server: address_of(dialect, trial, server) for server in lists_of(trial)}
 
 
 def bare_trials(run: Run) -> list[Trial]:
@@ -57,7 +58,7 @@ def test_every_tool_has_the_fate_that_was_seen(run: Run) -> None:
     dialect = dialects.get(run.dialect)
     wrong = []
     for trial in bare_trials(run):
-        seen: Prediction = predict(dialect, lists_of(trial).items(), addresses(trial))
+        seen: Prediction = predict(dialect, lists_of(trial).items(), addresses(dialect, trial))
         listed = Counter((tool.server, tool.upstream) for tool in trial.tools)
         for tool in trial.tools:
             key = tool.server, tool.upstream

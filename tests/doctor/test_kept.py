@@ -55,7 +55,7 @@ def test_a_kept_name_that_matches_no_tool_is_told(tmp_path: Path, files: dict[st
 def test_a_misspelt_name_gets_the_nearest_tool_as_a_remedy_and_its_place(tmp_path: Path) -> None:
     (found,) = of_rule(examined(written(tmp_path, claude("mcp__lab__get_wether")), TOOLS), "kept-name-unmatched")
 
-    assert found.remedy == "Did you mean 'get_weather'?"
+    assert found.remedy == "Did you mean 'mcp__lab__get_weather'?"
     assert found.location is not None
     assert (found.location.file, found.location.line) == (str(tmp_path / ".claude/settings.json"), 4)
 

@@ -153,6 +153,15 @@ def test_equal_members_are_still_two_and_one_of_them_stays() -> None:
     assert len(collisions([tool("x"), tool("x")], "warn").members) == 1
 
 
+def test_one_member_that_is_given_twice_stays_once() -> None:
+    member = tool("x")
+
+    kept = collisions([member, member], "warn")
+
+    assert kept.members == (member,)
+    assert kept.losers == (member,)
+
+
 MEMBERS = st.lists(
     st.builds(tool, st.sampled_from(["x", "y", "n/x", "n.x", "?x", "x/x", "m/y"]), st.sampled_from(KINDS)), max_size=6
 )

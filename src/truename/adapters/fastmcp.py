@@ -6,6 +6,7 @@ other pairs equal; of two tools with one name, one answers for both. `mount` set
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -74,10 +75,13 @@ def mount(
 
 
 class _Marking(Transform):
-    """Puts a mark in front of a server's names that no other server's names can have: its length says where it ends."""
+    """Puts a mark in front of a server's names that no other server's names can have.
+
+    The length of the key says where it ends; the token keeps servers that are mounted elsewhere from writing a mark.
+    """
 
     def __init__(self, key: str) -> None:
-        self.lead = f"{len(key)}:{key}:"
+        self.lead = f"{secrets.token_hex(16)}:{len(key)}:{key}:"
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         return [tool.model_copy(update={"name": self.lead + tool.name}) for tool in tools]

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
 from truename.adapters.wire import NOBODY, offers
-from truename.errors import TruenameError, excerpt
+from truename.errors import DuplicateTool, TruenameError, excerpt
 from truename.policy import Call, Caller, Scope
 
 if TYPE_CHECKING:
@@ -145,9 +145,17 @@ class NamedTools(AgentMiddleware[Any, Any]):
         return self.box if isinstance(self._caller, Caller) else replace(self.box, caller=self._caller(runtime))
 
     def _for_caller(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        self._check_own(request.tools)
         shown = {offer.key.name for offer in self._box(request.runtime).offered}
         hidden = self._names - shown
         return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
+
+    def _check_own(self, tools: Sequence[BaseTool | dict[str, Any]]) -> None:
+        # Of two tools with one name LangChain keeps the agent's own: its description would be shown for ours.
+        for tool in tools:
+            name = tool.get("name") if isinstance(tool, dict) else tool.name
+            if name in self._names and not any(tool is one for one in self.tools):
+                raise DuplicateTool(existing="a server's tool", duplicate="a tool of the agent", name=str(name))
 
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
         """Return the call, what the model is told instead, or None for a tool that the agent has from elsewhere.

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename import Catalog, NameTable, Style, ToolId, project
-from truename.identity import LookupKey, Member, ToolNames, check, digest_of, required_key
+from truename.identity import LookupKey, Member, ToolNames, check, digest_of, fold, required_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -122,6 +122,23 @@ class Layout:
     def qualified(self) -> Mapping[str, ToolId]:
         """The tools in namespaces by ``namespace.name``, for a choice of one; no call is resolved by it."""
         return {key.qualified_name: id for id, key in self.keys.items() if key.namespace}
+
+    @cached_property
+    def _spaced(self) -> Mapping[str, frozenset[ToolId]]:
+        owners: defaultdict[str, set[ToolId]] = defaultdict(set)
+        for id, key in self.keys.items():
+            if key.namespace:
+                owners[fold(key.name)].add(id)
+                # The qualified text is for display only: it is nobody's name.
+                owners[fold(key.qualified_name)] |= set()
+        return {name: frozenset(ids) for name, ids in owners.items()}
+
+    def is_meant(self, name: str, id: ToolId) -> bool:
+        """Tell whether a name without its namespace may lead to this tool, to which its flat names lead.
+
+        Not if it is shown as that of others in a namespace, or is a text ``namespace.name``.
+        """
+        return id in self._spaced.get(fold(name), (id,))
 
 
 def _inner(names: NameTable, tools: list[Tool], space: str) -> NameTable:

@@ -35,7 +35,8 @@ class Renaming:
         if key is None or key.kind == "namespaced":
             return None
         try:
-            return resolve(name, self._then.names).id
+            found = resolve(name, self._then.names).id
+            return found if found is not None and self._then.is_meant(name, found) else None
         except ResolutionError as error:
             # A tool that was there and left is known by its id, which the ledger keeps.
             absent: ToolId | None = getattr(error, "id", None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from truename import ToolId, dialects, resolve
 from truename.adapters.layout import Layout
-from truename.errors import InvalidName, TruenameError, excerpt
+from truename.errors import InvalidName, TruenameError, UnknownTool, excerpt
 from truename.policy import Call, Caller, InvalidCall, bound_call
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _bound(asked: Asked, layout: Layout, caller: Caller, endpoints: Mapping[str,
     try:
         if asked.problem:
             raise InvalidCall(field="arguments", problem=asked.problem)
-        return bound_call(
+        call = bound_call(
             name=asked.name,
             namespace=asked.namespace,
             call_id=asked.call_id,
@@ -177,6 +177,9 @@ def _bound(asked: Asked, layout: Layout, caller: Caller, endpoints: Mapping[str,
             keys=layout.ids,
             endpoints=endpoints,
         )
+        if call.key not in layout.ids and not layout.is_meant(call.wire_name, call.id):
+            raise UnknownTool(text=call.wire_name, suggestions=layout.names.suggester.nearest(call.wire_name))
+        return call
     except TruenameError as error:
         told = _located(error, asked.paths) if isinstance(error, InvalidCall) else error
         return Refused(call_id=asked.call_id, wire_name=asked.name, namespace=asked.namespace, error=told)

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from truename.clients.kept import matches
+from truename.clients.kept import matches, respelled
 from truename.doctor.files import dotted, place
 from truename.doctor.rules import RULES
 from truename.doctor.tools import confidence, listed
@@ -107,9 +107,10 @@ def _about_one(case: Case, kept: _Kept, mine: Mapping[str, Server | None]) -> It
 
 
 def _unmatched(case: Case, kept: _Kept, asked: Mapping[str, Server]) -> Finding:
-    names = [name for server in asked.values() for name in server.definitions or ()]
-    near = difflib.get_close_matches(kept.name.tool or "", names, 1, _ALIKE)
-    remedy = f"Did you mean {excerpt(near[0])}?" if near else "Remove it, or correct it."
+    owners = {name: key for key, server in asked.items() for name in server.definitions or ()}
+    near = difflib.get_close_matches(kept.name.tool or "", owners, 1, _ALIKE)
+    meant = respelled(kept.name, kept.name.server or owners[near[0]], near[0]) if near else ""
+    remedy = f"Did you mean {excerpt(meant)}?" if near else "Remove it, or correct it."
     doing = _EFFECTS.get(kept.name.effect, "means")
     fact = f"{excerpt(kept.name.text)} {doing} no tool: {listed(list(asked))} has none of that name."
     return _finding(case, kept, RULES["kept-name-unmatched"], fact, remedy)

@@ -105,9 +105,15 @@ def _grouped(case: Case, fates: Iterable[Fate]) -> dict[tuple[Rule, str, str], l
     twice = {(server.key, name) for server in case.lists.servers for name in server.repeated}
     groups: defaultdict[tuple[Rule, str, str], list[Fate]] = defaultdict(list)
     for fate in fates:
-        why = " listed twice," if fate.loss == "refused" and fate.key in twice else ""
+        why = " listed twice," if fate.loss == "refused" and fate.key in twice else _cause(case, fate)
         groups[BY_LOSS[fate.loss, fate.scope], fate.server, why].append(fate)
     return groups
+
+
+def _cause(case: Case, fate: Fate) -> str:
+    """Return the kind of reason for which a tool is left out: tools of one kind are told together."""
+    reasons = case.dialect.check(fate.tool, fate.server) if fate.loss == "dropped" else ()
+    return reasons[0].code if reasons else ""
 
 
 def _fails(case: Case, fates: Sequence[Fate], why: str) -> str:

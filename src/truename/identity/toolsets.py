@@ -7,7 +7,7 @@ provider refuses two tools of one name whatever they are (seed 001; weak points 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -111,14 +111,23 @@ def collisions(members: Iterable[Member], policy: Literal["error", "warn"] = "er
         _refuse([_duplicate(clash.members) for clash in found], "several tools have one name")
     for clash in found:
         _LOG.warning("%s can't be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
-    # By identity: two equal members are still two tools, and only one of them stays.
-    gone = {id(loser) for clash in found for loser in clash.losers}
-    return Kept(tuple(member for member in given if id(member) not in gone), found)
+    return Kept(tuple(_without(given, [loser for clash in found for loser in clash.losers])), found)
+
+
+def _without(members: Iterable[Member], losers: Iterable[Member]) -> Iterator[Member]:
+    # By identity and by count: equal members, and one that is given twice, are still two, of which one stays.
+    gone = Counter(map(id, losers))
+    for member in members:
+        if gone[id(member)]:
+            gone[id(member)] -= 1
+        else:
+            yield member
 
 
 def _settled(group: Sequence[Member]) -> Clash:
-    winner = [member for member in group if member.kind == "handoff"][-1:] or [group[-1]]
-    return Clash(winner[0], tuple(member for member in group if member is not winner[0]))
+    handoffs = [place for place, member in enumerate(group) if member.kind == "handoff"]
+    won = handoffs[-1] if handoffs else len(group) - 1
+    return Clash(group[won], (*group[:won], *group[won + 1 :]))
 
 
 def _reserved(members: Iterable[Member]) -> Iterator[TruenameError]:

@@ -1,0 +1,68 @@
+"""Each limit of a decision counts by itself, even where another check would mostly stand in for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.policy.calls import ADA, call, search_of, shown, tool
+from truename import Ledger
+from truename.errors import ApprovalRequired
+from truename.policy import Approvals, Policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from truename.policy import Call, Verdict
+
+
+@pytest.mark.parametrize("session", ["tuesday", ""])
+def test_a_decision_on_one_call_is_for_its_session_even_where_all_else_is_the_same(session: str) -> None:
+    approvals = Approvals()
+    approvals.approve(search_of("docs", "c1"))
+
+    assert approvals.status(search_of("docs", "c1")).state == "approved"
+    assert approvals.status(search_of("docs", "c1", caller=replace(ADA, session=session))).state == "undecided"
+
+
+def test_a_redirect_carries_nothing_where_the_definition_is_not_known() -> None:
+    ledger = Ledger.memory()
+    before = shown({"docs": [tool("find", "Look.")]}, ledger=ledger)
+    after = shown({"docs": [tool("search", "Look.")]}, ledger=ledger)
+    approvals = Approvals()
+    approvals.approve(replace(call(before, "docs/find", "c1"), shape=""), "always")
+    ledger.redirect("docs/find", "docs/search")
+
+    assert approvals.status(replace(call(after, "docs/search", "c2"), shape="")).state == "suspended"
+
+
+def test_an_approval_that_is_taken_back_after_the_decision_runs_nothing() -> None:
+    class Hasty(Approvals):
+        def status(self, call: Call) -> Verdict:
+            verdict = super().status(call)
+            if verdict.grant:
+                self.revoke(verdict.grant.key)
+            return verdict
+
+    policy = Policy(approvals=Hasty())
+    assert policy.approvals is not None
+    policy.approvals.approve(search_of("docs"), "always")
+    with pytest.raises(ApprovalRequired, match="taken back"), policy.running(search_of("docs")):
+        raise AssertionError
+
+
+def test_a_file_of_the_same_size_and_time_is_read_again(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.json", tmp_path / "b.json"
+    approvals = Approvals.open(path)
+    approvals.approve(search_of("docs", "c1"))
+    Approvals.open(other).approve(search_of("docs", "c2"))
+    time = path.stat().st_mtime_ns
+    assert path.stat().st_size == other.stat().st_size
+    path.write_bytes(other.read_bytes())
+    os.utime(path, ns=(time, time))
+
+    assert approvals.status(search_of("docs", "c1")).state == "undecided"
+    assert approvals.status(search_of("docs", "c2")).state == "approved"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import wrap_model_call
 from langchain_core.tools import StructuredTool, tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -275,6 +276,22 @@ def test_a_tool_of_the_agent_with_the_name_of_a_servers_tool_is_an_error_and_no_
         with pytest.raises(DuplicateTool, match="desk_search"):
             clerk.invoke(GO, THREAD)
         assert server.requests == []
+
+
+def test_another_middleware_may_change_the_tools_that_are_shown() -> None:
+    @tool
+    def search(q: str) -> str:
+        """[lab:1] Search the desk."""
+        return f"desk {q}"
+
+    @wrap_model_call
+    def tagging(request: Any, handler: Any) -> Any:
+        return handler(request.override(tools=[one.model_copy(update={"tags": ["x"]}) for one in request.tools]))
+
+    with model(call_every, batch=1) as server:
+        clerk = agent(server, [], tagging, NamedTools({"desk": [search]}, policy=ALLOW))
+        clerk.invoke(GO, THREAD)
+        assert [text.split()[0] for text in results(server)] == ["desk"]
 
 
 async def test_what_one_user_allows_for_ever_is_not_allowed_for_another_and_each_sees_his_own() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from truename.config import parse
+from truename.config import load, parse
 from truename.errors import ConfigError
 
 SERVERS = {"git": {"command": "x"}}
@@ -33,3 +33,11 @@ def test_a_policy_that_can_not_be_read_is_never_taken_for_none(policy: Any) -> N
         read(policy)
 
     assert "policy" in str(caught.value)
+
+
+def test_a_policy_beside_the_servers_of_a_json_file_is_not_read_over(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text('{"mcpServers": {}, "policy": {"default": "deny"}}')
+
+    with pytest.raises(ConfigError, match="settings stand under truename in JSON"):
+        load(path)

@@ -107,3 +107,10 @@ def test_plain_digests_tell_structures_apart() -> None:
     ]
 
     assert len(values) == len({definition_digest({"inputSchema": value}) for value in values})
+
+
+def test_true_is_not_one_beyond_the_standard_either() -> None:
+    huge = {"maximum": 2**60}
+    true, one = ({"inputSchema": {**huge, "x": value}} for value in (True, 1))
+
+    assert definition_digest(true) != definition_digest(one)

@@ -74,3 +74,14 @@ def test_a_redirect_is_taken_back_by_one_to_itself() -> None:
     ledger.redirect("docs/find", "docs/find")
 
     assert found("docs/look", names) == found("docs/find", names) == ("docs@1/find@1", "ledger")
+
+
+@pytest.mark.parametrize("form", ["docs/{}", "docs@1/{}@1", "Docs/{}", "docs%401~{}"])
+def test_ids_that_differ_in_a_hyphen_only_are_redirected_each_to_its_own(form: str) -> None:
+    ledger = Ledger.memory()
+    names = project(Catalog.from_mcp({"docs": ["get_data", "get-data", "one", "two"]}), "openai", ledger=ledger)
+    ledger.redirect("docs/get_data", "docs/one")
+    ledger.redirect("docs/get-data", "docs/two")
+
+    assert found(form.format("get_data"), names)[0] == "docs@1/one@1"
+    assert found(form.format("get-data"), names)[0] == "docs@1/two@1"

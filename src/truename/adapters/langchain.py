@@ -152,10 +152,11 @@ class NamedTools(AgentMiddleware[Any, Any]):
 
     def _check_own(self, tools: Sequence[BaseTool | dict[str, Any]]) -> None:
         # Of two tools with one name LangChain keeps the agent's own: its description would be shown for ours.
+        # Copies of ours, which other middlewares make, have the very schema of ours.
+        ours = {tool.name: tool.args_schema for tool in self.tools}
         for tool in tools:
-            name = tool.get("name") if isinstance(tool, dict) else tool.name
-            if name in self._names and not any(tool is one for one in self.tools):
-                raise DuplicateTool(existing="a server's tool", duplicate="a tool of the agent", name=str(name))
+            if not isinstance(tool, dict) and tool.name in ours and tool.args_schema is not ours[tool.name]:
+                raise DuplicateTool(existing="a server's tool", duplicate="a tool of the agent", name=tool.name)
 
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
         """Return the call, what the model is told instead, or None for a tool that the agent has from elsewhere.

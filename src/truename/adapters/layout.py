@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename import Catalog, NameTable, Style, ToolId, project
-from truename.identity import LookupKey, Member, ToolNames, check, digest_of, fold, required_key
+from truename.identity import LookupKey, Member, ToolNames, check, digest_of, required_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -128,9 +128,9 @@ class Layout:
         owners: defaultdict[str, set[ToolId]] = defaultdict(set)
         for id, key in self.keys.items():
             if key.namespace:
-                owners[fold(key.name)].add(id)
+                owners[key.name.casefold()].add(id)
                 # The qualified text is for display only: it is nobody's name.
-                owners[fold(key.qualified_name)] |= set()
+                owners[key.qualified_name.casefold()] |= set()
         return {name: frozenset(ids) for name, ids in owners.items()}
 
     def is_meant(self, name: str, id: ToolId) -> bool:
@@ -138,7 +138,7 @@ class Layout:
 
         Not if it is shown as that of others in a namespace, or is a text ``namespace.name``.
         """
-        return id in self._spaced.get(fold(name), (id,))
+        return id in self._spaced.get(name.casefold(), (id,))
 
 
 def _inner(names: NameTable, tools: list[Tool], space: str) -> NameTable:

@@ -167,22 +167,28 @@ def _bound(asked: Asked, layout: Layout, caller: Caller, endpoints: Mapping[str,
     try:
         if asked.problem:
             raise InvalidCall(field="arguments", problem=asked.problem)
-        call = bound_call(
-            name=asked.name,
-            namespace=asked.namespace,
-            call_id=asked.call_id,
-            arguments=asked.arguments,
-            names=layout.names,
-            caller=caller,
-            keys=layout.ids,
-            endpoints=endpoints,
+        return _meant(
+            bound_call(
+                name=asked.name,
+                namespace=asked.namespace,
+                call_id=asked.call_id,
+                arguments=asked.arguments,
+                names=layout.names,
+                caller=caller,
+                keys=layout.ids,
+                endpoints=endpoints,
+            ),
+            layout,
         )
-        if call.key not in layout.ids and not layout.is_meant(call.wire_name, call.id):
-            raise UnknownTool(text=call.wire_name, suggestions=layout.names.suggester.nearest(call.wire_name))
-        return call
     except TruenameError as error:
         told = _located(error, asked.paths) if isinstance(error, InvalidCall) else error
         return Refused(call_id=asked.call_id, wire_name=asked.name, namespace=asked.namespace, error=told)
+
+
+def _meant(call: Call, layout: Layout) -> Call:
+    if call.key in layout.ids or layout.is_meant(call.wire_name, call.id):
+        return call
+    raise UnknownTool(text=call.wire_name, suggestions=layout.names.suggester.nearest(call.wire_name))
 
 
 def _located(error: InvalidCall, paths: Mapping[str, str]) -> InvalidCall:

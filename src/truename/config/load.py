@@ -80,6 +80,10 @@ def _section(content: Mapping[str, Any], faults: Faults, *, toml: bool) -> dict[
         faults.add(_SECTION, "it is not an object", "Write the settings as an object.")
         section = {}
     if not toml:
+        stray = content.get("policy")
+        if isinstance(stray, dict) and stray.keys() & {"default", "rules"}:
+            # Read over, it would have an operator believe that calls are gated.
+            faults.add("policy", "settings stand under truename in JSON", 'Write {"truename": {"policy": {...}}}.')
         return section
     top = {key: value for key, value in content.items() if key not in {*_SERVERS, _SECTION}}
     for key in top.keys() & section.keys():

@@ -44,5 +44,5 @@ def _plain(part: Mapping[str, Any]) -> bytes:
             tokens.append(f"[{len(item)}")
             stack += reversed(item)
         else:
-            tokens.append(hex(item) if isinstance(item, int) else repr(item))
+            tokens.append(hex(item) if isinstance(item, int) and not isinstance(item, bool) else repr(item))
     return "\0".join(tokens).encode("utf-8", "surrogatepass")

@@ -35,6 +35,7 @@ class Space:
         "settings",
         "tables",
         "withdrawn",
+        "withdrawn_ids",
         "withdrawn_names",
     )
 
@@ -46,6 +47,7 @@ class Space:
         self.tables: defaultdict[str, dict[ToolId, str]] = defaultdict(dict)
         self.withdrawn: dict[str, Standing] = {}
         self.withdrawn_names: set[str] = set()
+        self.withdrawn_ids: dict[str, Standing] = {}
         self.events: defaultdict[str, list[Event]] = defaultdict(list)
         self._current_folds: defaultdict[str, set[str]] = defaultdict(set)
 
@@ -70,6 +72,9 @@ class Space:
     def _withdraw(self, event: Event, name: str, standing: Standing) -> None:
         key = fold(name)
         self.withdrawn[key] = standing
+        if "/" in name:
+            # Names that fold alike are one name; ids that do are several tools.
+            self.withdrawn_ids[name] = standing
         self.withdrawn_names |= {name, *self._current_folds[key]}
         self.events[key].append(event)
 
@@ -84,7 +89,7 @@ class Space:
     def standing(self, name: str) -> Standing | None:
         """Return what exactly this spelling stands for, or None if it was never shown."""
         if name in self.withdrawn_names:
-            return self.withdrawn[fold(name)]
+            return self.withdrawn_ids.get(name) or self.withdrawn[fold(name)]
         id = self.names.get(name)
         return None if id is None else Standing("held", id, "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from truename.adapters import anthropic, openai_chat
 from truename.adapters.history import Rewritten, rewrite
 from truename.adapters.layout import Layout
 from truename.errors import ApprovalRequired, UnknownTool
+from truename.identity.keys import call_id
 from truename.policy import Approvals, Caller, CallRepeated, Policy
 
 SEARCH, LIST, WEATHER, DELETE = "docs@1/search@1", "docs@1/fs.list@1", "web@1/search@1", "docs@1/delete_everything@1"
@@ -455,3 +457,21 @@ def test_a_call_that_was_asked_for_under_one_provider_is_approved_and_run_once_u
     with pytest.raises(CallRepeated), policy.running(again):
         pytest.fail("it ran twice")
     accepted(BENCHES["anthropic"], told)
+
+
+def test_a_call_that_ran_before_the_change_of_provider_is_not_run_again_under_its_former_id() -> None:
+    caller, policy = Caller(session="s"), Policy(approvals=Approvals(), default="allow")
+    chat, now = chat_names(), BENCHES["anthropic"].names(CATALOG)
+    history = [{"role": "assistant", "content": None, "tool_calls": [call("call:1", chat[DELETE])]}]
+    (asked,) = openai_chat.calls(history[0], chat, caller)
+    with policy.running(asked):
+        pass
+
+    told = rewrite(history, "openai_chat", "anthropic", chat, now)
+    (again,) = anthropic.calls(told.messages[-1], now, caller)
+
+    former = call_id({"call_id": told.ids.get(again.call_id, again.call_id)})
+    assert former is not None
+    assert former == asked.call_id
+    with pytest.raises(CallRepeated), policy.running(replace(again, call_id=former)):
+        pytest.fail("it ran twice")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.model_apis import BENCHES, obeys_provider
-from truename import Catalog
+from truename import Catalog, project
 from truename.adapters.faults import InvalidPayload
 from truename.adapters.history import Rewritten, rewrite
 
@@ -159,6 +159,28 @@ def test_tools_that_a_search_of_responses_brought_are_renamed() -> None:
     told = rewrite([item], "openai_responses", "openai_responses", names, now)
 
     assert [one["name"] for one in told.messages[0]["tools"]] == [now["a@1/b@1"], "own"]
+
+
+def test_a_gemini_response_without_an_id_belongs_to_a_call_without_one() -> None:
+    calls = [{"name": "docs_search", "id": "A", "args": {"n": 1}}, {"name": "docs_search", "args": {"n": 2}}]
+    answers = [
+        {"name": "docs_search", "response": {"output": "two"}},
+        {"name": "docs_search", "id": "A", "response": {"output": "one"}},
+    ]
+    history = [
+        {"role": "model", "parts": [{"functionCall": call} for call in calls]},
+        {"role": "user", "parts": [{"functionResponse": answer} for answer in answers]},
+    ]
+    names = project(Catalog.of("docs@1/search@1"), "gemini")
+
+    told = rewrite(history, "gemini", "openai_chat", names, project(names.catalog, "openai"))
+
+    assert rewrite(history, "gemini", "gemini", names, names).messages == history
+    asked = {one["id"]: one["function"]["arguments"] for one in told.messages[0]["tool_calls"]}
+    assert {asked[one["tool_call_id"]]: one["content"] for one in told.messages[1:]} == {
+        '{"n": 1}': "one",
+        '{"n": 2}': "two",
+    }
 
 
 def test_results_of_every_shape_are_carried() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,12 +15,14 @@ from tests.adapters.bedrock_endpoint import BedrockEndpoint
 from tests.adapters.model_apis import BENCHES, DENIED, NAMES, Bench, awkward_catalog, obeys_provider, scripted
 from truename.adapters.layout import Layout
 from truename.adapters.wire import Refused
-from truename.errors import NotAllowed, UnknownTool
-from truename.policy import Call, Caller, CallRule, Policy
+from truename.errors import ApprovalRequired, NotAllowed, UnknownTool
+from truename.identity.keys import CallId
+from truename.policy import Approvals, Call, Caller, CallRepeated, CallRule, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from lab.model import Offered
 
@@ -92,6 +96,43 @@ def test_awkward_tools_of_two_servers_are_each_called_once_and_the_denied_ones_n
     expected = {(server, name) for server in ("Docs Server", "文档") for name in NAMES if name != DENIED}
     assert {(server, name) for server, name, _ in servers.ran} == expected
     assert len(servers.ran) == len(expected)
+
+
+def test_a_call_waits_is_approved_and_resumed_from_a_stored_conversation_once(bench: Bench, tmp_path: Path) -> None:
+    catalog, kept = awkward_catalog("docs", "crm"), tmp_path / "approvals.json"
+    names = bench.names(catalog)
+
+    with model(bench) as server:
+        tools, messages = bench.adapter.tools(names), bench.said("go")
+        asked = bench.adapter.calls(bench.ask(server.url, tools, messages, False), names, CALLER)
+        policy = Policy(approvals=Approvals.open(kept))
+        for call in asked:
+            with pytest.raises(ApprovalRequired), policy.running(call):
+                pytest.fail("nobody was asked")
+        stored = json.dumps(messages + bench.asked(asked))
+        policy.approvals.approve(asked[0], "always")  # type: ignore[union-attr]
+        policy.approvals.reject(asked[1], message="no")  # type: ignore[union-attr]
+
+        resumed, messages = Policy(approvals=Approvals.open(kept)), json.loads(stored)
+        results = []
+        for call in asked:
+            try:
+                with resumed.running(call):
+                    results.append(bench.adapter.result(call, f"did {call.origin.name}"))
+            except (ApprovalRequired, NotAllowed) as error:
+                results.append(bench.adapter.result(call, str(error), is_error=True))
+        messages += bench.answered(results)
+        bench.accepts(messages)
+        obeys_provider(bench, messages)
+        bench.ask(server.url, tools, messages, False)
+
+    assert "did " in repr(results[0])
+    assert not any("did " in repr(one) for one in results[1:])
+    with pytest.raises(CallRepeated), Policy(approvals=Approvals.open(kept)).running(asked[0]):
+        pytest.fail("it ran twice")
+    other = replace(asked[0], call_id=CallId("call_of_bob"), caller=replace(CALLER, principal="bob"))
+    swapped = replace(asked[0], call_id=CallId("call_of_another"), digest="0" * 64)
+    assert [resumed.decide(one).outcome for one in (other, swapped)] == ["ask", "ask"]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -7,7 +7,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import Agent, OpenAIResponsesModel, RunContextWrapper, RunHooks, Runner, RunState, set_tracing_disabled
+from agents import (
+    Agent,
+    OpenAIResponsesModel,
+    RunContextWrapper,
+    RunHooks,
+    Runner,
+    RunState,
+    function_tool,
+    handoff,
+    set_tracing_disabled,
+)
 from agents.exceptions import ModelBehaviorError, UserError
 from agents.mcp import MCPServerStreamableHttp
 from agents.testing import ScriptedModel, assistant_message, function_call
@@ -29,7 +39,7 @@ from tests.adapters.offline import (
 )
 from truename.adapters.openai_agents import AgentTools
 from truename.adapters.toolbox import Naming
-from truename.errors import TruenameError
+from truename.errors import DuplicateTool, TruenameError
 from truename.ledger import Ledger
 from truename.policy import Approvals, Caller, CallRule, InvalidCall, Policy
 
@@ -162,6 +172,27 @@ async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> Non
         assert illegal([*shown(server)], *PROVIDERS) == []
         assert sorted(up.ran) == sorted(EVERY)
         assert all("UPSTREAM-OK" in text for text in results(server))
+
+
+async def test_a_tool_of_the_agent_with_the_name_of_a_servers_tool_is_an_error_and_none_is_lost_in_silence() -> None:
+    @function_tool(name_override="docs_search")
+    def own(q: str) -> str:
+        """[lab:9] Something else."""
+        return f"own {q}"
+
+    with upstreams(docs=["search"]) as up, model(call_every) as server:
+        async with connected(up.urls) as servers:
+            tools = await AgentTools.of(servers, policy=ALLOW)
+            other = handoff(agent(server), tool_name_override="docs_search")
+            for given in (
+                agent(server, tools=[*tools.tools, own]),
+                agent(server, tools=[own, *tools.tools]),
+                agent(server, tools=tools.tools, handoffs=[other]),
+            ):
+                with pytest.raises(DuplicateTool, match="docs_search"):
+                    await Runner.run(given, "go")
+        assert up.ran == []
+        assert server.requests == []
 
 
 async def test_parallel_calls_come_back_each_to_its_own() -> None:

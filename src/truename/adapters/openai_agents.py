@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from agents import FunctionTool, RunConfig
+from agents import FunctionTool, Handoff, RunConfig
 from agents.mcp import MCPUtil
 
 from truename import resolve
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
 from truename.adapters.wire import NOBODY
-from truename.errors import TruenameError
+from truename.errors import DuplicateTool, TruenameError
 from truename.identity.keys import call_id, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from agents import RunContextWrapper, RunState, Tool
+    from agents import AgentBase, RunContextWrapper, RunState, Tool
     from agents.items import ToolApprovalItem
     from agents.mcp import MCPServer
     from agents.run_config import ToolErrorFormatterArgs
@@ -143,6 +143,7 @@ class AgentTools:
             on_invoke_tool=invoke,
             strict_json_schema=False,
             needs_approval=asks,
+            is_enabled=_alone(name),
         )
 
     def _asks(self, name: str, call_id: str, arguments: object) -> bool:
@@ -177,3 +178,19 @@ class AgentTools:
         if found is None or found not in offered:
             return None
         return f"Nothing was run: call it {offered[found]!r}, exactly."
+
+
+def _alone(name: str) -> Callable[[RunContextWrapper[Any], AgentBase[Any]], bool]:
+    # Of two tools with one name the SDK keeps the last in silence; this is asked before any is shown.
+    def check(_: RunContextWrapper[Any], agent: AgentBase[Any]) -> bool:
+        handoffs = [_handoff_name(one) for one in getattr(agent, "handoffs", ())]
+        tools = [getattr(tool, "qualified_name", None) or tool.name for tool in agent.tools]
+        if [*tools, *handoffs].count(name) > 1:
+            raise DuplicateTool(existing="a server's tool", duplicate="a tool or handoff of the agent", name=name)
+        return True
+
+    return check
+
+
+def _handoff_name(given: Any) -> str:
+    return given.tool_name if isinstance(given, Handoff) else Handoff.default_tool_name(given)

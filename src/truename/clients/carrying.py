@@ -84,7 +84,7 @@ def images(kept: KeptName, move: Move) -> list[str]:
     if kept.tool is None and kept.server is not None:
         return list(names.values())
     # A tool of exactly this name is what is meant, or its neighbour of nearly the same name would be let in too.
-    if kept.tool in names and matches(kept, move.key, kept.tool):
+    if kept.tool is not None and kept.tool in names and matches(kept, move.key, kept.tool):
         return [names[kept.tool]]
     return [wire for upstream, wire in names.items() if matches(kept, move.key, upstream, _shown(move, upstream))]
 

@@ -33,6 +33,8 @@ _MIXED: Final = frozenset({"thought", *_SIGNATURE})
 def with_ids(messages: Sequence[Place]) -> None:
     """Give every call and response that came without an id one; a response belongs to the first open call of its name.
 
+    Calls that came without an id go before those that have one.
+
     Raises the fault for a response without a call.
     """
     waiting: list[Place] = []
@@ -52,7 +54,9 @@ def with_ids(messages: Sequence[Place]) -> None:
 def _match(response: Place, waiting: list[Place]) -> None:
     given, name = response.optional("id"), response.text("name")
     key, wanted = ("name", name) if given is None else ("id", given)
-    call = next((call for call in waiting if call.value.get(key) == wanted), None)
+    fit = [call for call in waiting if call.value.get(key) == wanted]
+    # What came without an id answers a call that came without one, if any is open.
+    call = min(fit, key=lambda call: not call.text("id").startswith(MADE), default=None)
     if call is None and given is None:
         response.wrong("name", "answers no call")
     if call is not None:

@@ -15,6 +15,7 @@ from langgraph.types import Command
 from mcp import Client, MCPError
 from pydantic import ValidationError
 
+from lab.model import Step
 from tests.adapters.offline import (
     CLASHING,
     EVERY,
@@ -28,7 +29,9 @@ from tests.adapters.offline import (
     shown,
     upstreams,
 )
+from truename import Ledger
 from truename.adapters.langchain import NamedTools
+from truename.adapters.toolbox import Naming
 from truename.errors import DuplicateTool
 from truename.policy import Approvals, Caller, CallRule, Policy
 
@@ -82,6 +85,10 @@ def agent(server: ModelServer, tools: Any = (), *middleware: Any, **parts: Any) 
     return create_agent(chat, [*tools], middleware=middleware, **parts)
 
 
+def in_order(*names: str) -> Any:
+    return lambda _: [Step(name=name) for name in names]
+
+
 # Without
 
 
@@ -106,7 +113,34 @@ async def test_without_truename_a_protocol_error_ends_the_run() -> None:
                 await agent(server, tools["docs"]).ainvoke(GO, THREAD)
 
 
+async def test_without_truename_an_old_name_is_sent_to_a_server_that_renamed_the_tool_and_ends_the_run() -> None:
+    with upstreams(docs=["get_weather", "rename_now"]) as up, model(in_order("rename_now", "get_weather")) as server:
+        async with loaded(up.urls) as tools:
+            with pytest.raises(MCPError):
+                await agent(server, tools["docs"]).ainvoke(GO, THREAD)
+
+
 # With
+
+
+async def test_an_old_name_in_mid_run_is_answered_with_a_text_and_the_run_goes_on() -> None:
+    plan = in_order("docs_rename_now", "docs_get_weather")
+    with upstreams(docs=["get_weather", "rename_now"]) as up, model(plan) as server:
+        async with loaded(up.urls) as tools:
+            ended = await agent(server, (), NamedTools(tools, policy=ALLOW)).ainvoke(GO, THREAD)
+        assert ended["messages"][-1].content == "all done"
+        assert len(results(server)) == 2
+
+
+async def test_an_old_name_reaches_the_renamed_tool_where_the_ledger_redirects_it() -> None:
+    ledger = Ledger.memory()
+    naming = Naming(ledger=ledger)
+    naming.table({"docs": [{"name": "search"}]})
+    ledger.redirect("docs_search", "docs/search_v2")
+    with upstreams(docs=["search_v2"]) as up, model(call_named("docs_search")) as server:
+        async with loaded(up.urls) as tools:
+            await agent(server, (), NamedTools(tools, policy=ALLOW, naming=naming)).ainvoke(GO, THREAD)
+        assert up.ran == [("docs", "search_v2")]
 
 
 async def test_every_tool_is_shown_under_a_legal_name_and_reached_by_it() -> None:

@@ -25,11 +25,6 @@ ALLOW = Policy(default="allow")
 MODES: tuple[Literal["legacy", "2026-07-28"], ...] = ("legacy", "2026-07-28")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Desk:
     """Servers in process that note what was run."""
 

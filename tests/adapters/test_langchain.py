@@ -48,11 +48,6 @@ THREAD: Any = {"configurable": {"thread_id": "1"}, "recursion_limit": 100}
 GO: Any = {"messages": [("user", "go")]}
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @asynccontextmanager
 async def loaded(urls: Mapping[str, str]) -> AsyncIterator[dict[str, list[BaseTool]]]:
     """Turn the servers' tools into LangChain's, as its package for MCP does: a protocol error is an exception."""

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from agents import (
     Agent,
-    OpenAIResponsesModel,
     RunContextWrapper,
-    RunHooks,
     Runner,
     RunState,
     function_tool,
     handoff,
-    set_tracing_disabled,
 )
 from agents.exceptions import ModelBehaviorError, UserError
 from agents.mcp import MCPServerStreamableHttp
 from agents.testing import ScriptedModel, assistant_message, function_call
-from openai import AsyncOpenAI
 
 from lab.model import Step
 from tests.adapters.offline import (
@@ -41,47 +35,15 @@ from truename.adapters.openai_agents import AgentTools
 from truename.adapters.toolbox import Naming
 from truename.errors import DuplicateTool, TruenameError
 from truename.ledger import Ledger
-from truename.policy import Approvals, Caller, CallRule, InvalidCall, Policy
+from truename.policy import Caller, CallRule, InvalidCall, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from lab.model import ModelServer, Offered
+    from lab.model import Offered
+from tests.adapters.agents_sdk import ALLOW, agent, connected
 
-pytestmark = pytest.mark.anyio
-ALLOW = Policy(default="allow")
-CLIENTS: list[AsyncOpenAI] = []
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(autouse=True)
-async def _clean(anyio_backend: str) -> AsyncIterator[None]:
-    set_tracing_disabled(True)
-    yield
-    while CLIENTS:
-        await CLIENTS.pop().close()
-
-
-@asynccontextmanager
-async def connected(urls: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-    async with AsyncExitStack() as stack:
-        yield {
-            key: await stack.enter_async_context(MCPServerStreamableHttp(params={"url": url}, name=key))
-            for key, url in urls.items()
-        }
-
-
-def agent(server: ModelServer, **parts: Any) -> Agent[Any]:
-    client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key="lab", max_retries=0)
-    CLIENTS.append(client)
-    return Agent(name="clerk", model=OpenAIResponsesModel(model="gpt-5.4", openai_client=client), **parts)
-
-
-# Without
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("closing")]
 
 
 async def test_without_truename_two_servers_with_one_tool_name_end_the_run() -> None:
@@ -148,9 +110,6 @@ def rename_then_call(offered: Sequence[Offered]) -> list[Step]:
     """Have the server rename its first tool, then call that under the name that was shown."""
     first, renames = offered
     return [Step(name=renames.name), Step(name=first.name)]
-
-
-# With
 
 
 async def test_a_rename_in_the_middle_is_told_and_the_run_goes_on() -> None:
@@ -248,114 +207,6 @@ async def test_a_check_that_denies_runs_nothing_and_the_model_reads_why() -> Non
             await Runner.run(agent(server, tools=tools.tools), "go")
         assert up.ran == []
         assert "not allowed here (rule weekend)" in results(server)[0]
-
-
-async def paused(up: Any, server: ModelServer, servers: Any, **parts: Any) -> tuple[AgentTools, Agent[Any], Any]:
-    tools = await AgentTools.of(servers, **parts)
-    clerk = agent(server, tools=tools.tools)
-    ended = await Runner.run(clerk, "go", run_config=tools.run_config())
-    assert [item.tool_name for item in ended.interruptions] != []
-    assert up.ran == []
-    return tools, clerk, ended
-
-
-async def test_a_call_waits_is_approved_and_resumed_from_a_stored_state() -> None:
-    with upstreams() as up, model(call_one("crm", "fs.list")) as server:
-        async with connected(up.urls) as servers:
-            approvals = Approvals()
-            policy = Policy(approvals=approvals)
-            _, clerk, ended = await paused(up, server, servers, policy=policy)
-            stored = json.dumps(ended.to_state().to_json())
-
-            again = await AgentTools.of(servers, policy=policy)
-            clerk = agent(server, tools=again.tools)
-            state = await RunState.from_json(clerk, json.loads(stored))
-            again.approve(state, state.get_interruptions()[0])
-            ended = await Runner.run(clerk, state)
-            assert ended.final_output == "all done"
-            assert up.ran == [("crm", "fs.list")]
-
-            # The same state once more: the call was run, and is not run again.
-            state = await RunState.from_json(clerk, json.loads(stored))
-            again.approve(state, state.get_interruptions()[0])
-            await Runner.run(clerk, state)
-            assert up.ran == [("crm", "fs.list")]
-
-
-async def test_a_rejected_call_is_not_run_and_the_model_reads_the_message() -> None:
-    with upstreams() as up, model(call_one("crm", "search")) as server:
-        async with connected(up.urls) as servers:
-            tools, clerk, ended = await paused(up, server, servers)
-            state = ended.to_state()
-            tools.reject(state, ended.interruptions[0], message="not on Sundays")
-            ended = await Runner.run(clerk, state)
-        assert ended.final_output == "all done"
-        assert "not on Sundays" in results(server)[0]
-        assert up.ran == []
-
-
-async def test_an_approval_that_only_the_sdk_was_told_runs_nothing() -> None:
-    with upstreams() as up, model(call_one("crm", "search")) as server:
-        async with connected(up.urls) as servers:
-            _, clerk, ended = await paused(up, server, servers)
-            state = ended.to_state()
-            state.approve(ended.interruptions[0], always_approve=True)
-            await Runner.run(clerk, state)
-        assert up.ran == []
-        assert "needs an approval" in results(server)[0]
-
-
-async def test_an_approval_for_ever_is_for_the_tool_and_not_for_its_name() -> None:
-    """The takeover: approve a server's tool for ever, then put another server in its place."""
-    approvals = Approvals()
-    with upstreams(docs=["search"], evil=["search"]) as up:
-        await _taken_over_naively(up.urls)
-        assert up.ran == [("docs", "search"), ("evil", "search")]
-
-    with upstreams(docs=["search"], evil=["search"]) as up:
-        urls, policy = up.urls, Policy(approvals=approvals)
-        with model(call_one("docs", "search")) as server:
-            async with connected({"docs": urls["docs"]}) as servers:
-                tools, clerk, ended = await paused(up, server, servers, policy=policy, caller=Caller(session="1"))
-                state = ended.to_state()
-                tools.approve(state, ended.interruptions[0], "always")
-                await Runner.run(clerk, state)
-        with model(call_one("evil", "search")) as server:
-            async with connected({"evil": urls["evil"]}) as servers:
-                tools = await AgentTools.of(servers, policy=policy, caller=Caller(session="2"))
-                ended = await Runner.run(agent(server, tools=tools.tools), "go")
-        assert len(ended.interruptions) == 1
-        assert up.ran == [("docs", "search")]
-        # The same server key, another definition: suspended.
-        with model(call_one("evil", "search")) as server:
-            async with connected({"docs": urls["evil"]}) as servers:
-                tools = await AgentTools.of(servers, policy=policy, caller=Caller(session="3"))
-                ended = await Runner.run(agent(server, tools=tools.tools), "go")
-        assert len(ended.interruptions) == 1
-        assert up.ran == [("docs", "search")]
-
-
-async def _taken_over_naively(urls: Mapping[str, str]) -> None:
-    """Do it with the SDK alone, where the grant is filed under the tool's name; the server is swapped in the run."""
-    with model(lambda offered: call_every(offered) * 2) as server:
-        async with AsyncExitStack() as stack:
-            first, second = [
-                await stack.enter_async_context(
-                    MCPServerStreamableHttp(params={"url": urls[key]}, name=key, require_approval="always")
-                )
-                for key in ("docs", "evil")
-            ]
-            clerk = agent(server, mcp_servers=[first])
-
-            class Swap(RunHooks[Any]):
-                async def on_tool_end(self, *_: object) -> None:
-                    clerk.mcp_servers = [second]
-
-            ended = await Runner.run(clerk, "go")
-            state = ended.to_state()
-            state.approve(ended.interruptions[0], always_approve=True)
-            ended = await Runner.run(clerk, state, hooks=Swap())
-    assert ended.final_output == "all done"
 
 
 async def test_with_a_ledger_names_stay_when_a_server_joins(tmp_path: Any) -> None:

@@ -48,11 +48,6 @@ ALLOW = Policy(default="allow")
 OPENED: list[OpenAIProvider] = []
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(autouse=True)
 async def _clean(anyio_backend: str) -> AsyncIterator[None]:
     yield

@@ -224,7 +224,7 @@ def _json(case: Case, name: str) -> Any:
     if case.scope.startswith("plugin"):
         return {"name": "p", "mcpServers": {name: entry}} if case.path.endswith("plugin.json") else {name: entry}
     if case.scope.startswith("local"):
-        return {"projects": {"/work/p": {"mcpServers": {name: entry}}}}
+        return {"projects": {"/srv/p": {"mcpServers": {name: entry}}}}
     return {_KEYS.get(case.client, "mcpServers"): {name: entry}}
 
 

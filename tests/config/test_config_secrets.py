@@ -138,7 +138,7 @@ def test_any_other_default_stays() -> None:
 SPELLED = [
     ("braces", "a ${X} ${Y:-d} ${env:Z}", "a ${X} ${Y:-d} ${Z}"),
     ("braces", "${userHome}/x${/}y", "${HOME}/x/y"),
-    ("braces", "${workspaceFolder}/x", "/work/p/x"),
+    ("braces", "${workspaceFolder}/x", "/srv/p/x"),
     ("braces", "${workspaceFolderBasename}", "p"),
     ("braces", "${input:my-key}", "${MY_KEY}"),
     ("braces", "${file:/run/secrets/x}", "${RUN_SECRETS_X}"),
@@ -155,7 +155,7 @@ SPELLED = [
 
 @pytest.mark.parametrize(("spelling", "text", "ours"), SPELLED)
 def test_references_of_every_client_become_ours(spelling: str, text: str, ours: str) -> None:
-    template = translate(text, spelling, Path("/work/p"))
+    template = translate(text, spelling, Path("/srv/p"))
 
     assert written(template, lambda hole: hole.label) == ours
 

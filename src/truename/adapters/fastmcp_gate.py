@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, ToolResult
@@ -71,7 +71,7 @@ class Gate(Middleware):
     ) -> ToolResult:
         """Run the call, ask for it, or say why not."""
         ctx = context.fastmcp_context
-        assert ctx is not None  # noqa: S101 - FastMCP gives one to every call of a tool
+        assert ctx is not None  # noqa: S101 - optional in the type only: FastMCP sets it before a request comes to any middleware
         box = await self._names.box()
         call_id, asked_for = self._seal.read(ctx.request_state)
         message = context.message
@@ -107,11 +107,12 @@ class Gate(Middleware):
     def _decided(box: Toolbox, call: Call, decision: Decision, answer: object) -> None:
         if not isinstance(answer, ElicitResult) or answer.action == "cancel":
             raise ApprovalRequired(id=call.id, approval_key=str(call.id), call=call.call_id, decision=decision.reason)
-        scope = (answer.content or {}).get("scope", "call")
+        # What a client says; the approvals refuse what is no scope.
+        scope: Any = (answer.content or {}).get("scope", "call")
         if answer.action == "decline":
             box.reject(call, message="the user declined")
             raise NotAllowed(id=call.id, rule="rejected", decision="the user declined")
-        box.approve(call, scope)  # type: ignore[arg-type] # checked there
+        box.approve(call, scope)
 
 
 def _is_modern(ctx: Context) -> bool:
@@ -141,5 +142,5 @@ async def _elicited(ctx: Context, form: ElicitRequestFormParams) -> ElicitResult
         return await ctx.session.elicit(
             message=form.message, requested_schema=form.requested_schema, related_request_id=ctx.request_id
         )
-    except Exception:  # noqa: BLE001 - a client that can't ask anybody: the call is told to need an approval
+    except Exception:  # noqa: BLE001 - whatever goes wrong in asking, nobody has allowed the call: it stays asked for
         return None

@@ -123,7 +123,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
                 return handler(self._directed(request, call))
         except GraphBubbleUp:
             raise
-        except Exception as error:  # noqa: BLE001 - an error that is raised here ends the run
+        except Exception as error:  # noqa: BLE001 - any tool may raise anything, and one error ends the whole run
             return _failed(request, error)
 
     async def awrap_tool_call(
@@ -138,7 +138,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
                 return await handler(self._directed(request, call))
         except GraphBubbleUp:
             raise
-        except Exception as error:  # noqa: BLE001 - an error that is raised here ends the run
+        except Exception as error:  # noqa: BLE001 - any tool may raise anything, and one error ends the whole run
             return _failed(request, error)
 
     def _box(self, runtime: Runtime[Any] | ToolRuntime[Any, Any]) -> Toolbox:

@@ -164,7 +164,7 @@ class AgentTools:
                     json.dumps(call.arguments),
                     tool_display_name=offer.key.name,
                 )
-        except Exception as error:  # noqa: BLE001 - the SDK replaces the text of errors by one that says nothing
+        except Exception as error:  # noqa: BLE001 - any server may raise anything, and the SDK hides its text from the model
             return told(error)
 
     def _wording(self, failure: ToolErrorFormatterArgs[Any]) -> str | None:

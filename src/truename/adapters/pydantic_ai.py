@@ -106,7 +106,9 @@ class NamedToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Run the call if it is allowed, once at most. Raises the framework's own errors for what is not."""
-        assert isinstance(tool, _Named)  # noqa: S101 - made by get_tools
+        if not isinstance(tool, _Named):
+            message = f"{name!r} is no tool that `get_tools` gave: pass on those that it returns"
+            raise TypeError(message)
         try:
             call = tool.box.call(name, ctx.tool_call_id, tool_args)
             arguments = await _validated(tool.inner, call.arguments, ctx)
@@ -152,12 +154,12 @@ class NamedToolset(WrapperToolset[Any]):
         if not self.latest:
             message = "no run has listed the tools yet: call `listed` with the definitions, or run the agent"
             raise RuntimeError(message)
-        if caller is None and not isinstance(self.caller, Caller):
+        if caller is None and isinstance(self.caller, Caller):
+            caller = self.caller
+        if caller is None:
             message = "who calls depends on the run: say it with `caller`"
             raise RuntimeError(message)
-        known = caller if caller is not None else self.caller
-        assert isinstance(known, Caller)  # noqa: S101 - see above
-        return Toolbox(names=self.latest[0], policy=self.policy, caller=known, endpoints=self.endpoints)
+        return Toolbox(names=self.latest[0], policy=self.policy, caller=caller, endpoints=self.endpoints)
 
 
 def _call_of(box: Toolbox, part: ToolCallPart) -> Call:

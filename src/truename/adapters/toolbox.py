@@ -77,15 +77,13 @@ class Toolbox:
     policy: Policy = ASK_ALL
     caller: Caller = NOBODY
     endpoints: Mapping[str, str] = field(default_factory=dict)
+    # Where the decisions of people are kept.
+    approvals: Approvals = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "policy", with_approvals(self.policy))
-
-    @property
-    def approvals(self) -> Approvals:
-        """Where the decisions of people are kept."""
-        assert self.policy.approvals is not None  # noqa: S101 - see above
-        return self.policy.approvals
+        approvals = _approvals_of(self.policy)
+        object.__setattr__(self, "approvals", approvals)
+        object.__setattr__(self, "policy", replace(self.policy, approvals=approvals))
 
     @cached_property
     def offered(self) -> tuple[Offer, ...]:
@@ -102,8 +100,8 @@ class Toolbox:
         Raises `InvalidCall` that names the field, or what `resolve` raises; what the caller may not see is unknown.
         """
         call = bound_call(
-            name=name,  # type: ignore[arg-type] # checked there
-            call_id=call_id,  # type: ignore[arg-type] # checked there
+            name=name,
+            call_id=call_id,
             arguments=arguments,
             names=self.names,
             caller=self.caller,
@@ -134,7 +132,11 @@ class Toolbox:
 
 def with_approvals(policy: Policy) -> Policy:
     """Return the policy with approvals: they also keep a call from being run twice."""
-    return policy if policy.approvals is not None else replace(policy, approvals=Approvals())
+    return replace(policy, approvals=_approvals_of(policy))
+
+
+def _approvals_of(policy: Policy) -> Approvals:
+    return Approvals() if policy.approvals is None else policy.approvals
 
 
 def told(error: Exception) -> str:

@@ -139,7 +139,8 @@ def chosen(choice: ToolId | str, names: NameTable | Layout) -> LookupKey | str:
     if isinstance(choice, str) and choice in layout.qualified:
         return layout.keys[layout.qualified[choice]]
     found = resolve(str(choice), layout.names).id
-    assert found is not None  # noqa: S101 - unknown names are raised
+    if found is None or found not in layout.keys:
+        raise UnknownTool(text=str(choice))
     return layout.keys[found]
 
 

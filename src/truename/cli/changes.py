@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from difflib import unified_diff
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from truename.cli.rendering import output, show, styled
@@ -35,11 +36,13 @@ def diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterabl
     old, new = ([] if raw is None else raw.decode("utf-8", "replace").splitlines() for raw in (before, after))
     here, there = (str(path) if raw is not None else "/dev/null" for raw in (before, after))
     for line in unified_diff(old, new, here, there, n=_CONTEXT, lineterm=""):
-        for secret in hidden:
-            line = line.replace(secret, _HIDDEN)  # noqa: PLW2901 - one after the other
-        # Cut first: what strangers put on one line may be megabytes.
-        shown = _NAMED.sub(_masked, line[:_LONGEST]).expandtabs(4)
-        yield shown if len(line) <= _LONGEST else f"{shown}... ({len(line):,} characters)"
+        yield _shown(reduce(lambda text, secret: text.replace(secret, _HIDDEN), hidden, line))
+
+
+def _shown(line: str) -> str:
+    # Cut first: what strangers put on one line may be megabytes.
+    shown = _NAMED.sub(_masked, line[:_LONGEST]).expandtabs(4)
+    return shown if len(line) <= _LONGEST else f"{shown}... ({len(line):,} characters)"
 
 
 def show_diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> None:

@@ -1,6 +1,7 @@
 """`truename import`: another gateway's configuration as a truename.toml, with a list of what could not be kept."""
 
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -74,7 +75,7 @@ def import_(
         print_json(_document(result))
     else:
         if dry_run:
-            print(texts.text, end="")  # noqa: T201 - the file itself, byte for byte
+            sys.stdout.write(texts.text)
         _summary(result, error=dry_run)
     return EXIT_FINDINGS if findings or proposal.refused else 0
 

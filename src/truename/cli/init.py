@@ -1,6 +1,7 @@
 """`truename init`: one truename.toml from the servers that the clients of this machine have."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -80,7 +81,7 @@ def init(
         print_json(_document(gathered, proposal, files, written))
     else:
         if dry_run:
-            print(files.text, end="")  # noqa: T201 - the file itself, byte for byte
+            sys.stdout.write(files.text)
         _summary(gathered, proposal, files, written, error=told)
     return EXIT_FINDINGS if proposal.refused or gathered.problems else 0
 

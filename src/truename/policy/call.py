@@ -159,8 +159,8 @@ def call_of(
 
 def bound_call(
     *,
-    name: str,
-    call_id: str,
+    name: object,
+    call_id: object,
     arguments: object,
     names: NameTable,
     caller: Caller = Caller(),
@@ -170,8 +170,8 @@ def bound_call(
 ) -> Call:
     """Return the call of these parts, for an adapter whose payloads have another shape; as `call_of` otherwise."""
     parts = {"name": name, "call_id": call_id, "namespace": namespace}
-    name, identifier = _text(parts, "name"), _text(parts, "call_id")
-    key = lookup_key(name, _optional(parts, "namespace"))
+    called, identifier = _text(parts, "name"), _text(parts, "call_id")
+    key = lookup_key(called, _optional(parts, "namespace"))
     assert key is not None  # noqa: S101 - the name was checked
     read = arguments_of(arguments)
     tool = names.catalog[_tool_of(key, names, keys or {})]
@@ -181,7 +181,7 @@ def bound_call(
         arguments=read,
         origin=tool.origin,
         digest=tool.digest,
-        wire_name=name,
+        wire_name=called,
         key=key,
         caller=caller,
         shape=shape_of(tool),

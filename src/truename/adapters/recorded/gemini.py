@@ -166,7 +166,8 @@ def _part(part: Part) -> dict[str, Any]:
         return {"functionCall": {**_id(part), "name": part.name, "args": arguments_object(part.arguments)}}
     if isinstance(part, Image):
         return _inline(part)
-    assert not isinstance(part, ToolResult)  # noqa: S101 - written apart
+    if isinstance(part, ToolResult):
+        return _response(part)
     return {"text": as_text(part)}
 
 

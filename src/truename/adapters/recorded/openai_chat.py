@@ -13,11 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from truename.adapters.reading import Place
-    from truename.adapters.turns import Part, Shown
+    from truename.adapters.turns import Part, Role, Shown
 
 __all__ = ["mentions", "read", "write"]
 
-_ROLES: Final = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "user"}
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "user",
+}
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "refusal", "function_call"})
 # What only serves the provider or a screen; a notice tells that it stays behind.
 _DROPPED: Final = frozenset(
@@ -57,7 +63,7 @@ def read(messages: Sequence[Place], tell: Tell) -> Iterator[Turn]:
             if refusal := message.optional("refusal"):
                 parts.append(Text(refusal))
             parts += map(_call, message.each("tool_calls"))
-        yield Turn(_ROLES[role], tuple(parts), message.where)  # type: ignore[arg-type]
+        yield Turn(_ROLES[role], tuple(parts), message.where)
 
 
 def _check(message: Place, tell: Tell) -> None:

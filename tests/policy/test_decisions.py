@@ -1,0 +1,152 @@
+"""Decisions: checks in Python, people where the rules ask, and what enforcing a decision gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.policy.calls import call, shown, tool
+from truename.errors import ApprovalRequired, NotAllowed
+from truename.policy import Approvals, CallRepeated, Decision, Policy
+
+if TYPE_CHECKING:
+    from truename.policy import Call
+from tests.policy.ruled import DELETE, NAMES, PUSH, READ, rule
+
+
+def test_a_check_in_python_is_a_rule_like_others() -> None:
+    def big(one: Call) -> Any:
+        return "deny" if len(str(one.arguments)) > 20 else None
+
+    policy = Policy(rules=[rule("allow")], checks=[big])
+
+    assert policy.decide(call(NAMES, READ, arguments={"q": "x" * 30})) == Decision(outcome="deny", rule="big")
+    assert policy.decide(call(NAMES, READ, "c2")).rule == "allow "
+
+
+ANSWERS: list[tuple[Any, Decision]] = [
+    ("ask", Decision(outcome="ask", rule="check")),
+    (Decision(outcome="deny", reason="no"), Decision(outcome="deny", rule="check", reason="no")),
+    (Decision(outcome="ask", rule="mine"), Decision(outcome="ask", rule="mine")),
+    (True, Decision(outcome="deny", rule="check", reason="the check gave bool, which is no decision")),
+    ("yes", Decision(outcome="deny", rule="check", reason="the check gave str, which is no decision")),
+    (
+        Decision(outcome="maybe"),  # type: ignore[arg-type]
+        Decision(outcome="deny", rule="check", reason="the check gave Decision, which is no decision"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "decision"), ANSWERS)
+def test_what_a_check_answers_is_a_decision_or_denies(answer: Any, decision: Decision) -> None:
+    def check(one: Call) -> Any:
+        return answer
+
+    assert Policy(rules=[rule("allow")], checks=[check]).decide(call(NAMES, READ)) == decision
+
+
+def test_a_check_that_fails_denies() -> None:
+    class Broken:
+        def __call__(self, one: Call) -> None:
+            raise ZeroDivisionError(one.call_id)
+
+    decision = Policy(rules=[rule("allow")], checks=[Broken()]).decide(call(NAMES, READ))
+
+    assert decision == Decision(outcome="deny", rule="Broken", reason="the check failed (ZeroDivisionError)")
+
+
+def test_people_decide_where_the_rules_ask_and_nowhere_against_a_deny() -> None:
+    approvals = Approvals()
+    for id, name in (("c1", READ), ("c2", PUSH), ("c3", DELETE)):
+        approvals.approve(call(NAMES, name, id), "always")
+    policy = Policy(rules=[rule("allow", READ), rule("ask", PUSH), rule("deny", DELETE)], approvals=approvals)
+    read, push, delete = (policy.decide(call(NAMES, name, "c9")) for name in (READ, PUSH, DELETE))
+
+    assert (read.outcome, read.grant) == ("allow", None)
+    assert (push.outcome, push.rule, push.reason) == ("allow", f"ask {PUSH}", "approved (always)")
+    assert push.grant is not None
+    assert (delete.outcome, delete.grant) == ("deny", None)
+
+
+def test_a_deny_stays_one_whatever_is_known_of_the_call() -> None:
+    approvals = Approvals()
+    before, after = (shown({"s": [tool("x", text)]}) for text in ("Before.", "After."))
+    approvals.reject(call(before, "s/x", "c1"), "always")
+    decision = Policy(rules=[rule("deny", "s/x")], approvals=approvals).decide(call(after, "s/x", "c2"))
+
+    assert approvals.status(call(after, "s/x", "c2")).state == "suspended"
+    assert (decision.outcome, decision.rule) == ("deny", "deny s/x")
+
+
+def test_a_rejection_counts_where_the_rules_allow_too() -> None:
+    approvals = Approvals()
+    approvals.reject(call(NAMES, READ, "c1"), "always", message="not today")
+    policy = Policy(rules=[rule("allow")], approvals=approvals)
+    with pytest.raises(NotAllowed) as caught:
+        policy.enforce(call(NAMES, READ, "c2"))
+
+    assert (caught.value.rule, caught.value.decision) == ("rejected", "not today")
+    approvals.reject(call(NAMES, PUSH, "c3"), "always")
+    assert policy.decide(call(NAMES, PUSH, "c4")).reason == "it was rejected"
+
+
+def test_a_tool_can_not_change_itself_out_of_a_rejection() -> None:
+    approvals = Approvals()
+    before, after = (shown({"s": [tool("x", text)]}) for text in ("Before.", "After."))
+    approvals.reject(call(before, "s/x", "c1"), "always")
+    policy = Policy(rules=[rule("allow")], approvals=approvals)
+
+    assert policy.decide(call(after, "s/x", "c2")).outcome == "ask"
+
+
+def test_a_suspended_approval_changes_nothing_where_the_rules_allow() -> None:
+    approvals = Approvals()
+    before, after = (shown({"s": [tool("x", text)]}) for text in ("Before.", "After."))
+    approvals.approve(call(before, "s/x", "c1"), "always")
+
+    assert Policy(rules=[rule("allow")], approvals=approvals).decide(call(after, "s/x", "c2")).outcome == "allow"
+
+
+def test_enforcing_gives_the_decision_or_says_what_is_missing() -> None:
+    policy = Policy(rules=[rule("allow", READ), rule("deny", DELETE, reason="never")], approvals=Approvals())
+    with pytest.raises(NotAllowed) as denied:
+        policy.enforce(call(NAMES, DELETE))
+    with pytest.raises(ApprovalRequired) as asked:
+        policy.enforce(call(NAMES, PUSH, "c2"))
+
+    assert policy.enforce(call(NAMES, READ, "c3")).outcome == "allow"
+    assert (denied.value.rule, denied.value.decision) == (f"deny {DELETE}", "never")
+    assert (str(asked.value.id), asked.value.call, asked.value.approval_key) == (
+        "git@1/push@1",
+        "c2",
+        "git@1/push@1",
+    )
+
+
+def test_a_call_is_asked_approved_run_and_not_run_again() -> None:
+    approvals = Approvals()
+    policy = Policy(approvals=approvals)
+    ran: list[str] = []
+
+    def run(one: Call) -> None:
+        with policy.running(one):
+            ran.append(one.call_id)
+
+    with pytest.raises(ApprovalRequired):
+        run(call(NAMES, PUSH))
+    approvals.approve(call(NAMES, PUSH))
+    run(call(NAMES, PUSH))
+    with pytest.raises(CallRepeated, match="it is done"):
+        run(call(NAMES, PUSH))
+    with pytest.raises(CallRepeated, match="another call"):
+        run(call(NAMES, PUSH, arguments='{"force": true}'))
+
+    assert ran == ["c1"]
+
+
+def test_without_approvals_rules_alone_decide() -> None:
+    policy = Policy(rules=[rule("allow")])
+    for _ in range(2):
+        with policy.running(call(NAMES, PUSH)) as decision:
+            assert decision.outcome == "allow"

@@ -6,7 +6,18 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tests.acceptance import ops_agents, ops_agents_approvals, ops_agents_wire, ops_names, ops_servers
+from tests.acceptance import (
+    ops_agents,
+    ops_agents_approvals,
+    ops_agents_wire,
+    ops_conventions,
+    ops_exposure,
+    ops_lint,
+    ops_migration,
+    ops_names,
+    ops_servers,
+    ops_skew,
+)
 from tests.acceptance.ops import OPS
 from tests.acceptance.rows import SEEDS, Row, Unreadable, read
 from tests.acceptance.verdict import FAILED, PASSED, SKIPPED, Verdict, compare, expected
@@ -21,7 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["execute", "main"]
 
 # Importing these modules is what fills the table of ops.
-_MODULES = (ops_names, ops_servers, ops_agents, ops_agents_wire, ops_agents_approvals)
+_MODULES = (
+    ops_names,
+    ops_servers,
+    ops_agents,
+    ops_agents_wire,
+    ops_agents_approvals,
+    ops_conventions,
+    ops_exposure,
+    ops_lint,
+    ops_migration,
+    ops_skew,
+)
 
 
 def execute(row: Row) -> Verdict:

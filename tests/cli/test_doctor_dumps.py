@@ -106,7 +106,7 @@ def test_notes_alone_are_no_findings_for_the_exit_status(run: Run, tmp_path: Pat
     path.write_text(json.dumps({"one": ["search"], "two": ["search"]}), "utf-8")
     done = run("doctor", path, "--for", "claude-code", "--json")
 
-    assert [one["rule"] for one in done.document["findings"]] == ["shared-name"]
+    assert [one["rule"] for one in done.document["findings"]] == ["shared_name"]
     assert done.status == 0
 
 

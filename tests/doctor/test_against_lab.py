@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from truename.dialects import Dialect
 
 RUNS = sorted(load_all(), key=lambda run: run.client)
-LOST_BY_RULE = {"request-fails", "server-fails", "tool-refused", "tool-dropped", "tools-merged", "wrong-tool"}
+LOST_BY_RULE = {"request_fails", "server_fails", "tool_refused", "tool_dropped", "tools_merged", "wrong_tool"}
 
 
 def lists_of(trial: Trial) -> dict[str, list[str]]:
@@ -75,7 +75,7 @@ def test_every_lost_tool_is_told_in_a_finding_and_no_other(run: Run) -> None:
         lists = Lists(Server.listing(key, names) for key, names in lists_of(trial).items())
         (diagnosis,) = examine([Case(dialect=dialect, lists=lists)]).diagnoses
         told = {name for one in diagnosis.findings if one.rule.name in LOST_BY_RULE for name in one.tools}
-        ignored = {one.server for one in diagnosis.findings if one.rule.name == "server-ignored"}
+        ignored = {one.server for one in diagnosis.findings if one.rule.name == "server_ignored"}
         fell = {fate.key for fate in diagnosis.case.bare.fates if fate.loss == "falls"}
         lost = {fate.key for fate in diagnosis.case.bare.lost if fate.loss != "unknown"}
 

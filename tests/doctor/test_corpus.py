@@ -46,7 +46,7 @@ def test_names_that_several_real_servers_have_are_reported_each_once() -> None:
         for name in names:
             servers[fold(name)].add(key)
     shared_names = {name for name, keys in servers.items() if len(keys) > 1}
-    found = [{fold(name) for name in tools} for tools in of_rule("shared-name")]
+    found = [{fold(name) for name in tools} for tools in of_rule("shared_name")]
 
     assert len(found) == len(shared_names) == 1_002
     assert {name for names in found for name in names} == shared_names
@@ -60,14 +60,14 @@ def test_the_names_that_families_share_as_the_collection_counts_them_are_among_t
             exact[tool["name"]].add(row["family"])
             folded[fold(tool["name"])].add(row["family"])
     clashing = {name for name, families in folded.items() if len(families) > 1}
-    told = {fold(name) for tools in of_rule("shared-name") for name in tools}
+    told = {fold(name) for tools in of_rule("shared_name") for name in tools}
 
     assert (sum(len(families) > 1 for families in exact.values()), len(clashing)) == (318, 363)
     assert clashing <= told
 
 
 def test_the_one_server_that_lists_a_tool_twice_is_named() -> None:
-    assert of_rule("tool-listed-twice") == [("batch_screenshot_urls",)]
+    assert of_rule("tool_listed_twice") == [("batch_screenshot_urls",)]
 
 
 def test_what_a_client_without_prefixes_does_to_shared_names_is_counted_right() -> None:
@@ -79,7 +79,7 @@ def test_what_a_client_without_prefixes_does_to_shared_names_is_counted_right() 
     diagnosis = next(one for one in report().diagnoses if one.case.name == "google-adk")
 
     assert diagnosis.lost == sum(len(keys) - 1 for keys in clashing.values())
-    told = [one for one in diagnosis.findings if one.rule.name == "wrong-tool"]
+    told = [one for one in diagnosis.findings if one.rule.name == "wrong_tool"]
     assert {one.tools for one in told} == {(name,) for name in clashing}
     assert diagnosis.lost_through == 0
 
@@ -96,7 +96,7 @@ _CURSOR = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 
 def _dropped(client: str) -> list[tuple[str, ...]]:
-    return [one.tools for one in report().findings if one.client == client and one.rule.name == "tool-dropped"]
+    return [one.tools for one in report().findings if one.client == client and one.rule.name == "tool_dropped"]
 
 
 def test_the_findings_of_a_whole_collection_are_plain_values() -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from truename.policy import Rule
 
 PAGE = (ROOT / "docs" / "doctor.md").read_text("utf-8")
-SECTIONS = dict(re.findall(r"^### (TN\d{3} [a-z-]+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
+SECTIONS = dict(re.findall(r"^### (TN\d{3} [a-z_]+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
 def test_every_rule_has_a_section_in_the_order_of_codes_and_no_other_has() -> None:

@@ -23,28 +23,28 @@ CLINE = ".cline/data/settings/cline_mcp_settings.json"
 
 # file, what is in it, rule, client, line (None: nothing is found)
 FILES: list[tuple[str, Any, str, str, int | None]] = [
-    ("project/.mcp.json", COMMENT, "comment-refused", "claude-code", 2),
-    ("project/.mcp.json", COMMA, "trailing-comma-refused", "claude-code", 2),
-    (CLINE, COMMENT, "comment-refused", "cline", 2),
-    (CLINE, BOM, "byte-order-mark-refused", "cline", 1),
-    (".gemini/settings.json", COMMENT, "comment-refused", "gemini-cli", None),
-    (".gemini/settings.json", COMMA, "trailing-comma-refused", "gemini-cli", 2),
-    (".gemini/settings.json", BOM, "byte-order-mark-refused", "gemini-cli", 1),
-    (".qwen/settings.json", COMMA, "trailing-comma-refused", "qwen-code", 2),
-    (".claude.json", BOM, "byte-order-mark-refused", "claude-code", None),
-    (".claude.json", TWICE, "duplicate-key", "claude-code", 2),
-    (".claude.json", BROKEN, "unreadable-file", "claude-code", 2),
-    (".codex/config.toml", "[mcp_servers.lab\n", "unreadable-file", "codex", 1),
-    (".codex/config.toml", '[mcp_servers."my server"]\ncommand = "x"\n', "server-ignored", "codex", 1),
-    (".codex/config.toml", '[mcp_servers.my-server]\ncommand = "x"\n', "server-ignored", "codex", None),
-    (".claude.json", {"mcpServers": {"lab": {}}}, "server-not-understood", "claude-code", 3),
-    (".claude.json", {"mcpServers": {"a": {"url": "http://far.example/mcp"}}}, "unencrypted-server", "claude-code", 3),
-    (".claude.json", {"mcpServers": {"a": {"url": "http://127.0.0.1/mcp"}}}, "unencrypted-server", "claude-code", None),
-    (".claude.json", {"mcpServers": {"a": {"url": "http://[::1]:1/m"}}}, "unencrypted-server", "claude-code", None),
-    (".claude.json", {"mcpServers": {"a": {"url": "http://localhost/"}}}, "unencrypted-server", "claude-code", None),
-    (".claude.json", {"mcpServers": {"a": {"url": "https://far.example/"}}}, "unencrypted-server", "claude-code", None),
-    (".claude.json", {"mcpServers": {"a": LAB | {"env": {"API_KEY": "k3y-k3y"}}}}, "literal-secret", "claude-code", 6),
-    (".claude.json", {"mcpServers": {"a": LAB | {"env": {"API_KEY": "${K}"}}}}, "literal-secret", "claude-code", None),
+    ("project/.mcp.json", COMMENT, "comment_refused", "claude-code", 2),
+    ("project/.mcp.json", COMMA, "trailing_comma_refused", "claude-code", 2),
+    (CLINE, COMMENT, "comment_refused", "cline", 2),
+    (CLINE, BOM, "byte_order_mark_refused", "cline", 1),
+    (".gemini/settings.json", COMMENT, "comment_refused", "gemini-cli", None),
+    (".gemini/settings.json", COMMA, "trailing_comma_refused", "gemini-cli", 2),
+    (".gemini/settings.json", BOM, "byte_order_mark_refused", "gemini-cli", 1),
+    (".qwen/settings.json", COMMA, "trailing_comma_refused", "qwen-code", 2),
+    (".claude.json", BOM, "byte_order_mark_refused", "claude-code", None),
+    (".claude.json", TWICE, "duplicate_key", "claude-code", 2),
+    (".claude.json", BROKEN, "unreadable_file", "claude-code", 2),
+    (".codex/config.toml", "[mcp_servers.lab\n", "unreadable_file", "codex", 1),
+    (".codex/config.toml", '[mcp_servers."my server"]\ncommand = "x"\n', "server_ignored", "codex", 1),
+    (".codex/config.toml", '[mcp_servers.my-server]\ncommand = "x"\n', "server_ignored", "codex", None),
+    (".claude.json", {"mcpServers": {"lab": {}}}, "server_not_understood", "claude-code", 3),
+    (".claude.json", {"mcpServers": {"a": {"url": "http://far.example/mcp"}}}, "unencrypted_server", "claude-code", 3),
+    (".claude.json", {"mcpServers": {"a": {"url": "http://127.0.0.1/mcp"}}}, "unencrypted_server", "claude-code", None),
+    (".claude.json", {"mcpServers": {"a": {"url": "http://[::1]:1/m"}}}, "unencrypted_server", "claude-code", None),
+    (".claude.json", {"mcpServers": {"a": {"url": "http://localhost/"}}}, "unencrypted_server", "claude-code", None),
+    (".claude.json", {"mcpServers": {"a": {"url": "https://far.example/"}}}, "unencrypted_server", "claude-code", None),
+    (".claude.json", {"mcpServers": {"a": LAB | {"env": {"API_KEY": "k3y-k3y"}}}}, "literal_secret", "claude-code", 6),
+    (".claude.json", {"mcpServers": {"a": LAB | {"env": {"API_KEY": "${K}"}}}}, "literal_secret", "claude-code", None),
 ]
 
 
@@ -72,7 +72,7 @@ def test_the_tools_of_a_file_that_its_client_refuses_are_lost(tmp_path: Path) ->
 
 
 def test_what_qwen_does_with_a_file_that_it_dislikes_is_said(tmp_path: Path) -> None:
-    (found,) = of_rule(examined(written(tmp_path, {".qwen/settings.json": BOM})), "byte-order-mark-refused")
+    (found,) = of_rule(examined(written(tmp_path, {".qwen/settings.json": BOM})), "byte_order_mark_refused")
 
     assert "renamed" in found.fact
     assert (found.confidence, found.remedy) == ("run", "Save it as UTF-8 without one.")
@@ -82,7 +82,7 @@ def test_an_address_in_a_client_of_commands_only_is_told(tmp_path: Path) -> None
     content = {"mcpServers": {"far": {"url": "https://far.example/mcp"}}}
     report = examined(written(tmp_path, {".config/Claude/claude_desktop_config.json": content}))
 
-    assert [(one.client, one.server) for one in of_rule(report, "server-ignored")] == [("claude-desktop", "far")]
+    assert [(one.client, one.server) for one in of_rule(report, "server_ignored")] == [("claude-desktop", "far")]
 
 
 def test_one_key_for_two_servers_is_told_and_for_the_same_server_only_noted(tmp_path: Path) -> None:
@@ -90,17 +90,17 @@ def test_one_key_for_two_servers_is_told_and_for_the_same_server_only_noted(tmp_
     project = {"mcpServers": {"lab": {"command": "other"}, "same": LAB}}
     report = examined(written(tmp_path, {".claude.json": user, "project/.mcp.json": project}))
 
-    assert [one.server for one in of_rule(report, "shadowed-server") if one.client == "claude-code"] == ["lab"]
-    assert [one.server for one in of_rule(report, "repeated-server") if one.client == "claude-code"] == ["same"]
+    assert [one.server for one in of_rule(report, "shadowed_server") if one.client == "claude-code"] == ["lab"]
+    assert [one.server for one in of_rule(report, "repeated_server") if one.client == "claude-code"] == ["same"]
 
 
 def test_servers_of_two_projects_in_one_file_do_not_shadow_each_other(tmp_path: Path) -> None:
     projects = {f"/{name}": {"mcpServers": {"lab": {"command": name}}} for name in ("one", "two")}
     report = examined(written(tmp_path, {".claude.json": {"projects": projects}}), {"lab": ["a/b", "a_b"]})
 
-    assert of_rule(report, "shadowed-server") == []
+    assert of_rule(report, "shadowed_server") == []
     assert [one.case.called for one in report.diagnoses if one.lost] == ["Claude Code in /one", "Claude Code in /two"]
-    assert len(of_rule(report, "tools-merged")) == 2
+    assert len(of_rule(report, "tools_merged")) == 2
 
 
 def test_the_same_server_of_several_clients_is_one_to_be_asked(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_file_that_can_not_be_read_at_all_is_a_finding_and_no_error(tmp_path: 
     here = written(tmp_path, {".gemini/settings.json": b"\xff\xfe\x00", ".cursor/mcp.json": b"[" * 100_000})
     (tmp_path / ".claude.json").mkdir()
 
-    assert {one.client for one in of_rule(examined(here), "unreadable-file")} >= {"gemini-cli", "cursor", "claude-code"}
+    assert {one.client for one in of_rule(examined(here), "unreadable_file")} >= {"gemini-cli", "cursor", "claude-code"}
 
 
 def test_an_empty_home_has_nothing_wrong(tmp_path: Path) -> None:

@@ -26,19 +26,19 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "gemini-cli",
         {"lab": ["a/b", "a_b"]},
-        "tools-merged",
+        "tools_merged",
         "'a/b' and 'a_b' of 'lab' become 'mcp_lab_a_b' in Gemini CLI, and every call runs 'a_b'.",
     ),
     (
         "google-adk",
         {"one": ["search"], "two": ["search"]},
-        "wrong-tool",
+        "wrong_tool",
         "'search' of 'one' and 'two' is one name in Google ADK, and every call runs 'search' of 'two'.",
     ),
     (
         "claude-code",
         {"a": ["b__c"], "a__b": ["c"]},
-        "clash-of-unknown-end",
+        "clash_of_unknown_end",
         (
             "'a: b__c' and 'a__b: c' become 'mcp__a__b__c' in Claude Code; "
             "which of them a call runs depends on which server is ready first."
@@ -47,13 +47,13 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "llamaindex",
         {"lab": ["fs.list"]},
-        "wrong-tool",
+        "wrong_tool",
         "'fs.list' of 'lab' is shown by LlamaIndex, but a call runs nothing.",
     ),
     (
         "claude-ai",
         {"lab": ["fs.list", "x"]},
-        "server-fails",
+        "server_fails",
         (
             "'fs.list' of 'lab' makes the whole server fail in claude.ai "
             "('.' at 2 is not in [a-zA-Z0-9_-]), and 1 tool with it."
@@ -62,37 +62,37 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "qwen-code",
         {"lab": ["x", "y", "x"]},
-        "server-fails",
+        "server_fails",
         "'x' of 'lab', listed twice, makes the whole server fail in Qwen Code, and 1 tool with it.",
     ),
     (
         "openai-agents-python",
         {"one": ["search"], "two": ["search", "x"]},
-        "request-fails",
+        "request_fails",
         "'search' of 'one' and 'two' is one name in OpenAI Agents SDK (Python), and the whole request fails.",
     ),
     (
         "vscode",
         {"lab": ["a/b", "a_b"]},
-        "clash-of-unknown-end",
+        "clash_of_unknown_end",
         "'a/b' and 'a_b' of 'lab' become 'mcp_lab_a_b' in VS Code (Copilot); which of them a call runs is not known.",
     ),
     (
         "cursor",
         {"lab": ["a/b", "c"]},
-        "tool-dropped",
+        "tool_dropped",
         "'a/b' of 'lab' is left out by Cursor ('/' at 1 is not in [a-zA-Z0-9_]).",
     ),
     (
         "codex-cli",
         {"my lab": ["a", "b"]},
-        "server-ignored",
+        "server_ignored",
         "Codex never connects a server with the key 'my lab', so 2 tools are lost.",
     ),
     (
         "gemini-cli",
         {"lab": [LONG]},
-        "name-cut",
+        "name_cut",
         (
             f"'{LONG}' of 'lab' is too long for Gemini CLI, which shows "
             "'mcp_lab_createConfluencePageFr...kdownTemplateInSpaceWithLabels'."
@@ -101,14 +101,14 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "claude-code",
         {"lab": ["a.b", "c.d", "e.f"]},
-        "name-respelled",
+        "name_respelled",
         "'a.b' of 'lab' is shown by Claude Code as 'mcp__lab__a_b'; 2 tools more are too.",
     ),
-    ("cursor", {"lab": [f"tool_{n}" for n in range(81)]}, "too-many-tools", "Cursor takes 80 tools, and there are 81."),
-    ("fastmcp", {"lab": ["x", "x"]}, "tool-listed-twice", "'lab' lists 'x' twice."),
-    ("fastmcp", {"lab": ["", "x"]}, "unusable-name", "1 of the tools of 'lab' has no usable name."),
-    ("fastmcp", {"lab": ["", 5, "x"]}, "unusable-name", "2 of the tools of 'lab' have no usable name."),
-    ("claude-code", {"a": ["x"], "b": ["X"]}, "shared-name", "2 servers have 'x': 'a' and 'b'."),
+    ("cursor", {"lab": [f"tool_{n}" for n in range(81)]}, "too_many_tools", "Cursor takes 80 tools, and there are 81."),
+    ("fastmcp", {"lab": ["x", "x"]}, "tool_listed_twice", "'lab' lists 'x' twice."),
+    ("fastmcp", {"lab": ["", "x"]}, "unusable_name", "1 of the tools of 'lab' has no usable name."),
+    ("fastmcp", {"lab": ["", 5, "x"]}, "unusable_name", "2 of the tools of 'lab' have no usable name."),
+    ("claude-code", {"a": ["x"], "b": ["X"]}, "shared_name", "2 servers have 'x': 'a' and 'b'."),
 ]
 
 
@@ -124,7 +124,7 @@ def test_a_finding_says_who_does_what_to_which_tools(said: tuple[str, dict[str, 
 def test_the_one_that_is_kept_of_several_is_told_with_them_only() -> None:
     found = report("claude-code", {"lab": ["a/b", "a_b"]}).findings
 
-    assert [one.rule.name for one in found] == ["tools-merged"]
+    assert [one.rule.name for one in found] == ["tools_merged"]
 
 
 def test_a_clash_of_several_servers_has_the_place_of_the_first() -> None:
@@ -140,7 +140,7 @@ def test_definitions_over_the_budget_are_noted_with_the_heaviest_server() -> Non
     (found,) = [
         one
         for one in report("claude-code", {"heavy": heavy, "light": ["a"]}).findings
-        if one.rule.name == "heavy-definitions"
+        if one.rule.name == "heavy_definitions"
     ]
 
     assert "'heavy' alone" in found.fact
@@ -155,7 +155,7 @@ def test_lists_of_several_clients_are_told_once() -> None:
         [Case(dialect=dialects.get("claude-code"), lists=lists), Case(dialect=dialects.get("opencode"), lists=other)]
     )
 
-    assert [one.rule.name for one in found.general] == ["shared-name"]
+    assert [one.rule.name for one in found.general] == ["shared_name"]
 
 
 def test_the_worst_comes_first_and_what_was_run_before_what_was_read() -> None:

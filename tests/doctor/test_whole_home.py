@@ -46,9 +46,9 @@ def test_every_client_of_a_full_home_is_examined_with_its_servers(system: System
     examined = {(one.case.client, server.key) for one in report.diagnoses for server in one.case.lists.servers}
     assert wanted <= examined
     assert all(server.definitions for one in report.diagnoses for server in one.case.lists.servers)
-    merging = {one.client for one in report.findings if one.rule.name == "tools-merged"}
+    merging = {one.client for one in report.findings if one.rule.name == "tools_merged"}
     assert {"claude-code", "gemini-cli", "opencode"} <= merging
-    assert [one for one in report.findings if one.rule.name in {"unreadable-file", "server-not-understood"}] == []
+    assert [one for one in report.findings if one.rule.name in {"unreadable_file", "server_not_understood"}] == []
 
 
 anything = st.recursive(

@@ -38,14 +38,14 @@ def test_a_policy_that_names_every_mutating_tool_and_no_other_has_no_finding() -
 def test_every_mutating_tool_that_is_in_no_rule_is_found(missing: str) -> None:
     others = [glob for glob in MUTATING if glob != missing]
 
-    assert found(*others) == [("mutating-tool-unguarded", (missing.partition("/")[2],))]
+    assert found(*others) == [("mutating_tool_unguarded", (missing.partition("/")[2],))]
     assert [finding.rule for finding in table_parity(others, FLEET)] == [UNGUARDED]
 
 
 @pytest.mark.parametrize("glob", ["fs.list/x", "fs/lst", "powershell/*", "fs@2/list", "fs/list@2"])
 def test_a_name_that_no_catalogue_has_is_found(glob: str) -> None:
-    assert found(*MUTATING, glob) == [("policy-names-nothing", ())]
-    assert found(*MUTATING, but=(glob,)) == [("policy-names-nothing", ())]
+    assert found(*MUTATING, glob) == [("policy_names_nothing", ())]
+    assert found(*MUTATING, but=(glob,)) == [("policy_names_nothing", ())]
 
 
 def test_the_old_dotted_names_of_a_table_are_found_and_what_they_guarded() -> None:
@@ -86,7 +86,7 @@ def test_a_tool_that_only_reads_in_one_catalogue_is_found_in_the_other(order: in
 
 
 def test_a_tool_that_a_rule_makes_an_exception_of_is_in_none() -> None:
-    assert found("fs/*", "net/*", but=("fs/delete",)) == [("mutating-tool-unguarded", ("delete",))]
+    assert found("fs/*", "net/*", but=("fs/delete",)) == [("mutating_tool_unguarded", ("delete",))]
 
 
 def test_several_catalogues_are_one() -> None:

@@ -152,7 +152,7 @@ def _failed(one: Startable, error: TruenameError) -> Finding:
     if one.clients:
         fact = fact.replace(f"Server {key}", f"Server {key} of {' and '.join(one.clients)}", 1)
     return Finding(
-        rule=RULES["server-failed"],
+        rule=RULES["server_failed"],
         fact=_without_secrets(f"{fact}.", one.server),
         remedy=_without_secrets(remedy or f"Start {key} by hand to see why.", one.server),
         location=one.location,

@@ -83,8 +83,8 @@ def _collecting_later() -> Iterator[None]:
 
 def _status(report: Report) -> int:
     findings = report.findings
-    failed = any(one.rule.name == "server-failed" for one in findings)
-    bad = any(one.rule.severity is not Severity.NOTE and one.rule.name != "server-failed" for one in findings)
+    failed = any(one.rule.name == "server_failed" for one in findings)
+    bad = any(one.rule.severity is not Severity.NOTE and one.rule.name != "server_failed" for one in findings)
     if bad:
         return EXIT_FINDINGS
     return EXIT_UPSTREAM if failed else 0

@@ -35,7 +35,7 @@ _OF_ONE_RULE: Final = 2
 _ALSO: Final = 3
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 # Clients keep the one or the other tool; those that keep the same are told together.
-_WHOSE_END_COUNTS: Final = ("tools-merged", "wrong-tool")
+_WHOSE_END_COUNTS: Final = ("tools_merged", "wrong_tool")
 _KINDS: Final = ("client", "framework", "provider", "spec", "own")
 
 

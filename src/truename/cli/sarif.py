@@ -58,7 +58,7 @@ def _version() -> str:
 def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.code,
-        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "name": "".join(word.capitalize() for word in rule.name.split("_")),
         "shortDescription": {"text": rule.what},
         "fullDescription": {"text": f"{rule.what} {rule.why}"},
         "help": {"text": f"{rule.what} {rule.why} `truename doctor --all` shows each case and its remedy."},

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Diagnosis", "Report", "examine"]
 
-_REFUSED: Final = ("comment-refused", "trailing-comma-refused", "byte-order-mark-refused")
+_REFUSED: Final = ("comment_refused", "trailing_comma_refused", "byte_order_mark_refused")
 _WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 

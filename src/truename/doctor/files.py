@@ -28,18 +28,18 @@ __all__ = ["about_files", "dotted", "place"]
 _PLACE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
 # What a document notes -> the rule, what is there, what to do.
 _QUIRKS: Final = {
-    "comment": ("comment-refused", "it has a comment, which {client} does not read", "Remove the comment."),
+    "comment": ("comment_refused", "it has a comment, which {client} does not read", "Remove the comment."),
     "trailing-comma": (
-        "trailing-comma-refused",
+        "trailing_comma_refused",
         "a comma stands behind the last item, which {client} does not read",
         "Remove the comma.",
     ),
     "bom": (
-        "byte-order-mark-refused",
+        "byte_order_mark_refused",
         "it begins with a byte order mark, which {client} does not read",
         "Save it as UTF-8 without one.",
     ),
-    "duplicate-key": ("duplicate-key", "one key stands twice in one object", "Remove or rename one of the two."),
+    "duplicate-key": ("duplicate_key", "one key stands twice in one object", "Remove or rename one of the two."),
 }
 _WORDS: Final = {"comment": "comment", "trailing-comma": "trailing comma", "bom": "byte order mark"}
 _TOLD_OF_ONE_KIND: Final = 3
@@ -80,7 +80,7 @@ def _about_reading(found: Found) -> Iterator[Finding]:
         said = found.problem.problem
         how = said.removeprefix("it can't be read") if said.startswith("it can't be read") else f": {said}"
         fact = f"{found.path.name} can't be read{how}."
-        yield _finding("unreadable-file", found, location, fact, found.problem.remedy)
+        yield _finding("unreadable_file", found, location, fact, found.problem.remedy)
     if found.document is None:
         return
     told: defaultdict[str, int] = defaultdict(int)
@@ -109,22 +109,22 @@ def _about_entry(found: Found, sighting: Sighting, dialect: Dialect) -> Iterator
     if machine(dialect.mangling).ignores(server.key):
         fact = f"{found.file.title} never connects the server {key}: its key has characters that it ignores."
         yield _finding(
-            "server-ignored", found, here, fact, "Use letters, digits, _ and - in the key.", server=server.key
+            "server_ignored", found, here, fact, "Use letters, digits, _ and - in the key.", server=server.key
         )
     if server.disabled:
         return
     if server.command is None and server.url is None:
         fact = f"The entry {key} says neither what to start nor where to connect."
         yield _finding(
-            "server-not-understood", found, here, fact, "Give it a command or an address.", server=server.key
+            "server_not_understood", found, here, fact, "Give it a command or an address.", server=server.key
         )
     if server.url is not None and not speaks_http(found.file.shape):
         fact = f"{found.file.title} can't connect {key}: it takes commands only, not addresses."
         remedy = f"`truename connect {found.file.client}` puts a command in between."
-        yield _finding("server-ignored", found, here, fact, remedy, server=server.key)
+        yield _finding("server_ignored", found, here, fact, remedy, server=server.key)
     if server.url is not None and _is_open(server.url):
         fact = f"{key} is reached over the network without TLS."
-        yield _finding("unencrypted-server", found, here, fact, "Use https, or a tunnel.", server=server.key)
+        yield _finding("unencrypted_server", found, here, fact, "Use https, or a tunnel.", server=server.key)
     yield from _about_secrets(found, sighting)
 
 
@@ -136,7 +136,7 @@ def _about_secrets(found: Found, sighting: Sighting) -> Iterator[Finding]:
     fact = f"{excerpt(sighting.server.key, 64)} has what looks like a secret in plain text: {names}."
     remedy = "Put it into an environment variable, and write a reference to that."
     here = place(found, (*sighting.where, *leaves[0].where))
-    yield _finding("literal-secret", found, here, fact, remedy, server=sighting.server.key)
+    yield _finding("literal_secret", found, here, fact, remedy, server=sighting.server.key)
 
 
 def _at(document: Document | None, where: Sequence[str | int]) -> Any:
@@ -187,7 +187,7 @@ def _several(key: str, sightings: Sequence[tuple[Found, Sighting]]) -> Finding:
     found, sighting = sightings[-1]
     fact = f"{excerpt(key, 64)} is configured {'alike' if same else 'differently'} in {where}."
     remedy = "Keep one of them." if same else "Keep one of them, or give one another key."
-    rule = "repeated-server" if same else "shadowed-server"
+    rule = "repeated_server" if same else "shadowed_server"
     return _finding(rule, found, place(found, sighting.where), fact, remedy, server=key)
 
 

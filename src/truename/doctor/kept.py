@@ -103,7 +103,7 @@ def _about_one(case: Case, kept: _Kept, mine: Mapping[str, Server | None]) -> It
             fact = (
                 f"{excerpt(kept.name.text)} stands for {listed(tools)}, and {case.called} runs {excerpt(reached[1])}."
             )
-            yield _finding(case, kept, RULES["kept-name-elsewhere"], fact, _connect(case))
+            yield _finding(case, kept, RULES["kept_name_elsewhere"], fact, _connect(case))
 
 
 def _unmatched(case: Case, kept: _Kept, asked: Mapping[str, Server]) -> Finding:
@@ -113,7 +113,7 @@ def _unmatched(case: Case, kept: _Kept, asked: Mapping[str, Server]) -> Finding:
     remedy = f"Did you mean {excerpt(meant)}?" if near else "Remove it, or correct it."
     doing = _EFFECTS.get(kept.name.effect, "means")
     fact = f"{excerpt(kept.name.text)} {doing} no tool: {listed(list(asked))} has none of that name."
-    return _finding(case, kept, RULES["kept-name-unmatched"], fact, remedy)
+    return _finding(case, kept, RULES["kept_name_unmatched"], fact, remedy)
 
 
 def _stranger(case: Case, server: str, several: list[_Kept], known: Iterable[str]) -> Finding:
@@ -125,8 +125,8 @@ def _stranger(case: Case, server: str, several: list[_Kept], known: Iterable[str
     if near:
         # A slip of the pen: what it should deny or allow is there.
         remedy = f"Did you mean the server {excerpt(near[0], 64)}?"
-        return _finding(case, several[0], RULES["kept-name-unmatched"], fact, remedy)
-    return _finding(case, several[0], RULES["kept-name-of-no-server"], fact, "Remove what is no longer used.")
+        return _finding(case, several[0], RULES["kept_name_unmatched"], fact, remedy)
+    return _finding(case, several[0], RULES["kept_name_of_no_server"], fact, "Remove what is no longer used.")
 
 
 def _connect(case: Case) -> str:

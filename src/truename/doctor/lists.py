@@ -34,7 +34,7 @@ def about_lists(lists: Lists) -> Iterator[Finding]:
         servers = list(dict.fromkeys(tool.origin.server for tool in tools))
         spelled = tuple(dict.fromkeys(tool.origin.name for tool in tools))
         yield Finding(
-            rule=RULES["shared-name"],
+            rule=RULES["shared_name"],
             fact=f"{len(tools):,} servers have {excerpt(name, 64)}: {listed(servers)}.",
             remedy="`truename names` shows the names that tell them apart.",
             location=lists.places.get(servers[0]),
@@ -48,7 +48,7 @@ def about_limits(case: Case) -> Iterator[Finding]:
     most, there = case.dialect.max_tools, case.lists.tools
     if most is not None and there > most:
         yield Finding(
-            rule=RULES["too-many-tools"],
+            rule=RULES["too_many_tools"],
             fact=f"{case.called} takes {most:,} tools, and there are {there:,}.",
             remedy="Disable servers that it does not need.",
             client=case.name,
@@ -72,7 +72,7 @@ def estimated_tokens(definitions: Mapping[str, Mapping[str, Any]]) -> int:
 def _about(server: Server) -> Iterator[Finding]:
     for name in server.repeated:
         yield Finding(
-            rule=RULES["tool-listed-twice"],
+            rule=RULES["tool_listed_twice"],
             fact=f"{excerpt(server.key, 64)} lists {excerpt(name, 64)} twice.",
             remedy="Behind `truename serve` it is there once; tell the server's author.",
             location=server.location,
@@ -83,7 +83,7 @@ def _about(server: Server) -> Iterator[Finding]:
         number = len(server.unusable)
         has = "has" if number == 1 else "have"
         yield Finding(
-            rule=RULES["unusable-name"],
+            rule=RULES["unusable_name"],
             fact=f"{number:,} of the tools of {excerpt(server.key, 64)} {has} no usable name.",
             remedy="Tell the server's author; Truename leaves such tools out.",
             location=server.location,
@@ -100,7 +100,7 @@ def _about_weight(lists: Lists) -> Iterator[Finding]:
     tools = f"{lists.tools:,} tools are" if lists.tools > 1 else "one tool are"
     most = f"; {excerpt(heaviest, 64)} alone has {weights[heaviest]:,}" if len(weights) > 1 else ""
     yield Finding(
-        rule=RULES["heavy-definitions"],
+        rule=RULES["heavy_definitions"],
         fact=f"The definitions of {tools} about {total:,} tokens a request{most}.",
         remedy=f"To be read at each turn, {BUDGET:,} is much: {_SEARCHED}.",
     )

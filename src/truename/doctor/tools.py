@@ -29,7 +29,7 @@ _FAILS: Final = {
     "server": ("makes the whole server fail in {client}", "make the whole server fail in {client}"),
     "tool": ("is refused by {client}", "are refused by {client}"),
 }
-_CHANGES: Final = {"cut": "name-cut", "respelled": "name-respelled"}
+_CHANGES: Final = {"cut": "name_cut", "respelled": "name_respelled"}
 _CHANGED: Final = {"cut": "is too long for {client}, which shows", "respelled": "is shown by {client} as"}
 
 
@@ -92,7 +92,7 @@ def _ignored(case: Case) -> Iterator[Finding]:
             fact = (
                 f"{case.called} never connects a server with the key {excerpt(server.key, 64)}, so {number} are lost."
             )
-            finding = _found(case, RULES["server-ignored"], server.key, server.definitions or (), fact)
+            finding = _found(case, RULES["server_ignored"], server.key, server.definitions or (), fact)
             yield replace(finding, remedy="Use letters, digits, _ and - in the key.")
 
 
@@ -144,14 +144,14 @@ def _unanswered(case: Case, fates: Sequence[Fate], _why: str) -> str:
 
 
 _FACTS: Final[Mapping[str, Callable[[Case, Sequence[Fate], str], str]]] = {
-    "request-fails": _fails,
-    "server-fails": _fails,
-    "tool-refused": _fails,
-    "tool-dropped": _dropped,
-    "wrong-tool": _unanswered,
+    "request_fails": _fails,
+    "server_fails": _fails,
+    "tool_refused": _fails,
+    "tool_dropped": _dropped,
+    "wrong_tool": _unanswered,
     # A name that clashes only with copies of itself, where it is not known which copy is kept.
-    "clash-of-unknown-end": _dropped,
-    "tools-merged": _dropped,
+    "clash_of_unknown_end": _dropped,
+    "tools_merged": _dropped,
 }
 
 

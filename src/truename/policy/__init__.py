@@ -3,6 +3,7 @@
 from truename.policy.approvals import Approvals, subject_of
 from truename.policy.book import Book, CallRecord, PlainBook, Where
 from truename.policy.call import Call, Caller, bound_call, call_of
+from truename.policy.call_rules import CallRule
 from truename.policy.decision import Decision, Outcome
 from truename.policy.faults import CallRepeated, InvalidCall, StoreError
 from truename.policy.finding import Finding, Location, Rule, Severity
@@ -10,7 +11,6 @@ from truename.policy.grants import Grant, Scope, Subject, Verdict
 from truename.policy.parity import parity, table_parity
 from truename.policy.policy import Check, Policy
 from truename.policy.reading import plain_policy, read_policy, read_rules
-from truename.policy.rules import CallRule
 from truename.policy.store import FileStore, MemoryStore, Store
 from truename.policy.terms import HINTS
 

@@ -35,13 +35,18 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is looked for: a stable ``code`` (TN001), a ``name`` for people, what it means and why it matters."""
+    """What is looked for: a stable ``code`` (TN001), a ``name`` for people, what it means and why it matters.
+
+    ``example`` shows what is found, ``instead`` what to write; "" where another page says it.
+    """
 
     code: str
     name: str
     severity: Severity
     what: str
     why: str
+    example: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

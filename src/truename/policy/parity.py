@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from truename.catalog import Catalog, Tool
+    from truename.policy.call_rules import CallRule
     from truename.policy.policy import Policy
-    from truename.policy.rules import CallRule
 
 __all__ = ["NAMES_NOTHING", "UNGUARDED", "parity", "table_parity"]
 
 NAMES_NOTHING: Final = Rule(
     code="TN101",
-    name="policy-names-nothing",
+    name="policy_names_nothing",
     severity=Severity.ERROR,
     what="A policy names a tool that no catalogue has.",
     why="It was renamed or removed, and whatever has its place now is not covered by the rule.",
 )
 UNGUARDED: Final = Rule(
     code="TN102",
-    name="mutating-tool-unguarded",
+    name="mutating_tool_unguarded",
     severity=Severity.ERROR,
     what="A tool that does not say it only reads is in no rule.",
     why="Nobody decided whether it may change things without somebody being asked.",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.policy.approvals import Approvals
     from truename.policy.call import Call, Caller
+    from truename.policy.call_rules import CallRule
     from truename.policy.grants import Verdict
-    from truename.policy.rules import CallRule
 
 __all__ = ["Check", "Policy"]
 

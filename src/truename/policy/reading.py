@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.errors import ConfigError, excerpt
+from truename.policy.call_rules import CallRule
 from truename.policy.policy import Policy
-from truename.policy.rules import CallRule
 from truename.policy.terms import TERMS
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Ops about conventions: classification, rules, owners (seed 003)."""

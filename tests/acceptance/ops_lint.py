@@ -1,0 +1,1 @@
+"""Ops about the linter as a command (seed 003)."""

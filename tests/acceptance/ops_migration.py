@@ -1,0 +1,1 @@
+"""Ops about changing names everywhere at once (seed 002)."""

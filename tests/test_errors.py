@@ -32,6 +32,7 @@ from truename.errors import (
     UnknownTool,
     excerpt,
 )
+from truename.migration import MigrationError
 from truename.policy import CallRepeated, InvalidCall
 
 if TYPE_CHECKING:
@@ -71,11 +72,15 @@ EXAMPLES: list[TruenameError] = [
     LedgerError(code="unusable", path=Path("l"), reason="No space left on device"),
     LedgerError(code="withdrawn", name="x", claimant=AC),
     LedgerError(code="bound", name="x", claimant=AC, origin="a"),
+    LedgerError(code="invalid_day", wanted="soon"),
     UnknownTool(text="x"),
     UnknownTool(text="x", suggestions=("y",)),
     UnknownTool(text="x", suggestions=("y", "z", "w")),
     UnknownTool(text="x", reason="absent", id=AB),
     UnknownTool(text="x", reason="malformed", detail="it is encoded twice"),
+    UnknownTool(text="x", reason="moved", suggestions=("y",), detail=" since protocol 0.3"),
+    UnknownTool(text="x", reason="moved"),
+    MigrationError(problem="two names would become one", remedy="Choose another.", file="f.py", line=3),
     AmbiguousName(text="x", candidates=("y", "z")),
     RetiredName(text="x", id=AB, since="2026-11-22"),
     RetiredName(text="x", id=AB, successor="y", since="2026-11-22"),

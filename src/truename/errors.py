@@ -12,6 +12,7 @@
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
     +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable
+    +-- MigrationError (in migration)    file, line, problem         rename_refused, invalid_version, left_alone
     +-- InvalidCall (in the policy, ValueError)  field, problem      invalid_call
     +-- InvalidPayload (in adapters, ValueError) field, problem      invalid_history, invalid_request
     +-- ResolutionError (LookupError)    text, trail
@@ -91,6 +92,8 @@ CODES: Mapping[str, CodeInfo] = {
     "busy": CodeInfo(-32603, 2),
     "unusable": CodeInfo(-32603, 2),
     "withdrawn": CodeInfo(-32602, 1),
+    "invalid_day": CodeInfo(-32602, 2),
+    "rename_refused": CodeInfo(-32602, 1),
     "bound": CodeInfo(-32603, 2),
     "upstream_unavailable": CodeInfo(-32603, 3),
     "unknown_tool": CodeInfo(-32602, 1),
@@ -259,6 +262,7 @@ _LEDGER_TEXT: Mapping[str, str] = {
     "unusable": "{path} can't be used as a ledger: {reason}. Check the path and the disk; nothing was recorded.",
     "bound": "{claimant} is tool {name!r} of server {origin!r} on record, and this catalogue gives the id to another. "
     "Build the catalogue with bound=ledger.bindings().",
+    "invalid_day": "{wanted!r} is no day. Write it as in 2027-02-01.",
     "withdrawn": "{name!r} was retired or redirected, so {claimant} can't have it. Choose another name.",
 }
 
@@ -270,7 +274,7 @@ class LedgerError(TruenameError):
     ``conflict`` (name, holder, claimant), ``corrupt`` (path, line, reason), ``full`` (origin, count),
     ``style_mismatch`` (recorded, wanted), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
     ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant), ``bound`` (claimant,
-    origin, name).
+    origin, name), ``invalid_day`` (wanted).
     """
 
     code: str
@@ -300,7 +304,11 @@ class ResolutionError(TruenameError, LookupError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnknownTool(ResolutionError):
-    """No tool has this name. ``reason`` is ``unknown``, ``absent`` (its tool is not here now) or ``malformed``."""
+    """No tool has this name.
+
+    ``reason`` is ``unknown``, ``absent`` (its tool is not here now), ``malformed``, or ``moved``: it was renamed
+    without an alias, or the caller knows it from another version; ``detail`` then says since when, as a clause.
+    """
 
     reason: str = "unknown"
     suggestions: tuple[str, ...] = ()
@@ -314,11 +322,14 @@ class UnknownTool(ResolutionError):
                 f"{excerpt(self.text)} is {self.id}, which is not available now; nothing was run. "
                 "Its server has to come back first; no other tool has this name."
             )
-        fact = f"Tool {excerpt(self.text)} does not exist; nothing was run."
+        since = "" if self.reason == "malformed" else self.detail
+        fact = f"Tool {excerpt(self.text)} does not exist{since}; nothing was run."
         if self.reason == "malformed":
             fact = f"{excerpt(self.text)} can't be read as a tool name: {self.detail}; nothing was run."
         if not self.suggestions:
             return f"{fact} List the tools and call one of them exactly."
+        if self.reason == "moved":
+            return f"{fact} It is {_choice(self.suggestions)} now. Call it exactly."
         advice = "Call one of these exactly." if len(self.suggestions) > 1 else "Call it exactly."
         return f"{fact} Did you mean {_choice(self.suggestions)}? {advice}"
 

@@ -1,1 +1,99 @@
-"""Ops about changing names everywhere at once (seed 002)."""
+"""Ops about renames: the plan, the files, what is left, protocol versions, the decision record (seeds 002 and 003)."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tests.acceptance.ops import Facts, Given, op
+from tests.acceptance.words import CONVENTION, SURFACES
+from tests.acceptance.world import NotChecked
+from truename.migration import (
+    Decision,
+    apply,
+    bump,
+    compare_versions,
+    conventional,
+    decision_record,
+    plan,
+    survey,
+    underscored,
+)
+from truename.policy.convention import Convention
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.migration import Proposal
+
+
+@op("rename_plan", needs="style names")
+def rename_plan(given: Given) -> Facts:
+    proposal = _proposal(given["style"], given["names"])
+    made = plan(proposal.renames, known=given["names"])
+    return {**made.renames, "planned": made.ok and bool(made.renames) and not proposal.unclear}
+
+
+def _proposal(style: str, names: list[str]) -> Proposal:
+    if style == "underscore":
+        return underscored(names)
+    if style == "convention":
+        return conventional(names, Convention.of(CONVENTION))
+    raise NotChecked(f"no style of names is known as {style!r}")
+
+
+@op("migrate_files", needs="file text map", takes="bump")
+def migrate_files(given: Given) -> Facts:
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "repository" / given["file"]
+        _write(file, given["text"])
+        found = survey(plan(given["map"]), [Path(directory) / "repository"], count_up="bump" in given)
+        apply(found.changes, Path(directory) / "state")
+        step = found.protocol
+        return {
+            "text": file.read_bytes().decode(),
+            "bump": None if step is None else [step.old, step.new],
+        }
+
+
+@op("drift_check", needs="surface map")
+def drift_check(given: Given) -> Facts:
+    """A name is reported where it is left, and not where the new one stands."""
+    left = _is_reported(given["surface"], given["map"], list(given["map"]))
+    done = _is_reported(given["surface"], given["map"], list(given["map"].values()))
+    return {"old_name_reported": left and not done}
+
+
+def _is_reported(surface: str, renames: Mapping[str, str], names: list[str]) -> bool:
+    if surface not in SURFACES:
+        raise NotChecked(f"no surface is known as {surface!r}")
+    file, template = SURFACES[surface]
+    with TemporaryDirectory() as directory:
+        _write(Path(directory) / file, "".join(template.format(name=name) for name in names))
+        return not survey(plan(renames), [Path(directory)]).is_clean
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_bytes(text.encode())
+
+
+@op("bump", needs="version change")
+def bumped(given: Given) -> Facts:
+    return {"version": bump(given["version"], given["change"])}
+
+
+@op("version_cmp", needs="a b")
+def version_cmp(given: Given) -> Facts:
+    order = compare_versions(given["a"], given["b"])
+    return {"order": order, "equal": order == 0, "newer": given["a"] if order >= 0 else given["b"]}
+
+
+@op("adr", needs="fields")
+def adr(given: Given) -> Facts:
+    text = decision_record(plan({"powershell.exec": "powershell_exec"}), Decision(number=16, day=date(2026, 6, 5)))
+    lines = text.splitlines()
+    written = (any(line.lstrip("#- ").startswith(field) for line in lines) for field in given["fields"])
+    return {"generated": bool(given["fields"]) and all(written)}

@@ -5,15 +5,22 @@ Words for profiles, clients and products are not here: they go through the alias
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from truename import Style
+from truename import Ledger, Style, ToolId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
+    "BEFORE_RENAME",
     "CONFIG_FILES",
     "CONFIG_OPTIONS",
+    "CONVENTION",
     "ERRORS",
     "LATER",
+    "METADATA_FIELDS",
+    "MIGRATIONS",
     "NOT_COMPARED",
     "OP_DIALECTS",
     "OP_STYLES",
@@ -21,6 +28,7 @@ __all__ = [
     "RECORD_FIELDS",
     "STEPS",
     "STYLES",
+    "SURFACES",
     "USER_AGENT",
 ]
 
@@ -65,6 +73,13 @@ OP_STYLES: Final = {
     "mcp_prefix (opted in)": "server-prefix",
 }
 
+# What seed 003 says of a tool -> the fields of its metadata.
+METADATA_FIELDS: Final = {
+    "isForLlm": "is_for_llm",
+    "isRecordable": "is_recordable",
+    "platforms": "platforms",
+}
+
 # What seed 004 stores with a tool -> the fields of an Origin.
 RECORD_FIELDS: Final = {
     "serverId": "server_id",
@@ -81,10 +96,32 @@ CONFIG_FILES: Final = {
 }
 CONFIG_OPTIONS: Final = {"naming strategy": "style"}
 
+# The convention of an op whose row names none.
+CONVENTION: Final = "trailblaze"
+
 # Documentation: the item -> its page under docs/.
 PAGES: Final = {
     "tools-reference": "tools-reference.md",
     "authentication / how to connect your client": "authentication.md",
+    "naming convention in a config file": "conventions.md",
+}
+
+# Kinds of migration -> what enters a rename in the ledger.
+MIGRATIONS: Final[dict[str, Callable[[Ledger, str, ToolId], None]]] = {
+    "clean_break": Ledger.break_name,
+    "redirect": Ledger.redirect,
+}
+# What seed 002's names had before the rename, where they have an underscore now.
+BEFORE_RENAME: Final = ("_", ".")
+
+# Where a name stands (seed 002): the surface -> a file of it, and how it has the name.
+SURFACES: Final = {
+    "contract": ("docs/protocol.md", "| `{name}` | runs a command |\n"),
+    "fixtures": ("fixtures/request.json", '{{"tool": "{name}", "arguments": {{}}}}\n'),
+    "MCP": ("server/tools.json", '{{"tools": [{{"name": "{name}", "inputSchema": {{"type": "object"}}}}]}}\n'),
+    "chat": ("server/chat.py", 'TOOLS = [{{"name": "{name}", "input_schema": SCHEMA}}]\n'),
+    "agent dispatch table": ("agent/src/dispatch.rs", 'match tool {{ "{name}" => run(args), _ => refuse() }}\n'),
+    "agent is_mutating table": ("agent/src/policy.rs", 'matches!(tool, "{name}" | "reboot")\n'),
 }
 
 # What the reference implementation logged, which the rows keep for people to read.
@@ -93,11 +130,6 @@ NOT_COMPARED: Final = {"warnings"}
 # Ops that this driver knows of and can't execute, by the capability that they wait for.
 LATER: Final = {
     "migration": (
-        "rename_plan", "migrate_call", "migrate_files", "drift_check", "bump", "version_cmp", "skew", "skew_report",
-        "gate", "adr",
-    ),
-    "conventions": (
-        "classify", "lint", "lint_set", "lint_owner", "lint_apps", "register", "filter", "execute", "metadata",
-        "record", "shared_impl", "cli_lint",
+        "gate",
     ),
 }  # fmt: skip

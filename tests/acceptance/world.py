@@ -9,7 +9,8 @@ from tests.acceptance.words import OP_DIALECTS, OP_STYLES, STYLES, USER_AGENT
 from truename import Catalog, NameTable, Style, dialects, project, resolve
 from truename.errors import AmbiguousName, TruenameError
 from truename.gateway.choice import view_for
-from truename.gateway.views import described
+from truename.gateway.descriptors import described
+from truename.gateway.hub import utc_today
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,7 +96,8 @@ def table_of(given: Mapping[str, Any]) -> NameTable:
 
 def listing(table: NameTable) -> tuple[Mapping[str, Any], ...]:
     """Return what tools/list answers from this table, as the gateway makes it."""
-    return described(table, dialects.get("openai"), project(table.catalog, "universal"))
+    universal = project(table.catalog, "universal")
+    return tuple(tool for _, tool in described(table, dialects.get("openai"), universal, utc_today()))
 
 
 def answer(text: str, table: NameTable, *, passthrough: bool = False) -> Facts:

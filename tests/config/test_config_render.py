@@ -60,6 +60,19 @@ SETTINGS = st.builds(
     call_timeout=st.floats(0.001, 1e300, allow_nan=False),
     max_body=st.integers(1, 10**12),
     policy=st.none() | st.builds(Policy, rules=st.lists(RULES, max_size=3, unique_by=lambda rule: rule.name)),
+    metadata=st.dictionaries(
+        st.sampled_from(["phone/*", "a@1/b@1"]),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "is_for_llm": st.booleans(),
+                "platforms": st.just(()) | st.just(("ios", "android")),
+                "app": st.just("") | WORDS,
+                "parameter_platforms": st.dictionaries(WORDS, st.just(("ios",)), max_size=2),
+            },
+        ),
+        max_size=2,
+    ),
     overrides=st.dictionaries(
         st.sampled_from(["universal", "cursor"]), st.dictionaries(st.just("a@1/b@1"), WORDS, max_size=1), max_size=2
     ),

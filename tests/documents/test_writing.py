@@ -13,7 +13,7 @@ import pytest
 
 from truename.documents import Document, check_file, remove_file, replace_file, writing
 from truename.documents.backup import Backup, backups, backups_directory
-from truename.documents.durable import write_new
+from truename.files.durable import write_new
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def test_a_change_right_before_the_rename_is_seen(file: Path, monkeypatch: pytes
     assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]
 
 
-@pytest.mark.parametrize("step", ["write_new", "_dress"])
+@pytest.mark.parametrize("step", ["write_new", "dress"])
 def test_a_full_disk_changes_nothing_and_leaves_nothing(file: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -252,7 +252,7 @@ def test_an_interrupt_leaves_no_file_of_ours_and_keeps_the_backup(file: Path, mo
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "_dress", interrupted)
+    monkeypatch.setattr(writing, "dress", interrupted)
     with pytest.raises(KeyboardInterrupt):
         change(Document.read(file, "json"))
     assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]

@@ -22,10 +22,11 @@ from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, with_approvals
 from truename.adapters.wire import NOBODY
 from truename.errors import TruenameError
 from truename.identity import definition_digest
-from truename.policy import Caller
+from truename.policy import Caller, catalog_of, implementations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from types import ModuleType
 
     from fastmcp import FastMCP
     from fastmcp.server.transforms import GetToolNext
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from truename.adapters.toolbox import Naming
     from truename.policy import Policy
 
-__all__ = ["Names", "mount"]
+__all__ = ["Names", "mount", "register"]
 
 Callers = Caller | Callable[[], Caller]
 
@@ -72,6 +73,20 @@ def mount(
     app.add_transform(names)
     app.add_middleware(Gate(names, secret))
     return names
+
+
+def register(app: FastMCP[Any], *sources: Callable[..., Any] | ModuleType) -> None:
+    """Give a server all tools that these functions, and those of these modules, are declared as (`truename.policy.tool`).
+
+    Their metadata travels in ``_meta``. Raises `DuplicateTool` for two of one name, before any is registered.
+
+    >>> register(app, tools_module)  # doctest: +SKIP
+    """
+    catalog, functions = catalog_of(*sources), implementations(*sources)
+    for one in catalog.values():
+        name, definition = one.origin.name, one.definition
+        meta = dict(one.metadata) or None
+        app.tool(functions[name], name=name, description=definition.get("description"), meta=meta)
 
 
 class _Marking(Transform):

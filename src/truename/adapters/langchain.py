@@ -198,6 +198,8 @@ def _definition(tool: BaseTool) -> dict[str, Any]:
         "description": function.get("description", ""),
         "inputSchema": function.get("parameters", {}),
         "annotations": tool.metadata or {},
+        # Where LangChain's MCP adapters keep it.
+        "_meta": (tool.metadata or {}).get("_meta"),
     }
 
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from truename import Catalog, NameTable, Style, ToolId, project
 from truename.identity import LookupKey, Member, ToolNames, check, digest_of, required_key
+from truename.policy.grants import former_ids
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from truename import Tool
+    from truename.policy import Caller, Policy
 
 __all__ = ["Layout", "namespace_of"]
 
@@ -101,6 +103,15 @@ class Layout:
             for id, key in self.keys.items()
         }
         return replace(self, keys=keys, deferred=self.deferred | wanted)
+
+    def visible_to(self, policy: Policy, caller: Caller) -> Layout:
+        """Return a copy without the tools that a policy does not list for this caller.
+
+        A call of one is a call all the same: `Policy.decide` refuses it.
+        """
+        former, catalog = former_ids(self.names.ledger), self.names.catalog
+        keys = {id: key for id, key in self.keys.items() if policy.visible(catalog[id], caller, former(id))}
+        return replace(self, keys=keys, deferred=self.deferred & keys.keys())
 
     def _id(self, id: ToolId | str) -> ToolId:
         found = ToolId.parse(id) if isinstance(id, str) else id

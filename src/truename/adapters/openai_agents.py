@@ -174,10 +174,10 @@ class AgentTools:
             found = resolve(failure.tool_name, self.box.names).id
         except TruenameError as error:
             return str(error)
-        offered = {offer.id: offer.key.name for offer in self.box.offered}
-        if found is None or found not in offered:
+        if found is None:
             return None
-        return f"Nothing was run: call it {offered[found]!r}, exactly."
+        refused = self.box.refused(found)
+        return told(refused) if refused else f"Nothing was run: call it {self.box.names[found]!r}, exactly."
 
 
 def _alone(name: str) -> Callable[[RunContextWrapper[Any], AgentBase[Any]], bool]:

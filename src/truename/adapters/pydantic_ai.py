@@ -189,6 +189,7 @@ def _definition(tool: ToolDefinition) -> dict[str, Any]:
         "description": tool.description or "",
         "inputSchema": tool.parameters_json_schema,
         "annotations": (tool.metadata or {}).get("annotations"),
+        "_meta": (tool.metadata or {}).get("meta"),
         "outputSchema": tool.return_schema,
     }
     return {key: value for key, value in found.items() if value is not None}

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename import Catalog, project
 from truename.adapters.wire import NOBODY, Offer, offers
-from truename.errors import ApprovalRequired, NotAllowed, PolicyError, UnknownTool
+from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameError, UnknownTool
 from truename.policy import Approvals, Call, Caller, Policy, bound_call
+from truename.policy.grants import former_ids, formerly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from truename import Ledger, NameTable, Style
+    from truename import Ledger, NameTable, Style, ToolId
     from truename.policy import Decision, Grant, Scope
 
 __all__ = ["ASK_ALL", "NAMING", "Naming", "Toolbox", "told"]
@@ -88,16 +89,18 @@ class Toolbox:
     @cached_property
     def offered(self) -> tuple[Offer, ...]:
         """The tools that this caller may see, under their names."""
+        former = former_ids(self.names.ledger)
         return tuple(
             offer
             for offer in offers(self.names, self.names.dialect.name)
-            if self.policy.visible(offer.tool, self.caller)
+            if self.policy.visible(offer.tool, self.caller, former(offer.id))
         )
 
     def call(self, name: object, call_id: object, arguments: object) -> Call:
         """Return the call that a framework reports. Nothing is turned into text, and no id is made up.
 
-        Raises `InvalidCall` that names the field, or what `resolve` raises; what the caller may not see is unknown.
+        Raises `InvalidCall` that names the field, or what `resolve` raises; what a rule hides from the caller is
+        unknown. What is not for the caller's context is a call, which `decide` denies.
         """
         call = bound_call(
             name=name,
@@ -107,9 +110,17 @@ class Toolbox:
             caller=self.caller,
             endpoints=self.endpoints,
         )
-        if not self.policy.visible(self.names.catalog[call.id], self.caller):
+        if self.policy.hides(self.names.catalog[call.id], self.caller, call.formerly):
             raise UnknownTool(text=call.wire_name)
         return call
+
+    def refused(self, id: ToolId) -> TruenameError | None:
+        """Return why a tool of the catalogue is not offered to this caller; None if it is."""
+        tool, before = self.names.catalog[id], formerly(id, self.names.ledger)
+        if self.policy.hides(tool, self.caller, before):
+            return UnknownTool(text=self.names[id])
+        refusal = self.policy.exposure and self.policy.exposure.refusal(tool, self.caller.context, before)
+        return NotAllowed(id=id, rule=refusal.rule, decision=refusal.reason) if refusal else None
 
     def decide(self, call: Call) -> Decision:
         """Return what may happen with the call now."""

@@ -29,10 +29,15 @@ _COMMANDS: Final = (
     ("import", "Make a truename.toml from another gateway's configuration."),
     ("names", "Show the name that a client gets for every tool."),
     ("resolve", "Find the one tool that a name means."),
+    ("lint", "Check the names of tools against a convention, the clients' limits and each other."),
+    ("explain", "Show what a rule looks for, why, and what to write instead."),
+    ("diff", "Classify what has changed between two lists of tools, and whether it breaks somebody."),
+    ("lock", "Write down the names of a repository's tools for review, or prove that they are still these."),
     ("clients", "Show what clients, frameworks and providers do with tool names."),
     ("serve", "Run the gateway: one MCP server in front of many."),
     ("history", "Show what happened to a name."),
-    ("rename", "Change how names are made; the old ones go on working."),
+    ("rename", "Rename tools: plan it, change files and the ledger, undo it."),
+    ("replay", "Show what recorded calls would reach now, or run them again."),
     ("demo", "Watch real clients mangle names, and the same under Truename."),
 )
 # Words of Python can't name a function or a module.
@@ -48,6 +53,14 @@ _EPILOGUES: Final = {
     "in others only its own edits are undone.",
     "import": "Its rename tables become overrides; what can't be carried over is listed.",
     "clients": "Without a NAME all are listed.",
+    "lint": "Python sources are read, never imported. Without a SOURCE those are linted that truename.toml or "
+    "pyproject.toml name (lint.sources), else this directory. Exit status 1: an error or a warning.",
+    "explain": "Without a RULE all are listed.",
+    "replay": "Hidden tools are reached too, renamed ones by their redirects; another platform's are refused. Exit "
+    "status 1: a call would not be, or was not, done.",
+    "diff": "Each side is a Python source, a directory of such, a dump, a truename.lock, a configuration (its servers "
+    "are started), an http(s) address, or git:REVISION:PATH. Exit status 1: a change that breaks somebody.",
+    "lock": "CI's command is `truename lock --check`: exit status 1 if a tool was added, removed, renamed or changed.",
     "demo": "It needs no network, and none of your servers.",
     **dict.fromkeys(("names", "resolve", "rename"), _SOURCES),
     **dict.fromkeys(("serve", "history"), _CONFIGURATION),

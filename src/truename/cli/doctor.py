@@ -14,11 +14,13 @@ from truename.cli.findings import show_report
 from truename.cli.looking import look
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json
-from truename.cli.sarif import write_sarif
-from truename.doctor import Report
+from truename.cli.sarif import result_of, sarif_log, write_sarif
+from truename.doctor import RULES, Report
 from truename.policy import Severity
 
 __all__ = ["doctor"]
+
+_MORE = "`truename doctor --all` shows each case and its remedy."
 
 Source = Annotated[
     str, Parameter(help="A dump of tools/list, a client's configuration, or a server's http(s) address.")
@@ -61,7 +63,8 @@ def doctor(
     with _collecting_later():
         looked = look(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
         if sarif is not None:
-            write_sarif(looked.report, sarif)
+            results = map(result_of, looked.report.findings)
+            write_sarif(sarif_log(results, RULES.values(), Path.cwd(), more=_MORE), sarif)
         if as_json:
             print_json(document(looked))
         elif sarif != "-":

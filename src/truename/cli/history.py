@@ -11,7 +11,7 @@ from truename.cli.rendering import print_json, print_table, show, styled
 from truename.cli.scene import existing_ledger
 from truename.cli.sources import configuration
 from truename.identity import fold
-from truename.ledger import Claim, Event, Ledger, Redirect, Retire
+from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire
 
 __all__ = ["history"]
 
@@ -31,7 +31,7 @@ def history(
     """Show what happened to a name: which tool it was shown for, redirected to, and when it was retired."""
     path = existing_ledger(_path(source, ledger))
     memory = Ledger.open(path, readonly=True).scoped("" if only is None else f"only/{only}")
-    events, standing = memory.history(name), memory.standing_folded(fold(name))
+    events, standing = memory.history(name), memory.standing(name) or memory.standing_folded(fold(name))
     if as_json:
         told: dict[str, Any] = {"name": name, "ledger": str(path), "standing": None}
         if standing is not None:
@@ -39,6 +39,8 @@ def history(
                 "status": standing.status,
                 "id": standing.id and str(standing.id),
                 "successor": standing.successor,
+                "until": standing.until or None,
+                "protocol": standing.protocol or None,
             }
         print_json(told | {"events": [event.plain() for event in events]})
     elif standing is None:
@@ -68,8 +70,16 @@ def _row(event: Event) -> list[str]:
     match event:
         case Claim(name=name, id=id, table=table):
             return [when, "shown", name, table, str(id)]
-        case Redirect(name=name, id=id):
-            return [when, "redirected", name, "", str(id)]
+        case Redirect(name=name, id=id, until=until):
+            return [when, "redirected", name, f"until {until}" if until else "", str(id)]
+        case Break(name=name, successor=successor, protocol=protocol):
+            return [
+                when,
+                "broken",
+                name,
+                f"protocol {protocol}" if protocol else "",
+                f"use {successor}" if successor else "",
+            ]
         case Retire(name=name, successor=successor):
             return [when, "retired", name, "", f"use {successor}" if successor else ""]
         case _:

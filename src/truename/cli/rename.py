@@ -1,129 +1,64 @@
-"""`truename rename --all`: other names from now on, while the old ones go on working."""
+"""`truename rename`: other names for tools, in files and in the ledger; planned, shown, and made all at once."""
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from truename import dialects
-from truename.cli.failure import EXIT_UPSTREAM, UsageFault
-from truename.cli.options import Client, JsonOutput, Making, Source
-from truename.cli.remembered import differences, wanted
-from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
-from truename.cli.scene import Scene, existing_ledger, set_up
-from truename.cli.sources import configuration
-from truename.identity import ToolId
-from truename.ledger import Ledger, Settings
+from truename.cli.failure import UsageFault
+from truename.cli.migrating import Request, check, migrate, take_back
+from truename.cli.options import JsonOutput, Making
+from truename.cli.rename_options import AS_PLANNED, EVERYWHERE, Fate, Where
+from truename.cli.restyling import restyle
 
 __all__ = ["rename"]
 
-
-class _Change(NamedTuple):
-    id: ToolId
-    old: str | None
-    new: str
-
-
-All = Annotated[bool, Parameter(name="--all", show_default=False, help="All tools: the style as a whole.")]
-DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show it only; record nothing.")]
+Words = Annotated[str, Parameter(help="OLD NEW; or the SOURCE of the tools for --style and --all.")]
+All = Annotated[
+    bool, Parameter(name="--all", show_default=False, help="All tools of a ledger: how their names are made.")
+]
+MapFile = Annotated[
+    str | None, Parameter(name="--map", help="A file of renames: TOML with [renames], or a JSON object, old to new.")
+]
+For = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--for",
+        show_default=False,
+        help="A client that has to accept the new names (`truename clients` lists them). May be repeated.",
+    ),
+]
+DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show it only; change nothing.")]
+Undo = Annotated[
+    bool, Parameter(name="--undo", show_default=False, help="Give the files of the last rename here back.")
+]
 _AS_IT_IS = Making()
 
 
 def rename(
-    source: Source | None = None,
-    /,
-    *,
+    *words: Words,
     every: All = False,
-    client: Client = "universal",
+    map_file: MapFile = None,
+    clients: For = (),
     making: Making = _AS_IT_IS,
+    where: Where = EVERYWHERE,
+    fate: Fate = AS_PLANNED,
+    undo: Undo = False,
     dry_run: DryRun = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Change the style (or aliases, or server name) in which a ledger was begun. Old names go on resolving."""
-    if not every:
-        raise UsageFault(fact="only all tools together can be renamed", advice="Say `truename rename SOURCE --all`.")
-    path = _ledger_path(source, making.ledger)
-    scene = set_up([source] if source else [], replace(making, ledger=str(path)))
-    recorded = scene.ledger.settings if scene.ledger is not None else None
-    if recorded is None:
-        raise UsageFault(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
-    other = wanted(scene.settings, recorded.style)
-    with _copied(path) as rehearsal:
-        changes = _restyled(scene, rehearsal, other, client)
-    if not dry_run:
-        changes = _restyled(scene, Ledger.open(path), other, client)
-    if as_json:
-        _print_json(changes, recorded, other, dry_run=dry_run, failed=scene.failed)
-    else:
-        _print(changes, recorded, other, dry_run=dry_run)
-    if scene.failed:
-        say(f"Tools of servers that failed get their new names when they are back: {', '.join(scene.failed)}.")
-    return EXIT_UPSTREAM if scene.failed else 0
+    """Rename tools: in files (--apply), and in the ledger. Without --apply the plan is shown, and nothing is changed.
 
-
-def _ledger_path(source: str | None, ledger: str | None) -> Path:
-    if ledger is not None:
-        return existing_ledger(Path(ledger).expanduser())
-    config = configuration(source)
-    path = config.ledger_path()
-    if path is None:
-        raise UsageFault(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
-    return existing_ledger(path)
-
-
-@contextmanager
-def _copied(path: Path) -> Iterator[Ledger]:
-    """Open a copy: a style that can't name all tools must be found out before anything is recorded."""
-    with TemporaryDirectory() as directory:
-        yield Ledger.open(shutil.copy(path, directory))
-
-
-def _restyled(scene: Scene, memory: Ledger, other: Settings, client: str) -> list[_Change]:
-    """Record how names are to be made, make them anew, and return those that are other ones now."""
-    with memory.transaction():
-        before = dict(memory.held(dialects.get(client).name))
-        if memory.settings is None or not memory.settings.same(other):
-            memory.restyle(other)
-        new = replace(scene, ledger=memory, settings=replace(scene.settings, style=other.style)).table(client)
-    return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
-
-
-def _print(changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool) -> None:
-    made_otherwise = differences(recorded, other)
-    if not changes and not made_otherwise:
-        show(f"Nothing is renamed: all names are of style {other.style} already.")
-        return
-    if changes:
-        rows: list[list[Cell]] = [
-            [change.id.short, change.old or "(none)", styled(change.new, "bold cyan")] for change in changes
-        ]
-        print_table(["tool", "old name", "new name"], rows, whole=2)
-        show("")
-    for word, was, now in made_otherwise:
-        verb = "would be" if dry_run else "are now" if word == "aliases" else "is now"
-        show(f"{word} {verb} {now} (before: {was}).")
-    count = f"{len(changes):,} name{'' if len(changes) == 1 else 's'}"
-    done = "would be changed" if dry_run else "changed"
-    show(f"{count} {done}; the old ones go on working." if changes else "No name changes by it.")
-    if not dry_run:
-        show("Running gateways take it over at the next call; one whose configuration sets the old value must be")
-        show("restarted once that is changed too.")
-
-
-def _print_json(
-    changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool, failed: tuple[str, ...]
-) -> None:
-    print_json(
-        {
-            "dry_run": dry_run,
-            "from": {"style": recorded.style, "server_name": recorded.server_name, "aliases": dict(recorded.aliases)},
-            "to": {"style": other.style, "server_name": other.server_name, "aliases": dict(other.aliases)},
-            "renamed": [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes],
-            "failed": list(failed),
-        }
-    )
+    OLD NEW renames one tool, --map several, --style underscore or --style convention whatever breaks that style.
+    --all changes how all names of a ledger are made; the old ones go on working.
+    """
+    if undo:
+        return take_back(as_json=as_json)
+    if every:
+        if len(words) > 1:
+            raise UsageFault(fact=f"{len(words)} words were given with --all", advice="Give one SOURCE, or none.")
+        client = clients[0] if clients else "universal"
+        return restyle(words[0] if words else None, making, client, dry_run=dry_run, as_json=as_json)
+    request = Request(words=words, map_file=map_file, style=making.style, ledger=making.ledger, clients=clients)
+    if where.check is not None:
+        return check(request, where, as_json=as_json)
+    return migrate(request, where, fate, dry_run=dry_run, as_json=as_json)

@@ -5,26 +5,46 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.cli.failure import UsageFault
-from truename.doctor import RULES
 
 if TYPE_CHECKING:
-    from truename.doctor import Report
+    from collections.abc import Iterable
+
     from truename.policy import Finding, Location, Rule
 
-__all__ = ["sarif_log", "write_sarif"]
+__all__ = ["Result", "result_of", "sarif_log", "write_sarif"]
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _BASE: Final = "SRCROOT"
 _STDOUT: Final = "-"
+_ADDRESS: Final = ("http://", "https://")
 
 
-def write_sarif(report: Report, target: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A finding with its fingerprint, and how it was taken back: in the source, elsewhere, or ("") not at all."""
+
+    finding: Finding
+    fingerprint: str
+    suppressed: Literal["", "inSource", "external"] = ""
+    justification: str = ""
+
+
+def result_of(finding: Finding) -> Result:
+    """Return the result whose fingerprint is what stays when lines move: rule, client, server, tools and file."""
+    file = Path(finding.location.file).name if finding.location else ""
+    parts = (finding.rule.code, finding.client, finding.server, *sorted(finding.tools), file)
+    mark = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return Result(finding=finding, fingerprint=mark)
+
+
+def write_sarif(log: dict[str, Any], target: str) -> None:
     """Write the log to a file, or to stdout for ``-``. Raises `UsageFault` for a file that can't be written."""
-    text = json.dumps(sarif_log(report, Path.cwd()), indent=2, ensure_ascii=True) + "\n"
+    text = json.dumps(log, indent=2, ensure_ascii=True) + "\n"
     if target == _STDOUT:
         sys.stdout.write(text)
         return
@@ -35,16 +55,19 @@ def write_sarif(report: Report, target: str) -> None:
         raise UsageFault(fact=f"{target} can't be written ({reason})", advice="Give another file.") from error
 
 
-def sarif_log(report: Report, base: Path) -> dict[str, Any]:
-    """Return the log; files below ``base`` are named relative to it, as code hosts want them."""
-    rules = sorted(RULES.values(), key=lambda rule: rule.code)
-    places = {rule.code: number for number, rule in enumerate(rules)}
-    driver = {"name": "truename", "version": _version(), "rules": [_rule(rule) for rule in rules]}
+def sarif_log(results: Iterable[Result], rules: Iterable[Rule], base: Path, *, more: str = "") -> dict[str, Any]:
+    """Return the log; files below ``base`` are named relative to it, as code hosts want them.
+
+    ``more`` is what the help of a rule ends with: where to read on; ``{code}`` in it is the rule's.
+    """
+    known = sorted(rules, key=lambda rule: rule.code)
+    places = {rule.code: number for number, rule in enumerate(known)}
+    driver = {"name": "truename", "version": _version(), "rules": [_rule(rule, more) for rule in known]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_BASE: {"uri": f"{base.as_uri().rstrip('/')}/"}},
-        "results": [_result(one, places[one.rule.code], base) for one in report.findings],
+        "results": [_result(one, places[one.finding.rule.code], base) for one in results],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -55,46 +78,48 @@ def _version() -> str:
     return version("truename")
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: Rule, more: str) -> dict[str, Any]:
+    told = (
+        rule.what,
+        rule.why,
+        rule.example and f"Example: {rule.example}",
+        rule.instead and f"Instead: {rule.instead}",
+    )
     return {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("_")),
         "shortDescription": {"text": rule.what},
         "fullDescription": {"text": f"{rule.what} {rule.why}"},
-        "help": {"text": f"{rule.what} {rule.why} `truename doctor --all` shows each case and its remedy."},
+        "help": {"text": " ".join(part for part in (*told, more.format(code=rule.code)) if part)},
         "defaultConfiguration": {"level": rule.severity.value},
     }
 
 
-def _result(finding: Finding, place: int, base: Path) -> dict[str, Any]:
+def _result(result: Result, place: int, base: Path) -> dict[str, Any]:
+    finding = result.finding
     properties = {
         "client": finding.client,
         "confidence": finding.confidence,
         "server": finding.server,
         "tools": list(finding.tools),
     }
-    result: dict[str, Any] = {
+    told: dict[str, Any] = {
         "ruleId": finding.rule.code,
         "ruleIndex": place,
         "level": finding.rule.severity.value,
         "message": {"text": f"{finding.fact} {finding.remedy}"},
-        "partialFingerprints": {"finding/v1": _fingerprint(finding)},
+        "partialFingerprints": {"finding/v1": result.fingerprint},
         "properties": {key: value for key, value in properties.items() if value},
     }
-    if finding.location is not None:
-        result["locations"] = [_location(finding.location, base)]
-    return result
-
-
-def _fingerprint(finding: Finding) -> str:
-    """Return what stays the same when lines move: the rule, the client, the server and its tools."""
-    file = Path(finding.location.file).name if finding.location else ""
-    parts = (finding.rule.code, finding.client, finding.server, *sorted(finding.tools), file)
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    if finding.location is not None and finding.location.file:
+        told["locations"] = [_location(finding.location, base)]
+    if result.suppressed:
+        told["suppressions"] = [{"kind": result.suppressed, "justification": result.justification}]
+    return told
 
 
 def _location(location: Location, base: Path) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": _artifact(Path(location.file), base)}
+    physical: dict[str, Any] = {"artifactLocation": _artifact(location.file, base)}
     if location.line:
         physical["region"] = {"startLine": location.line} | (
             {"startColumn": location.column} if location.column else {}
@@ -105,8 +130,10 @@ def _location(location: Location, base: Path) -> dict[str, Any]:
     return told
 
 
-def _artifact(path: Path, base: Path) -> dict[str, str]:
-    path = path.absolute()
+def _artifact(file: str, base: Path) -> dict[str, str]:
+    if file.startswith(_ADDRESS):
+        return {"uri": file}
+    path = Path(file).absolute()
     if path.is_relative_to(base):
         # Quoted as a path below the root is, so that no space or colon in it is taken for something else.
         return {"uri": (Path("/") / path.relative_to(base)).as_uri().removeprefix("file:///"), "uriBaseId": _BASE}

@@ -37,6 +37,9 @@ Token = Annotated[
 ]
 Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client whose own dialect is spoken.")]
 Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one server that is started and shown.")]
+Context = Annotated[
+    str | None, Parameter(name="--context", help="Over stdio: the context of the configuration in which the client is.")
+]
 _AS_IT_IS = Making()
 
 
@@ -50,17 +53,18 @@ def serve(
     token: Token = None,
     client: Client = None,
     only: Only = None,
+    context: Context = None,
     as_json: JsonOutput = False,
 ) -> int:
     """Run the gateway: one MCP server in front of all servers of a configuration, until Ctrl-C or end of input."""
     address = None if http is None else _address(http)
-    if address is not None and (client is not None or only is not None):
+    if address is not None and (client, only, context) != (None, None, None):
         raise UsageFault(
-            fact="--for and --only are for stdio",
-            advice="Over HTTP use the paths /mcp/for/CLIENT and /mcp/only/SERVER.",
+            fact="--for, --only and --context are for stdio",
+            advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT and /mcp/only/SERVER.",
         )
     config = configuration(source)
-    path = _path(config, client, only)
+    path = _path(config, client, only, context)
     settings = configured(config.settings, making)
     if token is not None:
         check_option("--token", "token", token)
@@ -101,16 +105,22 @@ def _run(config: Config, address: tuple[str, int] | None, path: str, only: str |
     return run(config, address, path, only=only, as_json=as_json)
 
 
-def _path(config: Config, client: str | None, only: str | None) -> str:
+def _path(config: Config, client: str | None, only: str | None, context: str | None) -> str:
     asked = "" if client is None else f"/for/{dialects.get(client).name}"
-    if only is None:
-        return f"/mcp{asked}"
-    keys = [server.key for server in config.enabled]
-    if only not in keys:
-        close = get_close_matches(only, keys, 3)
-        known = f"Did you mean {' or '.join(map(excerpt, close))}?" if close else f"It has {', '.join(keys) or 'none'}."
-        raise UsageFault(fact=f"no server of {config.path} is known as {excerpt(only)}", advice=known)
-    return f"/mcp{asked}/only/{quote(only, safe='')}"
+    if context is not None:
+        _require(context, "context", list(config.settings.contexts), config)
+        asked += f"/in/{context}"
+    if only is not None:
+        _require(only, "server", [server.key for server in config.enabled], config)
+        asked += f"/only/{quote(only, safe='')}"
+    return f"/mcp{asked}"
+
+
+def _require(wanted: str, what: str, known: list[str], config: Config) -> None:
+    if wanted not in known:
+        close = get_close_matches(wanted, known, 3)
+        hint = f"Did you mean {' or '.join(map(excerpt, close))}?" if close else f"It has {', '.join(known) or 'none'}."
+        raise UsageFault(fact=f"no {what} of {config.path} is known as {excerpt(wanted)}", advice=hint)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _PATIENCE = 5.0
+_OPTIONS = {"in": "context"}
 _CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
 
 
@@ -126,10 +127,12 @@ def _late(gateway: Gateway) -> str:
 def _connect_http(gateway: Gateway, url: str) -> None:
     settings, name = gateway.config.settings, gateway.table().server_name
     servers = ", ".join(quote(server.key, safe="") for server in gateway.config.enabled)
+    contexts = ", ".join(settings.contexts)
     addresses = (
         ("/mcp", "for every client"),
         ("/mcp/for/CLIENT", f"a client's own dialect: {_CLIENTS}"),
         ("/mcp/only/SERVER", f"one server, its own names: {servers}"),
+        *([("/mcp/in/CONTEXT", f"what is for a context: {contexts}")] if contexts else []),
     )
     show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)
     show("")
@@ -157,7 +160,7 @@ def _connect_stdio(gateway: Gateway, path: str) -> None:
 def _view_options(path: str) -> list[str]:
     """Return the options that stand for an address, as they were given."""
     words = path.split("/")[2:]
-    return [f"--{word}" if place % 2 == 0 else unquote(word) for place, word in enumerate(words)]
+    return [f"--{_OPTIONS.get(word, word)}" if place % 2 == 0 else unquote(word) for place, word in enumerate(words)]
 
 
 def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The only reader of configuration: ``mcpServers`` files and ``truename.toml`` become frozen settings."""
 
 from truename.config.checks import verify
+from truename.config.conventions import FoundConvention, convention_in, find_convention
 from truename.config.interpolate import literal
 from truename.config.load import load, parse
 from truename.config.model import Config, ServerConfig, Settings, state_path
@@ -9,8 +10,11 @@ from truename.config.schema import json_schema
 
 __all__ = [
     "Config",
+    "FoundConvention",
     "ServerConfig",
     "Settings",
+    "convention_in",
+    "find_convention",
     "json_schema",
     "literal",
     "load",

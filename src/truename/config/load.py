@@ -23,6 +23,8 @@ __all__ = ["load", "parse"]
 _SERVERS: Final = ("mcpServers", "servers")
 _SECTION: Final = "truename"
 _ENV_FILE: Final = "env_file"
+# Tables that another reader reads, so that a project has one file: see `truename.lint`.
+_ELSEWHERE: Final = ("lint",)
 
 
 def load(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
@@ -85,7 +87,7 @@ def _section(content: Mapping[str, Any], faults: Faults, *, toml: bool) -> dict[
             # Read over, it would have an operator believe that calls are gated.
             faults.add("policy", "settings stand under truename in JSON", 'Write {"truename": {"policy": {...}}}.')
         return section
-    top = {key: value for key, value in content.items() if key not in {*_SERVERS, _SECTION}}
+    top = {key: value for key, value in content.items() if key not in {*_SERVERS, *_ELSEWHERE, _SECTION}}
     for key in top.keys() & section.keys():
         faults.add(key, f"it stands at the top and under {_SECTION}", "Keep one of them.")
     return top | section

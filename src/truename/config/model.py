@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.ledger import MAX_CLAIMS
 from truename.naming import DEFAULT_SERVER_NAME
+from truename.policy import Context, Exposure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.policy import Policy
+    from truename.policy import Convention, Policy
 
 __all__ = ["MEMORY", "Config", "NamesMode", "ServerConfig", "Settings", "state_path"]
 
@@ -36,8 +37,10 @@ class Settings:
     ``aliases`` are short names of integrations (None: the built-in table). ``style`` None leaves the choice to the
     ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
     `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes. ``overrides`` are
-    declared names: dialect -> tool id -> name. ``policy`` None allows every call. ``env_file`` holds KEY=VALUE
-    lines for ``${KEY}`` references; what it says is never kept here.
+    declared names: dialect -> tool id -> name. ``metadata`` is the operator's word on tools: id or glob -> fields of
+    their `Metadata`, ``convention`` what their names say. ``policy`` None allows every call. ``context`` is that of
+    sessions that say nothing, ``contexts`` are named ones. ``protocol`` is the version of the names, ``recording`` the
+    file of recorded calls. ``env_file`` holds KEY=VALUE lines for ``${KEY}`` references; what it says is never kept.
     """
 
     aliases: Mapping[str, str] | None = None
@@ -55,7 +58,19 @@ class Settings:
     max_claims: int = MAX_CLAIMS
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
     policy: Policy | None = None
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing)
+    convention: Convention | None = None
+    context: Context = Context()
+    contexts: Mapping[str, Context] = field(default_factory=_nothing)
+    protocol: str | None = None
+    recording: str | None = None
     env_file: str | None = None
+
+    @property
+    def exposure(self) -> Exposure:
+        """Which tools are for which session: what the operator, the tools' authors and their names say."""
+        contexts = (self.context, *self.contexts.values())
+        return Exposure.within(contexts, convention=self.convention, metadata=self.metadata)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.config.contexts import plain_context
 from truename.config.faults import fault
 from truename.config.model import Settings
 from truename.config.servers import LONGEST_IN_SECONDS
 from truename.config.settings import SETTINGS
-from truename.policy import plain_policy
+from truename.policy import plain_convention, plain_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from truename.config.model import Config, ServerConfig
-    from truename.policy import Policy
+    from truename.policy import Convention, Policy
 
 __all__ = ["render"]
 
@@ -26,6 +28,8 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"
 # Beyond this an integer of TOML is no longer certain to be read.
 _LARGEST: Final = 2**53
 _DEFAULTS: Final = Settings()
+# Tables of tables.
+_NESTED: Final = ("overrides", "metadata")
 
 
 def render(
@@ -70,8 +74,14 @@ def _settings(settings: Settings) -> tuple[list[str], list[list[str]]]:
     for name, value in changed.items():
         if name == "policy":
             tables += _policy(value)
-        elif name == "overrides":
-            tables += [_table((name, dialect), names.items()) for dialect, names in sorted(value.items())]
+        elif name == "convention":
+            tables += _convention(value)
+        elif name == "context":
+            tables.append(_table((name,), plain_context(value).items()))
+        elif name == "contexts":
+            tables += [_table((name, key), plain_context(one).items()) for key, one in sorted(value.items())]
+        elif name in _NESTED:
+            tables += [_table((name, key), pairs.items()) for key, pairs in sorted(value.items())]
         elif name == "aliases" and value:
             tables.append(_table((name,), value.items()))
         else:
@@ -85,6 +95,20 @@ def _policy(policy: Policy) -> list[list[str]]:
         ["[[policy.rules]]", *(f"{key} = {_value(value)}" for key, value in rule.items())] for rule in table["rules"]
     ]
     return [_table(("policy",), [("default", table["default"])]), *rules]
+
+
+def _convention(convention: Convention) -> list[list[str]]:
+    plain = plain_convention(convention)
+    entries = plain.pop("suppressions", ())
+    nested = {key: value for key, value in plain.items() if isinstance(value, Mapping)}
+    return [
+        _table(("convention",), ((key, value) for key, value in plain.items() if key not in nested)),
+        *(_table(("convention", key), value.items()) for key, value in nested.items()),
+        *(
+            ["[[convention.suppressions]]", *(f"{key} = {_value(item)}" for key, item in one.items())]
+            for one in entries
+        ),
+    ]
 
 
 def _table(path: Iterable[str], pairs: Iterable[tuple[str, Any]]) -> list[str]:

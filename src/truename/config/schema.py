@@ -79,6 +79,15 @@ _SERVER: Final = {
     "if": _OFF,
     "else": {"properties": dict(_ENTRY), "oneOf": [{"required": ["command"]}, _ADDRESSED]},
 }
+_LINT: Final = {
+    "type": "object",
+    "properties": {
+        "sources": {"type": "array", "items": _TEXT, "description": "What is linted where nothing is named."},
+        "exclude": {"type": "array", "items": _TEXT, "description": "What is left out."},
+        "baseline": {**_TEXT, "description": "The file of findings that were there before."},
+    },
+    "description": "What truename lint reads.",
+}
 _SERVERS: Final = {
     "type": "object",
     "propertyNames": {"pattern": r"\S", "maxLength": MAX_KEY},
@@ -107,6 +116,7 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             **settings["properties"],
+            "lint": _LINT,
             "truename": {"$ref": "#/$defs/settings", "description": "The settings, if not at the top."},
             **{name: {"$ref": "#/$defs/servers", "description": what} for name, what in servers.items()},
         },

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from truename import dialects
 from truename.config.checks import wrong
+from truename.config.contexts import CONTEXT, CONTEXTS, read_context, read_contexts, read_protocol
 from truename.config.faults import nearest
 from truename.config.fields import Fields
 from truename.config.model import MEMORY, NamesMode
 from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt
 from truename.identity import ToolId
 from truename.naming import STYLES
-from truename.policy import HINTS, Outcome, read_policy
+from truename.policy import HINTS, Outcome, read_convention, read_metadata, read_policy
+from truename.policy.conventions import CONVENTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.policy import Policy
+    from truename.policy import Convention, Policy
 
 __all__ = ["REFERENCE", "SETTINGS", "Setting"]
 
@@ -76,6 +78,20 @@ _POLICY: Final[Schema] = {
         },
     },
     "additionalProperties": False,
+}
+_WORDS: Final[Schema] = {"type": ["array", "null"], "items": {"type": "string"}}
+_METADATA: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            **{name: {"type": ["boolean", "null"]} for name in ("is_for_llm", "is_recordable")},
+            **{name: {"type": ["string", "null"]} for name in ("app", "owner", "family")},
+            "platforms": _WORDS,
+            "parameter_platforms": {"type": ["object", "null"], "additionalProperties": {**_WORDS, "type": "array"}},
+        },
+        "additionalProperties": False,
+    },
 }
 
 
@@ -156,6 +172,27 @@ def _policy(fields: Fields, name: str, _: Path) -> Policy | None:
         return None
 
 
+def _metadata(fields: Fields, name: str, _: Path) -> Mapping[str, Mapping[str, Any]] | None:
+    # Metadata of null is some that can't be read, and not none: what it should hide would be shown.
+    if name not in tuple(fields):
+        return None
+    try:
+        return read_metadata(fields.raw(name))
+    except (ConfigError, ExceptionGroup) as error:
+        fields.faults.adopt(error)
+        return None
+
+
+def _convention(fields: Fields, name: str, _: Path) -> Convention | None:
+    if name not in tuple(fields):
+        return None
+    try:
+        return read_convention(fields.raw(name))
+    except (ConfigError, ExceptionGroup) as error:
+        fields.faults.adopt(error)
+        return None
+
+
 def _check_override(dialect: str, fields: Fields) -> None:
     try:
         dialects.get(dialect)
@@ -196,6 +233,16 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         "max_sessions": _setting(_whole, _WHOLE, "The most sessions at a time."),
         "max_claims": _setting(_whole, _WHOLE, "The most names that one server may hold in the ledger."),
         "policy": _setting(_policy, _POLICY, "Which calls are allowed, asked about or denied."),
+        "metadata": _setting(
+            _metadata, _METADATA, "For whom tools are, by id or glob: goes before what their authors say."
+        ),
+        "convention": _setting(
+            _convention, CONVENTION, "What names have to be, and what they tell: see truename lint."
+        ),
+        "context": _setting(read_context, CONTEXT, "Where sessions run that say nothing: platform, app, origin."),
+        "contexts": _setting(read_contexts, CONTEXTS, "Named contexts, for /mcp/in/NAME and --context NAME."),
+        "protocol": _setting(read_protocol, _TEXT, "The version of the names: a rename counts it up, as 0.2 to 0.3."),
+        "recording": _setting(_path, _TEXT, "A file to which the calls of recordable tools are written."),
         "overrides": _setting(_overrides, _OVERRIDES, "Declared names: dialect, tool id, name."),
     }
 )

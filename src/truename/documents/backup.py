@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config import state_path
-from truename.documents.durable import read_own, sync_directory, write_new
 from truename.errors import ConfigError
+from truename.files.durable import read_own, sync_directory, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,19 +9,16 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
-import stat
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.documents.backup import save
 from truename.documents.document import Document, left_alone
-from truename.documents.durable import sync_directory, write_new
-from truename.errors import excerpt
+from truename.files import absolute, dress, obstacle, sync_directory, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from truename.documents.backup import Backup
 
@@ -30,9 +27,6 @@ __all__ = ["check_file", "remove_file", "replace_file"]
 _OWN: Final = ".truename-"
 # A file of ours that is older was left by one that was killed.
 _STALE: Final = 3600.0
-_CHANGED: Final = "it was changed by somebody else meanwhile"
-_AGAIN: Final = "Nothing was changed; run the command again."
-_WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_file(document: Document) -> None:
@@ -41,27 +35,10 @@ def check_file(document: Document) -> None:
     That is one which is a link (symbolic, or one of several names), no regular file, read-only, in a read-only
     directory, somebody else's, or no longer what was read.
     """
-    path = _absolute(document.path)
-    _check_directory(path, _nearest(path.parent))
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        if document.exists:
-            raise left_alone(path, "it is gone", _AGAIN) from None
-        return
-    except OSError as error:
-        raise _failed(path, error) from error
-    if stat.S_ISLNK(found.st_mode):
-        target = excerpt(str(path.readlink()), 200)
-        remedy = "Nothing was changed; put a file in the link's place, or change the other file by hand."
-        raise left_alone(path, f"it is a symbolic link to {target}", remedy)
-    if not stat.S_ISREG(found.st_mode):
-        raise left_alone(path, "it is no regular file")
-    if not document.exists:
-        raise left_alone(path, "it was made by somebody else meanwhile", _AGAIN)
-    _check_owner(path, found)
-    if _content(path) != document.raw:
-        raise left_alone(path, _CHANGED, _AGAIN)
+    path = absolute(document.path)
+    found = obstacle(path, document.raw if document.exists else None)
+    if found is not None:
+        raise left_alone(path, *filter(None, found))
 
 
 def replace_file(
@@ -80,7 +57,7 @@ def replace_file(
     changed. ``note`` goes into the backup's record.
     """
     raw = new.raw if isinstance(new, Document) else new
-    path = _absolute(document.path)
+    path = absolute(document.path)
     check_file(document)
     made = _missing(path.parent)
     before = document.raw if document.exists else None
@@ -92,7 +69,7 @@ def replace_file(
         _sweep(path)
         write_new(temporary, raw)
         if document.exists:
-            _dress(temporary, path)
+            dress(temporary, path)
         check_file(document)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except Exception as error:
@@ -121,7 +98,7 @@ def remove_file(
 
     Raises `ConfigError` (``left_alone``) as `replace_file` does.
     """
-    path = _absolute(document.path)
+    path = absolute(document.path)
     check_file(document)
     backup = _saved(path, document.raw, None, client=client, action=action, made=(), note=note, environ=environ)
     try:
@@ -143,46 +120,6 @@ def _saved(path: Path, before: bytes | None, after: bytes | None, **record: Any)
     except OSError as error:
         problem = f"no backup of it could be written ({error.strerror or error})"
         raise left_alone(path, problem, "Nothing was changed; see to the state directory first.") from error
-
-
-def _check_directory(path: Path, directory: Path) -> None:
-    try:
-        mode = directory.stat().st_mode
-    except OSError as error:
-        raise _failed(path, error) from error
-    if not stat.S_ISDIR(mode):
-        raise left_alone(path, f"{excerpt(str(directory), 200)} is no directory")
-    if not mode & _WRITABLE or not os.access(directory, os.W_OK | os.X_OK):
-        raise left_alone(path, "its directory is read-only")
-
-
-def _check_owner(path: Path, found: os.stat_result) -> None:
-    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-        raise left_alone(path, "it belongs to another user")
-    # The system lets its administrator write what is read-only; whoever made it so meant something by it.
-    if not found.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK):
-        raise left_alone(path, "it is read-only")
-    if found.st_nlink > 1:
-        raise left_alone(path, f"it has {found.st_nlink} names (hard links), and a change would part them")
-
-
-def _content(path: Path) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read()
-    except OSError as error:
-        raise _failed(path, error) from error
-
-
-def _dress(temporary: Path, path: Path) -> None:
-    """Give the new file what the old one has besides its bytes, but not its times: clients watch those."""
-    if hasattr(os, "chown"):
-        owner = path.stat()
-        if temporary.stat().st_gid != owner.st_gid:
-            os.chown(temporary, -1, owner.st_gid)
-    shutil.copystat(path, temporary)
-    os.utime(temporary)
 
 
 def _undo(temporary: Path, made: tuple[Path, ...], backup: Backup) -> None:
@@ -215,10 +152,6 @@ def _missing(directory: Path) -> tuple[Path, ...]:
 
 def _nearest(directory: Path) -> Path:
     return next((one for one in (directory, *directory.parents) if os.path.lexists(one)), directory)
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
 
 
 def _failed(path: Path, error: OSError) -> Exception:

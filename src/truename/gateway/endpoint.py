@@ -23,9 +23,9 @@ from mcp_types import (
 )
 
 from truename.errors import ResolutionError, TruenameError
+from truename.gateway.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.fleet import own_version
-from truename.gateway.gate import enforce
 from truename.gateway.repeats import Repeats
 from truename.gateway.sdk import (
     SERVER_INFO_META_KEY,
@@ -36,7 +36,8 @@ from truename.gateway.sdk import (
     connection_of,
     is_modern,
 )
-from truename.gateway.wording import error_result, wrong_name_text
+from truename.gateway.versions import Versions
+from truename.gateway.wording import among, error_result, wrong_name_text
 from truename.naming import resolve
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.hub import Hub
     from truename.gateway.views import View, ViewSpec
+    from truename.policy import Context
 
 __all__ = ["Endpoint"]
 
@@ -58,12 +60,19 @@ _INPUT_REQUIRED: Final = "input_required"
 
 
 class Endpoint:
-    """An MCP server for one path. ``choose`` tells the view of a request; ``spec`` is the view without one."""
+    """An MCP server for one path. ``choose`` tells the view of a request; ``spec`` is the view without one.
 
-    def __init__(self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec]) -> None:
+    ``context`` is the name of the context that stands in the path.
+    """
+
+    def __init__(
+        self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec], context: str | None = None
+    ) -> None:
         self._hub = hub
         self._spec = spec
         self._choose = choose
+        self._context = context
+        self._versions = Versions(hub.settings.protocol)
         self._bus = InMemorySubscriptionBus()
         self._listeners = ListenHandler(self._bus, max_subscriptions=hub.settings.max_sessions)
         self._sessions: set[Connection] = set()
@@ -120,43 +129,65 @@ class Endpoint:
                 raise first from group
             raise
 
+    def check_context(self, headers: tuple[str, ...]) -> None:
+        """Raise `ContextRefused` for context headers that can't be followed here."""
+        self._hub.rights.contexts.asked(self._context, headers)
+
+    def _context_of(self, request: Request) -> Context:
+        http = request.request
+        said = () if http is None else tuple(http.headers.getlist(CONTEXT_HEADER))
+        return self._hub.rights.contexts.asked(self._context, said)
+
     def _listed(self, request: Request, envelope: dict[str, Any]) -> dict[str, Any]:
         try:
-            tools, following = self._view(request).page((request.params or {}).get("cursor"))
-        except TruenameError as error:
+            view = self._hub.rights.limited(self._view(request), self._context_of(request))
+            tools, following = view.page((request.params or {}).get("cursor"))
+        except (TruenameError, ContextRefused) as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, "Unknown cursor. List the tools without one.") from error
-        page = {**envelope, "tools": tools}
+        page = self._versions.on_list({**envelope, "tools": tools}, view)
         return page if following is None else {**page, "nextCursor": following}
 
     async def _called(self, request: Request) -> dict[str, Any]:
         """Resolve, forward to exactly one server, and give back what it answers or what went wrong."""
-        params = request.params or {}
-        name = str(params.get("name"))
         try:
-            view = self._view(request)
-            try:
-                id = resolve(name, view.table).id
-            except ResolutionError as error:
-                times = self._repeats.again(request, view.spec, name)
-                return error_result(error, wrong_name_text(error, view.table, times))
+            view, context = self._view(request), self._context_of(request)
+        except TruenameError as error:
+            return error_result(error)
+        except ContextRefused as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        return self._versions.on_result(await self._answered(request, view, context), view)
+
+    async def _answered(self, request: Request, view: View, context: Context) -> dict[str, Any]:
+        params = request.params or {}
+        name, meta = str(params.get("name")), params.get("_meta") or {}
+        try:
+            id = self._versions.resolve(name, view.table, meta).id
             self._repeats.over(request, view.spec)
             assert id is not None  # noqa: S101 - only passthrough has none
-            enforce(self._hub.settings.policy, request, view, params)
+            self._hub.rights.enforce(view, id, context, params, request.request_id)
             upstream, own_name = self._hub.origin(view, id)
-            meta = params.get("_meta") or {}
             wants_progress = "progressToken" in meta
             return await upstream.call(
-                {**params, "name": own_name},
+                self._versions.without({**params, "name": own_name}),
                 capabilities=_capabilities(request, meta),
                 on_progress=request.session.report_progress if wants_progress else None,
             )
+        except ResolutionError as error:
+            return self._wrong(request, error, view, context)
         except UpstreamError as error:
             log.warning("call of %s: %s", printable(name, 100), error)
             return error_result(error)
         except TruenameError as error:
             return error_result(error)
+
+    def _wrong(self, request: Request, error: ResolutionError, view: View, context: Context) -> dict[str, Any]:
+        """Return what is answered to a wrong name: only names that this session could call are told."""
+        shown = {str(tool["name"]): None for tool in self._hub.rights.limited(view, context).tools}
+        told = among(error, shown, frozenset(view.table.values()))
+        times = self._repeats.again(request, view.spec, error.text)
+        return error_result(told, wrong_name_text(told, shown, times))
 
     def _input_schema(self, name: str) -> Any:
         """Give the SDK the schema by which it checks ``Mcp-Param-*`` headers; None where there is none."""

@@ -15,13 +15,14 @@ from truename.gateway.choice import fixed_view, main_view
 from truename.gateway.endpoint import Endpoint
 from truename.gateway.events import OnEvent, ignore_event
 from truename.gateway.fleet import running_fleet
-from truename.gateway.hub import Hub
+from truename.gateway.hub import Hub, utc_today
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.views import MAIN, Asked, UnknownView, only_path, read_path
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import date
     from types import TracebackType
 
     from anyio.abc import TaskGroup
@@ -43,7 +44,8 @@ class Gateway:
     ``on_event`` is told the progress while servers start, and later what happens to them. ``ledger`` is one to use
     instead of the configuration's. ``wait`` bounds, in seconds, how long entering waits for servers that are slow to
     start (None: until each is ready or has failed); they join when they are ready, and clients are told. ``only`` is
-    the key of the one server to start: the others' views are not there then, nor is the one of all.
+    the key of the one server to start: the others' views are not there then, nor is the one of all. ``today`` tells
+    the day, until which old names are listed.
 
     Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``) and groups of naming errors; a server
     that fails raises nothing and stands in `status`.
@@ -57,9 +59,11 @@ class Gateway:
         ledger: Ledger | None = None,
         wait: float | None = None,
         only: str | None = None,
+        today: Callable[[], date] = utc_today,
     ) -> None:
         self._wait = wait
         self._only = only
+        self._today = today
         self.config = config
         self._on_event = on_event
         self._ledger = ledger
@@ -75,7 +79,9 @@ class Gateway:
             fleet = await stack.enter_async_context(
                 running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait)
             )
-            self._hub = Hub(fleet, ledger, self.config.settings)
+            self._hub = Hub(fleet, ledger, self.config.settings, self._today)
+            stack.callback(self._hub.rights.close)
+            self._hub.rights.open_recording()
             self._dirty = anyio.Event()
             self._hub.rebuild()
             self._hub.view(fixed_view(self._read(None), self.config.settings))
@@ -131,7 +137,7 @@ class Gateway:
         )
 
     def _read(self, path: str | None) -> Asked:
-        asked = read_path(path or self.main, self.hub.fleet)
+        asked = read_path(path or self.main, self.hub.fleet, self.config.settings.contexts)
         if self._only is not None and asked.server is None:
             message = f"Only server {self._only!r} is served here. Use {self.main}."
             raise UnknownView(message)
@@ -142,8 +148,9 @@ class Gateway:
         asked = self._read(path)
         if asked not in self._endpoints:
             spec = fixed_view(asked, self.config.settings)
-            choose = _always(spec) if any(asked) else partial(main_view, settings=self.config.settings)
-            self._endpoints[asked] = Endpoint(self.hub, spec, choose)
+            is_fixed = asked.client is not None or asked.server is not None
+            choose = _always(spec) if is_fixed else partial(main_view, settings=self.config.settings)
+            self._endpoints[asked] = Endpoint(self.hub, spec, choose, asked.context)
         return self._endpoints[asked]
 
     def _mark_dirty(self) -> None:

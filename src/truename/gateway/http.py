@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse
 
 from truename.errors import ConfigError
 from truename.gateway.background import background
+from truename.gateway.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.doorkeeper import Doorkeeper, is_loopback
 from truename.gateway.sdk import Sessions
 from truename.gateway.views import UnknownView
@@ -74,8 +75,12 @@ class HttpApp:
             return
         try:
             endpoint = self._gateway.endpoint(path)
+            endpoint.check_context(_context_headers(scope))
         except UnknownView as error:
             await JSONResponse({"error": str(error)}, 404)(scope, receive, send)
+            return
+        except ContextRefused as error:
+            await JSONResponse({"error": str(error)}, error.status)(scope, receive, send)
             return
         manager = await self._sessions_of(endpoint, self._tasks)
         await manager.handle_request(scope, receive, send)
@@ -94,6 +99,11 @@ class HttpApp:
                 await tasks.start(_run, manager)
                 self._managers[endpoint] = manager
             return self._managers[endpoint]
+
+
+def _context_headers(scope: Scope) -> tuple[str, ...]:
+    wanted = CONTEXT_HEADER.encode()
+    return tuple(value.decode("latin-1") for key, value in scope["headers"] if key == wanted)
 
 
 async def _run(manager: Sessions, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:

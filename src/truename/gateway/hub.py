@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
 from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import LedgerError, TruenameError, excerpt
+from truename.gateway.descriptors import described
 from truename.gateway.naming import Namer
 from truename.gateway.news import News
+from truename.gateway.rights import Rights
 from truename.gateway.room import Room
-from truename.gateway.views import View, ViewSpec, described
+from truename.gateway.views import View, ViewSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from truename.catalog import Notice
     from truename.config import Settings
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming import NameTable
 
-__all__ = ["Hub"]
+__all__ = ["Hub", "utc_today"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -32,10 +35,17 @@ UNIVERSAL: Final = "universal"
 _RESTART: Final = "Restart the gateway then; until then the names stay as they are."
 
 
+def utc_today() -> date:
+    """Return the day in UTC: until when an old name is listed is a day there."""
+    return datetime.now(UTC).date()
+
+
 class Hub:
     """All that is shown and called. The ledger sees to it that no tool that is present changes its name."""
 
-    def __init__(self, fleet: Mapping[str, Upstream], ledger: Ledger, settings: Settings) -> None:
+    def __init__(
+        self, fleet: Mapping[str, Upstream], ledger: Ledger, settings: Settings, today: Callable[[], date] = utc_today
+    ) -> None:
         self.fleet = fleet
         self.ledger = ledger
         self.settings = settings
@@ -45,6 +55,9 @@ class Hub:
         self._views: dict[ViewSpec, View] = {}
         self._changed: set[ViewSpec] = set()
         self._news = News()
+        self._today = today
+        self._day = today()
+        self.rights = Rights(settings, ledger, self._news)
         self._namer = Namer(ledger, settings, self._news)
 
     @property
@@ -58,7 +71,8 @@ class Hub:
         Where the ledger can't be read any more, what is known goes on to hold, and that is told.
         """
         try:
-            self.stale |= self.ledger.refresh()
+            # On a new day old names may be due to leave the lists.
+            self.stale |= self.ledger.refresh() or self._today() != self._day
             if self.stale:
                 self.rebuild()
         except LedgerError as error:
@@ -77,6 +91,8 @@ class Hub:
         that can't be built keeps its old list.
         """
         with self.ledger.transaction():
+            self._day = self._today()
+            self.rights.forget()
             listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}
             found = Catalog.from_mcp(listed, self._namer.aliases, bound=self.ledger.bindings(), strict=False)
             self.catalog = self._namer.bind(found)
@@ -111,7 +127,7 @@ class Hub:
             catalog = self.catalog if spec.only is None else self.catalog.only(spec.only)
             table = self._namer.table(catalog, spec, spec.style or self.style)
             universal = None if spec.only or spec.dialect == UNIVERSAL else self._universal()
-            self._views[spec] = View(spec, table, described(table, dialects.get("openai"), universal))
+            self._views[spec] = View(spec, table, described(table, dialects.get("openai"), universal, self._day))
         return self._views[spec]
 
     def _universal(self) -> NameTable | None:

@@ -11,21 +11,23 @@ from urllib.parse import quote, unquote
 
 from truename import dialects
 from truename.errors import UnknownDialect, excerpt
+from truename.gateway.contexts import unknown_context
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from truename.dialects import Dialect
+    from truename.identity import ToolId
     from truename.naming import NameTable
 
-__all__ = ["MAIN", "META_PREFIX", "Asked", "UnknownView", "View", "ViewSpec", "described", "only_path", "read_path"]
+__all__ = ["MAIN", "Asked", "UnknownView", "View", "ViewSpec", "only_path", "read_path"]
 
 MAIN: Final = "/mcp"
-META_PREFIX: Final = "dev.truename/"
 # The official Python client refuses events of over 1 MiB, and answers of the handshake eras come as events.
 _PAGE_BYTES: Final = 768 * 1024
 _CURSOR: Final = "page-"
 _FOR: Final = "/for/"
+_IN: Final = "/in/"
 _ONLY: Final = "/only/"
 
 
@@ -54,14 +56,28 @@ class ViewSpec:
 
 @dataclass(frozen=True)
 class View:
-    """A compiled view: its name table, and the descriptors of tools/list in pinned order.
+    """A compiled view: its name table, and the descriptors of tools/list in pinned order with their tools.
 
     One page holds all of them, unless that would be more than clients accept in one message.
     """
 
     spec: ViewSpec
     table: NameTable
-    tools: tuple[Mapping[str, Any], ...]
+    described: tuple[tuple[ToolId, Mapping[str, Any]], ...]
+
+    @cached_property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """The descriptors alone."""
+        return tuple(descriptor for _, descriptor in self.described)
+
+    @cached_property
+    def digest(self) -> str:
+        """The version of the catalogue behind it."""
+        return self.table.catalog.digest
+
+    def without(self, hidden: Collection[ToolId]) -> View:
+        """Return the view without these tools. Its names stay: they are claimed, and calls of them are resolved."""
+        return View(self.spec, self.table, tuple(one for one in self.described if one[0] not in hidden))
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
@@ -89,10 +105,11 @@ class UnknownView(LookupError):
 
 
 class Asked(NamedTuple):
-    """What a path asks for: the names of a client (None: whoever it is), of one server (None: of all)."""
+    """What a path asks for: a client's names (None: whoever it is), one server (None: all), a context (None: any)."""
 
     client: str | None = None
     server: str | None = None
+    context: str | None = None
 
 
 def only_path(server: str) -> str:
@@ -104,25 +121,43 @@ def only_path(server: str) -> str:
     return MAIN + _ONLY + quote(server, safe="")
 
 
-def read_path(path: str, servers: Collection[str]) -> Asked:
-    """Return what a path asks for. Raises `UnknownView` with suggestions.
+def read_path(path: str, servers: Collection[str], contexts: Collection[str] = ()) -> Asked:
+    """Return what a path asks for: ``/mcp[/for/CLIENT][/in/CONTEXT][/only/SERVER]``.
 
-    >>> read_path("/mcp/for/Claude Code/only/git", ["git"])
-    Asked(client='claude-code', server='git')
+    Raises `UnknownView` with suggestions.
+
+    >>> read_path("/mcp/for/Claude Code/in/phone/only/git/hub", ["git/hub"], ["phone"])
+    Asked(client='claude-code', server='git/hub', context='phone')
     """
     if path.rstrip("/") == MAIN:
         return Asked()
-    rest = path.removeprefix(MAIN)
-    if rest == path or not rest.startswith((_FOR, _ONLY)):
-        message = f"There is nothing at {excerpt(path)}. Use {MAIN}, {MAIN}{_FOR}CLIENT or {MAIN}{_ONLY}SERVER."
+    client, rest = _taken(_FOR, path.removeprefix(MAIN))
+    context, rest = _taken(_IN, rest)
+    # A server's key may have slashes, so it is all that is left.
+    server = rest.removeprefix(_ONLY) if rest.startswith(_ONLY) else None
+    if not path.startswith(MAIN) or (server is None and rest.rstrip("/")):
+        ways = ", ".join(f"{MAIN}{way}" for way in ("/for/CLIENT", "/in/CONTEXT", "/only/SERVER"))
+        message = f"There is nothing at {excerpt(path)}. Use {MAIN}, {ways}, or several of them in this order."
         raise UnknownView(message)
-    if rest.startswith(_ONLY):
-        return Asked(server=_server(rest.removeprefix(_ONLY), servers))
-    # No client has a slash in its name, so the first one ends it.
-    client, slash, server = rest.removeprefix(_FOR).partition("/")
-    if f"/{server}".startswith(_ONLY):
-        return Asked(_dialect(client), _server(f"/{server}".removeprefix(_ONLY), servers))
-    return Asked(_dialect(client + slash.rstrip("/") + server))
+    return Asked(
+        None if client is None else _dialect(client),
+        None if server is None else _server(server, servers),
+        None if context is None else _context(context.rstrip("/"), contexts),
+    )
+
+
+def _taken(word: str, rest: str) -> tuple[str | None, str]:
+    """Return the value after a word of a path, which has no slash in it, and what comes behind."""
+    if not rest.startswith(word):
+        return None, rest
+    value, slash, behind = rest.removeprefix(word).partition("/")
+    return value, slash + behind
+
+
+def _context(name: str, contexts: Collection[str]) -> str:
+    if name not in contexts:
+        raise UnknownView(unknown_context(name, contexts))
+    return name
 
 
 def _dialect(name: str) -> str:
@@ -140,20 +175,3 @@ def _server(asked: str, servers: Collection[str]) -> str:
     hint = f"Did you mean {', '.join(map(repr, close))}?" if close else f"Known are: {', '.join(sorted(servers))}."
     message = f"No server is known as {excerpt(asked)}. {hint}"
     raise UnknownView(message)
-
-
-def described(table: NameTable, openai: Dialect, universal: NameTable | None) -> tuple[Mapping[str, Any], ...]:
-    """Return the descriptors of a table: the server's definitions with their wire names, and the two other names.
-
-    ``openai_name`` is the wire name where OpenAI accepts it, else the universal one (seed 000).
-    """
-    described = []
-    for id, wire in table.items():
-        definition = table.catalog[id].definition
-        flat = wire if universal is None or not openai.check(wire) else universal[id]
-        names = {"openai_name": flat, "canonical_name": str(id)}
-        meta = definition.get("_meta")
-        meta = dict(meta) if isinstance(meta, dict) else {}
-        meta |= {f"{META_PREFIX}{key}": name for key, name in names.items()}
-        described.append({**definition, "name": wire, **names, "_meta": meta})
-    return tuple(described)

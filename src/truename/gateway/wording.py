@@ -5,14 +5,16 @@ Not JSON-RPC errors: those end the run in some frameworks, and others hide their
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import AmbiguousName, ResolutionError, UnknownTool, excerpt
-from truename.gateway.views import META_PREFIX
+from truename.gateway.descriptors import META_PREFIX
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from truename.errors import TruenameError
-    from truename.naming import NameTable
 
 __all__ = ["REPEATS", "error_result", "wrong_name_text"]
 
@@ -29,8 +31,15 @@ def error_result(error: TruenameError, text: str | None = None) -> dict[str, Any
     }
 
 
-def wrong_name_text(error: ResolutionError, table: NameTable, times: int) -> str:
-    """Return the text for a wrong name; from the third time in a row it tells to stop."""
+def among(error: ResolutionError, shown: Collection[str], hidden: Collection[str]) -> ResolutionError:
+    """Return the error without the suggestions that this session could not call."""
+    if not isinstance(error, UnknownTool) or not hidden:
+        return error
+    return replace(error, suggestions=tuple(n for n in error.suggestions if n in shown or n not in hidden))
+
+
+def wrong_name_text(error: ResolutionError, shown: Collection[str], times: int) -> str:
+    """Return the text for a wrong name; from the third time in a row it tells to stop. ``shown`` are right ones."""
     if times < REPEATS:
         return str(error)
     names: tuple[str, ...] = ()
@@ -38,7 +47,6 @@ def wrong_name_text(error: ResolutionError, table: NameTable, times: int) -> str
         names = error.candidates
     elif isinstance(error, UnknownTool):
         names = error.suggestions
-    names = names or tuple(table.values())
-    shown = ", ".join(excerpt(name)[1:-1] for name in names[:_SHOWN])
-    keep = f"keep using tools: {shown}" if shown else "there are no tools to use now"
+    listed = ", ".join(excerpt(name)[1:-1] for name in (names or tuple(shown))[:_SHOWN])
+    keep = f"keep using tools: {listed}" if listed else "there are no tools to use now"
     return f"{excerpt(error.text)} has failed {times} times. Do not repeat this call; {keep}."

@@ -1,6 +1,6 @@
 """What was promised: `Ledger`, its events, the journal file."""
 
-from truename.ledger.events import Bind, Claim, Event, Redirect, Retire, Settings
+from truename.ledger.events import Bind, Break, Claim, Event, Redirect, Retire, Settings
 from truename.ledger.ledger import MAX_CLAIMS, Ledger
 from truename.ledger.state import Standing, State
 from truename.ledger.store import Store
@@ -8,6 +8,7 @@ from truename.ledger.store import Store
 __all__ = [
     "MAX_CLAIMS",
     "Bind",
+    "Break",
     "Claim",
     "Event",
     "Ledger",

@@ -15,7 +15,7 @@ from truename.identity import ToolId
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Bind", "Claim", "Event", "Redirect", "Retire", "Settings", "from_plain"]
+__all__ = ["Bind", "Break", "Claim", "Event", "Redirect", "Retire", "Settings", "from_plain"]
 
 
 def _values(event: Event) -> dict[str, Any]:
@@ -31,6 +31,11 @@ class Event:
 
     at: str = ""
     scope: str = ""
+
+    @property
+    def format(self) -> int:
+        """The first format of a journal that has such an event."""
+        return 1
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and _values(self) == _values(other)
@@ -104,16 +109,42 @@ class Retire(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Redirect(Event):
-    """An old name goes on working and means this tool."""
+    """An old name goes on working and means this tool; it is listed beside the present one until a day (ISO 8601)."""
 
     kind: ClassVar[str] = "redirect"
 
     name: str
     id: ToolId
+    until: str = ""
+
+    @property
+    def format(self) -> int:
+        """The first format of a journal that has such an event."""
+        return 2 if self.until else 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Break(Event):
+    """A clean break (seed 002): from this protocol version on the name does not exist, and only its successor is told.
+
+    ``id`` is the successor's tool, as far as it was known.
+    """
+
+    kind: ClassVar[str] = "break"
+
+    name: str
+    id: ToolId | None = None
+    successor: str = ""
+    protocol: str = ""
+
+    @property
+    def format(self) -> int:
+        """The first format of a journal that has such an event."""
+        return 2
 
 
 _KINDS: Final[Mapping[str, type[Event]]] = MappingProxyType(
-    {kind.kind: kind for kind in (Settings, Bind, Claim, Retire, Redirect)}
+    {kind.kind: kind for kind in (Settings, Bind, Claim, Retire, Redirect, Break)}
 )
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Journal"]
 
-FORMAT: Final = 1
+# The newest format that is understood; a file has the oldest that can say what is in it.
+FORMAT: Final = 2
 _MAGIC: Final = b"truename-ledger"
 _HEADER: Final = re.compile(rb"truename-ledger ([1-9][0-9]{0,8}) ([0-9a-f]{16})")
 _TORN_HEADER: Final = re.compile(rb"truename-ledger (?:[1-9][0-9]{0,8}(?: [0-9a-f]{0,16})?)?")
@@ -44,6 +45,7 @@ class _Position(NamedTuple):
     offset: int = 0
     line: int = 0
     crc: int = 0
+    format: int = 1
 
 
 class _Seen(NamedTuple):
@@ -129,8 +131,7 @@ class Journal:
         for line in lines:
             number, offset = self._at.line + 1, self._at.offset + len(line) + 1
             if number == 1:
-                self._check_header(line)
-                self._at = _Position(line + b"\n", offset, number, zlib.crc32(line))
+                self._at = _Position(line + b"\n", offset, number, zlib.crc32(line), self._format(line))
             else:
                 event, crc = self._event(line, number)
                 state.apply(event)
@@ -145,12 +146,13 @@ class Journal:
             raise self._corrupt(1, "it is no ledger")
         _log.warning("%s: line %d was not written whole and is dropped", self.path, number)
 
-    def _check_header(self, line: bytes) -> None:
+    def _format(self, line: bytes) -> int:
         match = _HEADER.fullmatch(line)
         if match is None:
             raise self._corrupt(1, "it is no ledger")
-        if int(match[1]) > FORMAT:
-            raise LedgerError(code="newer", path=self.path, version=int(match[1]))
+        if (found := int(match[1])) > FORMAT:
+            raise LedgerError(code="newer", path=self.path, version=found)
+        return found
 
     def _event(self, line: bytes, number: int) -> tuple[Event, int]:
         checksum, _, body = line.partition(b" ")
@@ -166,11 +168,17 @@ class Journal:
         return LedgerError(code="corrupt", path=self.path, line=line, reason=reason)
 
     def append(self, events: Sequence[Event]) -> None:
-        """Write the events behind the last whole line, in one go, and wait until the disk has them."""
+        """Write the events behind the last whole line, in one go, and wait until the disk has them.
+
+        A file of a format that has no such events is written anew first, so that an older program refuses it whole.
+        """
+        needed = max(event.format for event in events)
+        if self._at.header and needed > self._at.format:
+            self._raise_format(needed)
         at = self._at
         text = b""
         if not at.header:
-            at, text = _begin()
+            at, text = _begin(needed)
         body, after = _encode(events, at)
         with self._usable(), _open_private(self.path) as file:
             try:
@@ -190,33 +198,51 @@ class Journal:
         kept = compacted(state.events)
         if len(kept) * 2 > len(state.events):
             return
-        at, header = _begin()
+        at, header = _begin(self._at.format)
         body, after = _encode(kept, at)
+        try:
+            self._replace(header + body, after)
+        except OSError as error:
+            _log.warning("%s: could not be made smaller (%s); it goes on as it is", self.path, error)
+            return
+        state.events[:] = kept
+
+    def _raise_format(self, number: int) -> None:
+        at, header = _begin(number)
+        with self._usable():
+            written = self.path.read_bytes()[: self._at.offset].split(b"\n")[1:-1]
+            body, after = _chained([line.partition(b" ")[2] for line in written], at)
+            self._replace(header + body, after)
+
+    def _replace(self, text: bytes, after: _Position) -> None:
+        """Put another file in this one's place, in one step."""
         draft = self.path.with_name(f".{self.path.name}.{os.getpid()}.draft")
         try:
             with _open_private(draft) as file:
-                _overwrite(file, 0, header + body)
+                _overwrite(file, 0, text)
                 seen = _Seen.of(file)
             draft.replace(self.path)
-        except OSError as error:
-            _log.warning("%s: could not be made smaller (%s); it goes on as it is", self.path, error)
+        except OSError:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
-            return
+            raise
         self._at, self._seen = after, seen
-        state.events[:] = kept
 
 
-def _begin() -> tuple[_Position, bytes]:
-    header = b"%s %d %s\n" % (_MAGIC, FORMAT, secrets.token_hex(8).encode())
-    return _Position(header, len(header), 1, zlib.crc32(header[:-1])), header
+def _begin(number: int) -> tuple[_Position, bytes]:
+    header = b"%s %d %s\n" % (_MAGIC, number, secrets.token_hex(8).encode())
+    return _Position(header, len(header), 1, zlib.crc32(header[:-1]), number), header
 
 
 def _encode(events: Sequence[Event], at: _Position) -> tuple[bytes, _Position]:
+    plain = (event.plain() for event in events)
+    return _chained([json.dumps(one, ensure_ascii=True, separators=(",", ":")).encode() for one in plain], at)
+
+
+def _chained(bodies: Sequence[bytes], at: _Position) -> tuple[bytes, _Position]:
     lines = []
     crc = at.crc
-    for event in events:
-        body = json.dumps(event.plain(), ensure_ascii=True, separators=(",", ":")).encode()
+    for body in bodies:
         crc = zlib.crc32(body, crc)
         lines.append(b"%08x %s\n" % (crc, body))
     text = b"".join(lines)

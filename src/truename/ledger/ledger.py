@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from truename.dialects import Reason
 from truename.errors import InvalidName, InvalidToolId, LedgerError
 from truename.identity import MAX_FOREIGN, ToolId, fold
-from truename.ledger.events import Bind, Claim, Event, Redirect, Retire, Settings
+from truename.ledger.events import Bind, Break, Claim, Event, Redirect, Retire, Settings
 from truename.ledger.journal import Journal
 from truename.ledger.state import Space, Standing, State
 from truename.ledger.store import Core, Memory
@@ -32,8 +32,8 @@ class Ledger:
     """The memory of names: in memory (`memory`) or in a journal file (`open`).
 
     A name belongs to the first tool that it was shown for, in every dialect, whatever joins, leaves or restarts;
-    only `retire` and `redirect`, which an operator calls, change what it answers, and neither gives it to a tool that
-    claims it by itself.
+    only `redirect`, `retire` and `break_name`, which an operator calls, change what it answers, and the only tool that
+    may then be shown under it is the one to which it was redirected.
 
     >>> ledger = Ledger.memory()
     >>> ledger.redirect("fs.list", "files@1/list@1")
@@ -77,9 +77,20 @@ class Ledger:
         return self._space.settings
 
     @property
-    def withdrawn(self) -> set[str]:
-        """The spellings that were retired or redirected; the set is live and must not be changed."""
+    def withdrawn(self) -> Mapping[str, Standing]:
+        """The spellings that were redirected, retired or broken; the mapping is live and must not be changed."""
         return self._space.withdrawn_names
+
+    @property
+    def withdrawals(self) -> int:
+        """How many withdrawals there were: another number than before means that `withdrawn` has changed."""
+        return self._space.withdrawals
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The naming scopes in which anything is on record; what is withdrawn in one goes on in the others."""
+        spaces = self._core.state.spaces
+        return tuple(scope for scope, space in spaces.items() if space.settings is not None or space.events)
 
     @property
     def _space(self) -> Space:
@@ -90,12 +101,24 @@ class Ledger:
         return MappingProxyType(self._core.state.bindings)
 
     def holder(self, key: str) -> ToolId | None:
-        """Return the tool that holds the name with this fold, present or not; a withdrawn name has no holder."""
-        return self._space.holders.get(key)
+        """Return the tool that holds the name with this fold, present or not."""
+        return self._space.holder(key)
 
     def is_withdrawn(self, key: str) -> bool:
-        """Tell whether the name with this fold was retired or redirected."""
+        """Tell whether the name with this fold was redirected, retired or broken."""
         return key in self._space.withdrawn
+
+    def bars(self, name: str, id: ToolId) -> bool:
+        """Tell whether a name was withdrawn, and not redirected to this tool: then it can't be shown for it."""
+        return self._space.bars(name, id)
+
+    def is_heir(self, key: str, id: ToolId) -> bool:
+        """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
+        return self._space.is_heir(key, id)
+
+    def shown_in(self, name: str, table: str) -> bool:
+        """Tell whether a name was in the list of this table; one that was in no list so far belongs in every."""
+        return self._space.shown_in(name, table)
 
     def held(self, table: str) -> Mapping[ToolId, str]:
         """Return the names that tools hold in a table."""
@@ -171,10 +194,10 @@ class Ledger:
             match event:
                 case Claim(name=name, id=id):
                     key = fold(name)
-                    holder = newcomers[key].id if key in newcomers else space.holders.get(key)
-                    if key in space.withdrawn:
+                    holder = newcomers[key].id if key in newcomers else space.holder(key)
+                    if space.bars(name, id):
                         raise LedgerError(code="withdrawn", name=name, claimant=id)
-                    if holder not in (None, id):
+                    if holder not in (None, id) and not space.is_heir(key, id):
                         raise LedgerError(code="conflict", name=name, holder=holder, claimant=id)
                     if holder is None:
                         newcomers[key] = event
@@ -239,19 +262,56 @@ class Ledger:
                 raise LedgerError(code="not_held", name=name)
             self.record([Retire(name=wanted, successor=successor)])
 
-    def redirect(self, old: str, new: str | ToolId) -> None:
+    def redirect(self, old: str, new: str | ToolId, until: str | date = "") -> None:
         """Make an old name mean the tool that ``new`` (a name on record, an id or its text) means.
 
-        Raises `LedgerError` (``not_held``) if ``new`` is neither, `InvalidName` for a text that can't be told.
+        Until a day (``2027-02-01``, inclusive) it is listed beside the present name too: half of the clients refuse
+        what is no longer listed. What an old id's tool held follows it, and the new tool may be shown under it.
+
+        Raises `LedgerError`: ``not_held`` if ``new`` is neither, ``invalid_day``; `InvalidName` for a text that can't
+        be told.
+
+        >>> ledger = Ledger.memory()
+        >>> ledger.redirect("fs.list", "files/list", until="2027-02-01")
+        >>> ledger.standing("fs.list").until
+        '2027-02-01'
         """
-        wanted = as_recorded(old)
+        wanted, day = as_recorded(old), _day(until)
         with self.transaction():
-            self.record([Redirect(name=wanted, id=self._target(new))])
+            self.record([Redirect(name=wanted, id=self._target(new), until=day)])
+
+    def break_name(
+        self, old: str, new: str | ToolId | None = None, *, protocol: str = "", id: ToolId | None = None
+    ) -> None:
+        """Make a clean break (seed 002): the old name is no alias, and an error that tells the new one, for ever.
+
+        ``new`` is a name on record or to come, or an id; ``id`` is its tool, where the name is not on record yet.
+        ``protocol`` is the version since which the old name does not exist. Where the new name is the old one in
+        another spelling, all but the old spelling goes on.
+
+        Raises `InvalidName` for a text that can't be told.
+
+        >>> ledger = Ledger.memory()
+        >>> ledger.break_name("powershell.exec", "powershell_exec", protocol="0.3")
+        >>> ledger.standing("powershell.exec").status, ledger.standing_folded("powershell_exec")
+        ('broken', None)
+        """
+        wanted, successor = as_recorded(old), as_recorded(str(new)) if new is not None else ""
+        protocol = as_recorded(protocol) if protocol else ""
+        with self.transaction():
+            found = id if id is not None or new is None else self._known_target(new)
+            self.record([Break(name=wanted, id=found, successor=successor, protocol=protocol)])
 
     def _is_known(self, name: str) -> bool:
         return "/" in name and ToolId.parse(name) in self._core.state.origins
 
     def _target(self, new: str | ToolId) -> ToolId:
+        found = self._known_target(new)
+        if found is None:
+            raise LedgerError(code="not_held", name=str(new))
+        return found
+
+    def _known_target(self, new: str | ToolId) -> ToolId | None:
         if isinstance(new, ToolId):
             return new
         standing = self.standing(new)
@@ -259,8 +319,15 @@ class Ledger:
             return standing.id
         try:
             return ToolId.parse(new)
-        except InvalidToolId as error:
-            raise LedgerError(code="not_held", name=new) from error
+        except InvalidToolId:
+            return None
+
+
+def _day(until: str | date) -> str:
+    try:
+        return (until if isinstance(until, date) else date.fromisoformat(until)).isoformat() if until else ""
+    except ValueError as error:
+        raise LedgerError(code="invalid_day", wanted=str(until)) from error
 
 
 def as_recorded(name: str) -> str:

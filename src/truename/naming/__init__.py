@@ -1,5 +1,6 @@
 """From identity to name and back: styles, `project`, `resolve`, the explanation of every name."""
 
+from truename.naming.listing import Listed, listing, renamed
 from truename.naming.project import DEFAULT_SERVER_NAME, project
 from truename.naming.resolve import resolve
 from truename.naming.style import STYLES, Style
@@ -9,10 +10,13 @@ __all__ = [
     "DEFAULT_SERVER_NAME",
     "STYLES",
     "Explanation",
+    "Listed",
     "NameTable",
     "Resolution",
     "Style",
     "WireName",
+    "listing",
     "project",
+    "renamed",
     "resolve",
 ]

@@ -49,8 +49,12 @@ class Memory(Protocol):
         """Return the tool that holds the name with this fold."""
         ...
 
-    def is_withdrawn(self, key: str) -> bool:
-        """Tell whether the name with this fold was withdrawn."""
+    def bars(self, name: str, id: ToolId) -> bool:
+        """Tell whether a name was withdrawn, and not redirected to this tool."""
+        ...
+
+    def is_heir(self, key: str, id: ToolId) -> bool:
+        """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
         ...
 
 
@@ -99,7 +103,7 @@ class Assignment:
     def _keep(self, id: ToolId, name: str) -> None:
         """Keep a name that was shown; one that a client no longer takes is kept too, and told: nobody is renamed."""
         key = fold(name)
-        if key in self._taken or self._withdrawn(key):
+        if key in self._taken or self._withdrawn(name, id) or self._holder(key, id) is not None:
             return
         speller = self._speller
         how = "held since it was first shown"
@@ -172,7 +176,7 @@ class Assignment:
             if holder is not None and holder.family == id.family:
                 # A further version of the same tool is told apart by a number, not by its server.
                 return holder
-            if holder is not None or self._withdrawn(fold(option.text)):
+            if holder is not None or self._withdrawn(option.text, id):
                 clash = clash or holder
             elif not speller.dialect.check(option.text, speller.server_name):
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
@@ -217,20 +221,24 @@ class Assignment:
     def _holder(self, key: str, id: ToolId) -> ToolId | None:
         """Return the other tool that has this name, here or in the ledger."""
         holder = self._taken.get(key) or (self._memory.holder(key) if self._memory else None)
-        return None if holder == id else holder
+        return None if holder is None or holder == id or self._leaves(holder, key, id) else holder
 
-    def _withdrawn(self, key: str) -> bool:
-        return self._memory is not None and self._memory.is_withdrawn(key)
+    def _leaves(self, holder: ToolId, key: str, id: ToolId) -> bool:
+        """Tell whether a tool that is no longer here left the name to this one, by an operator's redirect."""
+        return holder not in self._speller.catalog and self._memory is not None and self._memory.is_heir(key, id)
+
+    def _withdrawn(self, name: str, id: ToolId) -> bool:
+        return self._memory is not None and self._memory.bars(name, id)
 
     def _unfit(self, name: str, id: ToolId) -> tuple[Reason, ...]:
         """Return why a name that was not made here, but given, can't be shown."""
-        if self._withdrawn(fold(name)):
+        if self._withdrawn(name, id):
             return (Reason("withdrawn", "it was retired or redirected"),)
         return (Reason("identity", "it reads as the id of another tool"),) if _reads_as_another(name, id) else ()
 
     def _free(self, name: str, id: ToolId) -> bool:
         key = fold(name)
-        return self._holder(key, id) is None and not self._withdrawn(key)
+        return self._holder(key, id) is None and not self._withdrawn(name, id)
 
     def _give(self, id: ToolId, assigned: Assigned) -> None:
         self._taken[fold(assigned.name)] = id

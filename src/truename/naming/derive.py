@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool
     from truename.naming.table import NameTable
 
-__all__ = ["DerivedIndex"]
+__all__ = ["DerivedIndex", "plain_spellings"]
 
 _NONE: Final[frozenset[ToolId]] = frozenset()
 
@@ -44,7 +44,7 @@ class DerivedIndex:
         self.absent: set[ToolId] = set()
         for server, name, id in _absent(table):
             self.absent.add(id)
-            self._put(id, _plain_spellings(id, server, name, None))
+            self._put(id, plain_spellings(id, server, name, None))
 
     def _add(self, tool: Tool) -> None:
         table, id, origin = self._table, tool.id, tool.origin
@@ -60,7 +60,7 @@ class DerivedIndex:
         # A numbered variant is called by its number; its family's plain names are the first variant's.
         if assigned.rung != "numbered":
             alias = table.catalog.aliases.get(id.integration)
-            self._put(id, _plain_spellings(id, origin.server, origin.name, alias))
+            self._put(id, plain_spellings(id, origin.server, origin.name, alias))
         if "/" in origin.name:
             self._slashed[origin.name].add(id)
 
@@ -81,7 +81,7 @@ class DerivedIndex:
         return frozenset(self._others.get(fold(text), _NONE))
 
 
-def _plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> Iterator[str]:
+def plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> Iterator[str]:
     """Yield what the tool would be called in other styles: bare, with its server in front, as its server says it."""
     dotted = f"{id.suite}_{id.tool}" if id.suite else id.tool
     own = dict.fromkeys((name, snake(name), dotted))

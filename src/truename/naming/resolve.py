@@ -1,8 +1,8 @@
 """`resolve`: a name that comes back leads to exactly one tool or to an error that says what to do; never a guess.
 
 The first step that answers wins: table, ledger, decode, canonical, derived. A step that finds two stops with
-`AmbiguousName`; a retired or absent name stops the search too, or the next step would find a sibling and yesterday's
-call would do something else today.
+`AmbiguousName`; a retired, broken or absent name stops the search too, or the next step would find a sibling and
+yesterday's call would do something else today.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     out, ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, spellings of other styles,
     the server's own name for the tool, and a client's prefix in front.
 
-    Redirects of ids are followed, also several in a row; a circle ends with its tool as absent.
+    Redirects of ids are followed, also several in a row; a circle ends with its tool as absent. A name that a clean
+    break took away (seed 002) is no spelling of anything, however it is written.
 
-    Raises `UnknownTool` (with the nearest names), `AmbiguousName`, `RetiredName`. With ``passthrough`` an unknown name
-    gives ``Resolution(id=None, step="passthrough")``.
+    Raises `UnknownTool` (with the nearest names; ``moved`` with the one that it is now), `AmbiguousName`,
+    `RetiredName`. With ``passthrough`` an unknown name gives ``Resolution(id=None, step="passthrough")``.
 
     >>> from truename import Catalog, project
     >>> names = project(Catalog.of("data-grout@1/prism.refract@1"), "openai")
@@ -45,7 +46,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     'canonical'
     """
     hit = names.exact.get(text)
-    if hit is not None and (names.ledger is None or text not in names.ledger.withdrawn):
+    if hit is not None and not _is_superseded(text, hit, names):
         return hit
     if "/" in text and (hit := names.canonical.get(text)) is not None and not _on_record(text, hit, names):
         return hit
@@ -55,6 +56,11 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
         if on_unknown == "passthrough" and error.reason == "unknown":
             return Resolution(None, "passthrough", (*error.trail, "passthrough: used as it is"))
         raise
+
+
+def _is_superseded(text: str, hit: Resolution, names: NameTable) -> bool:
+    standing = None if names.ledger is None else names.ledger.withdrawn.get(text)
+    return standing is not None and (standing.status, standing.id) != ("redirected", hit.id)
 
 
 def _on_record(text: str, hit: Resolution, names: NameTable) -> bool:
@@ -108,6 +114,8 @@ class _Search:
 
     def _standing(self, standing: Standing) -> Resolution:
         standing = self._followed(standing)
+        if standing.status == "broken":
+            raise self._moved(standing)
         if standing.status == "retired":
             self.trail.append("ledger: retired")
             raise RetiredName(
@@ -122,13 +130,15 @@ class _Search:
         return self._found("ledger", standing.id, standing.status)
 
     def _followed(self, standing: Standing) -> Standing:
-        """Return where the redirects of ids end: held, redirected for the last time, or retired."""
+        """Return where the redirects of ids end: held, redirected for the last time, retired or broken."""
         for _ in range(_MOST_REDIRECTS):
-            following = self._withdrawal(standing.id) if standing.status == "redirected" else None
+            leads_on = standing.status == "redirected" or (standing.status == "held" and standing.id not in self.names)
+            following = self._withdrawal(standing.id) if leads_on else None
             # A redirect to itself takes an earlier one back.
             if following is None or (following.status, following.id) == ("redirected", standing.id):
                 return standing
-            self.trail.append(f"ledger: redirected to {standing.id}, which is withdrawn too")
+            said = "redirected to" if standing.status == "redirected" else "held by"
+            self.trail.append(f"ledger: {said} {standing.id}, which is withdrawn too")
             standing = following
         self.trail.append("ledger: its redirects are a circle")
         raise UnknownTool(text=self.text, trail=tuple(self.trail), reason="absent", id=standing.id)
@@ -144,6 +154,18 @@ class _Search:
             return None if successor is None else self.names[successor]
         except KeyError:
             return standing.successor
+
+    def _moved(self, standing: Standing) -> UnknownTool:
+        self.trail.append("ledger: broken off")
+        successor = standing.successor if standing.id is None else self.names.get(standing.id, standing.successor)
+        return UnknownTool(
+            text=self.text,
+            trail=tuple(self.trail),
+            reason="moved",
+            suggestions=(successor,) if successor else (),
+            id=standing.id,
+            detail=f" since protocol {standing.protocol}" if standing.protocol else "",
+        )
 
     def _require_present(self, id: ToolId) -> None:
         if id not in self.names:
@@ -199,9 +221,12 @@ class _Search:
         return ToolId(ref.integration, next(numbers), ref.suite, ref.tool, next(numbers))
 
     def _derived(self, plain: str) -> Resolution | None:
+        inside = [text for name in self.names.server_names for text in unframed(plain, name)]
+        for text in (plain, *inside):
+            if (broken := self.names.broken.standing(text)) is not None:
+                raise self._moved(broken)
         if (shown := self._shown_like(plain)) is not None:
             return shown
-        inside = [text for name in self.names.server_names for text in unframed(plain, name)]
         for texts, read in ((inside, self._shown_like), ((plain, *inside), self._standing_like)):
             found = {found.id: found for text in texts if (found := read(text)) is not None}
             if found:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from truename.identity import ToolId
+from truename.naming.broken import BrokenNames
 from truename.naming.derive import DerivedIndex
 from truename.naming.suggest import Suggester
 
@@ -119,6 +120,11 @@ class NameTable(Mapping[ToolId, WireName]):
     def derived(self) -> DerivedIndex:
         """All other spellings by which the tools may be called, generated from the catalogue at first need."""
         return DerivedIndex(self)
+
+    @cached_property
+    def broken(self) -> BrokenNames:
+        """The names that a clean break took away, in all their spellings."""
+        return BrokenNames(self)
 
     @cached_property
     def suggester(self) -> Suggester:

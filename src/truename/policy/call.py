@@ -16,8 +16,11 @@ from truename.identity import MAX_FOREIGN, definition_digest
 from truename.identity.keys import LookupKey, call_id, field, lookup_key, qualified_name, text
 from truename.naming import resolve
 from truename.policy.arguments import arguments_of, json_digest
+from truename.policy.authored import said_in
+from truename.policy.context import ORIGINS, CallOrigin, Context
 from truename.policy.faults import InvalidCall
 from truename.policy.grants import formerly
+from truename.policy.said import NOTHING_SAID, Said
 
 if TYPE_CHECKING:
     from typing import Self
@@ -69,9 +72,21 @@ class Caller:
     client: str = ""
     platform: str = ""
     app: str = ""
+    origin: CallOrigin = "llm"
 
     def __post_init__(self) -> None:
         _check_texts("caller.", vars(self))
+        if self.origin not in ORIGINS:
+            raise InvalidCall(field="caller.origin", problem=f"is none of {', '.join(ORIGINS)}")
+
+    @property
+    def context(self) -> Context:
+        """Where it runs, and on whose word it calls."""
+        return Context(platform=self.platform, app=self.app, origin=self.origin)
+
+    def within(self, context: Context) -> Self:
+        """Return the same caller in this context."""
+        return replace(self, platform=context.platform, app=context.app, origin=context.origin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +96,7 @@ class Call:
     ``digest`` is of the tool's whole definition, ``shape`` of the same without the name. ``endpoint`` is a digest of
     what is behind the server's key (its command or URL), "" where the caller of this library does not tell.
     ``wire_name`` is what was used for the tool, and never a key to anything. ``annotations`` are the server's word.
-    ``formerly`` are ids that an operator redirected to this tool.
+    ``said`` is what the tool's author says of it beside that. ``formerly`` are ids that an operator redirected to it.
     """
 
     id: ToolId
@@ -96,6 +111,7 @@ class Call:
     endpoint: str = ""
     annotations: Mapping[str, Any] = field_of(default_factory=dict, hash=False)
     formerly: tuple[ToolId, ...] = ()
+    said: Said = NOTHING_SAID
 
     def __post_init__(self) -> None:
         _check_texts("", {name: getattr(self, name) for name in _TEXTS})
@@ -188,6 +204,7 @@ def bound_call(
         endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
         annotations=dict(annotations_of(tool)),
         formerly=formerly(tool.id, names.ledger),
+        said=said_in(tool.definition),
     )
 
 

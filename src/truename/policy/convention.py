@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from truename.errors import ConfigError, excerpt
+from truename.naming.suggest import Suggester
+from truename.policy.clauses import CLAUSES, Suppression
+from truename.policy.formats import characters_of, format_of
+from truename.policy.globs import fits
+from truename.policy.presets import PRESETS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from truename.policy.finding import Rule, Severity
+    from truename.policy.formats import Format
 
-    from truename.policy.finding import Severity
+__all__ = ["Convention", "Suppression", "preset_table"]
 
-__all__ = ["Convention", "Suppression"]
+_WHERE: Final = "convention"
+_REMEDY: Final = "Mend it; a convention that can't be read whole is not used."
+_MERGED: Final = ("categories", "owners", "families", "severities")
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -19,39 +31,203 @@ def _nothing() -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suppression:
-    """A finding that a team lives with: the rule's code, globs on names, and the reason, which has to be given."""
-
-    rule: str
-    tools: tuple[str, ...]
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Convention:
-    """What names have to be. The defaults ask for nothing but what every server must keep to.
+    """What names have to be. The defaults ask for nothing but what every server must keep to (the preset ``mcp``).
 
-    ``clients`` are the dialects that have to accept every name, ``categories`` maps a category to its format
-    (``{app}_{platform}_{verbNoun}``), ``apps`` are the known ones (None: any), ``owners`` maps globs on names to teams
-    and ``team`` is the one whose tools these are. ``families`` maps a family to globs on names. ``severities`` says
-    how bad a rule's findings are here (None: the rule is off), by code.
+    ``clients`` are the dialects that have to accept every name; ``characters`` (``A-Za-z0-9_``) and ``max_length``
+    hold whatever the clients. ``categories`` maps a category to its format (``{app}_{platform}_{verbNoun}``), whose
+    parts are joined by ``separator``; without categories ``casing`` says how a whole name is written. ``apps`` are the
+    known ones (None: any word in lower case). ``owners`` maps names, apps, globs or formats to teams, and ``team`` is
+    the one whose tools these are; ``reserved`` are globs on names that only their owner may declare. ``unique`` says
+    whether a name is given once on each server, or everywhere. ``families`` maps a family to globs on names (seed
+    002): no name is split for it. ``severities`` says how bad a rule's findings are here (None: the rule is off).
+    Rules are meant by code or name. ``file`` is where it was read, for messages.
+
+    Raises `ConfigError` with the key for what is not understood, or an `ExceptionGroup` where there are several.
+
+    >>> Convention.of("trailblaze", apps=["myapp"], platforms=["IOS"]).platforms
+    ('ios',)
+    >>> Convention(categories={"org": "org_{verb}"}, separator="_")
+    Traceback (most recent call last):
+        ...
+    truename.errors.ConfigError: convention: convention.categories.org: '{verb}' is none of {app}, {platform}, ...
     """
 
-    preset: str = ""
+    preset: str = "mcp"
     clients: tuple[str, ...] = ()
+    characters: str = str(PRESETS["mcp"]["characters"])
+    max_length: int = int(PRESETS["mcp"]["max_length"])
+    separator: str = ""
+    casing: str = ""
     categories: Mapping[str, str] = field(default_factory=_nothing, hash=False)
     apps: tuple[str, ...] | None = None
     platforms: tuple[str, ...] = ()
     owners: Mapping[str, str] = field(default_factory=_nothing, hash=False)
     team: str = ""
     reserved: tuple[str, ...] = ()
-    separator: str = ""
-    casing: str = ""
     verbs: tuple[str, ...] = ()
     version_suffix: str = ""
     device_words: tuple[str, ...] = ()
-    max_length: int = 0
+    unique: Literal["server", "everywhere"] = "server"
     families: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing, hash=False)
     severities: Mapping[str, Severity | None] = field(default_factory=_nothing, hash=False)
     suppressions: tuple[Suppression, ...] = ()
     baseline: str = ""
+    file: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, preset: str, **changes: Any) -> Self:
+        """Return a preset with changes: lists and texts take the preset's place, tables are joined with its own.
+
+        Raises as the class does, and `ConfigError` for a preset that is not known.
+
+        >>> sorted(Convention.of("trailblaze", categories={"mobile": "mobile_{verbNoun}", "org": False}).categories)
+        ['app', 'app_platform', 'mobile', 'org_platform', 'platform', 'universal']
+        """
+        return cls(**preset_table(preset, changes), preset=preset)
+
+    def __post_init__(self) -> None:
+        faults = _Faults(self.file or _WHERE)
+        for one in fields(self):
+            if one.name in CLAUSES:
+                value = CLAUSES[one.name].read(getattr(self, one.name), faults.below(one.name))
+                # What can't be read counts as not said, so that the rest can be looked at too.
+                plain = _nothing() if one.default is MISSING else one.default
+                object.__setattr__(self, one.name, plain if value is None else value)
+        faults.check(self)
+        faults.raise_any()
+
+    @cached_property
+    def formats(self) -> tuple[Format, ...]:
+        """The formats of the categories, the one that asks for most first."""
+        found = (format_of(name, text, self.separator) for name, text in self.categories.items())
+        return tuple(sorted(found, key=lambda one: (one.precision, one.category), reverse=True))
+
+    @cached_property
+    def word_casing(self) -> str:
+        """How a tool's own words are written; "" if any casing will do."""
+        return self.formats[0].casing if self.formats else self.casing
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """Words that can't be an app, for they are something else at the beginning of a name."""
+        literals = {part.word for one in self.formats for part in one.parts if part.kind == "literal"}
+        return frozenset({*self.platforms, *literals})
+
+    @cached_property
+    def known_apps(self) -> Mapping[str, str]:
+        """The apps by their ids in lower case, without those that can't be one."""
+        return {app.lower(): app for app in self.apps or () if app.lower() not in self.taken}
+
+    @cached_property
+    def alphabet(self) -> frozenset[str] | None:
+        """The characters that a name may have, None for any; where a casing is asked for, it judges capitals."""
+        if not self.characters:
+            return None
+        found = characters_of(self.characters)
+        letters = "".join(char for char in found if char.isalpha())
+        return found.union(letters.upper(), letters.lower()) if self.word_casing else found
+
+    @cached_property
+    def near_apps(self) -> Suggester:
+        """What finds the known app that somebody could have meant."""
+        return Suggester(self.apps or ())
+
+    def owner(self, name: str, category: str = "") -> str:
+        """Return the team that owns a name of this category, "" if no entry fits; a longer entry goes before others.
+
+        An entry is a name, or what stands before the first separator of it (``payments``); a glob (``ios_*``); or a
+        category's format, which is all names of that category.
+        """
+        front = name.partition(self.separator)[0] if self.separator else name
+        plain = (self.owners.get(key, "") for key in (name, front))
+        return next(filter(None, plain), "") or self._owner_by_pattern(name, category)
+
+    def _owner_by_pattern(self, name: str, category: str) -> str:
+        found = (key for key in self._patterns if fits(key, name))
+        return self.owners.get(next(found, ""), "") or self.owners.get(self.categories.get(category, ""), "")
+
+    @cached_property
+    def _patterns(self) -> tuple[str, ...]:
+        return tuple(sorted((key for key in self.owners if "*" in key or "?" in key), key=lambda key: (-len(key), key)))
+
+    def family(self, name: str) -> str:
+        """Return the family of a name, by the first glob that fits; "" if there is none."""
+        return next((family for family, globs in self.families.items() if any(fits(one, name) for one in globs)), "")
+
+    def severity(self, rule: Rule) -> Severity | None:
+        """Return how bad the findings of a rule are here; None if it is off."""
+        for word in (rule.code, rule.name):
+            if word in self.severities:
+                return self.severities[word]
+        return rule.severity
+
+    @property
+    def named_rules(self) -> tuple[tuple[str, str], ...]:
+        """Every rule that it names, each with the key where it does: some may not exist."""
+        severities = ((f"{_WHERE}.severities.{word}", word) for word in self.severities)
+        entries = ((f"{_WHERE}.suppressions[{i}].rule", one.rule) for i, one in enumerate(self.suppressions))
+        return (*severities, *entries)
+
+    def with_file(self, file: str) -> Self:
+        """Return the same, read from this file."""
+        return replace(self, file=file)
+
+
+def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a preset's table with changes laid over it. Raises `ConfigError` for a preset that is not known."""
+    if name not in PRESETS:
+        problem = f"{excerpt(str(name))} is no preset"
+        remedy = f"Use one of: {', '.join(PRESETS)}."
+        raise ConfigError(file=_WHERE, key=f"{_WHERE}.preset", problem=problem, remedy=remedy)
+    table = {**PRESETS[name], **changes}
+    for key in _MERGED:
+        given, own = changes.get(key), PRESETS[name].get(key)
+        if isinstance(given, Mapping) and isinstance(own, Mapping):
+            table[key] = {**own, **given}
+    if isinstance(table.get("categories"), Mapping):
+        table["categories"] = {key: text for key, text in table["categories"].items() if text is not False}
+    return table
+
+
+class _Faults:
+    """What is wrong with one convention, with the keys."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._found: list[ConfigError] = []
+
+    def below(self, name: str) -> Any:
+        def note(where: str, problem: str, remedy: str) -> None:
+            self.add(f"{name}{where}", problem, remedy)
+
+        return note
+
+    def add(self, key: str, problem: str, remedy: str = "") -> None:
+        error = ConfigError(file=self._file, key=f"{_WHERE}.{key}", problem=problem, remedy=remedy or _REMEDY)
+        self._found.append(error)
+
+    def check(self, convention: Convention) -> None:
+        """Look at what one clause means for another."""
+        try:
+            characters_of(convention.characters)
+        except ValueError as error:
+            self.add("characters", str(error))
+        casings = set()
+        for name, text in convention.categories.items():
+            try:
+                casings.add(format_of(name, text, convention.separator).casing)
+            except ValueError as error:
+                self.add(f"categories.{excerpt(name)[1:-1]}", str(error))
+        if len(casings | {convention.casing} - {""}) > 1:
+            self.add("casing", "the formats of the categories are written otherwise", "Use one casing.")
+        for key in convention.owners:
+            if "{" in key and key not in convention.categories.values():
+                self.add(f"owners.{key}", "it is the format of no category", "Copy one of the formats.")
+
+    def raise_any(self) -> None:
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            message = f"{self._file} has {len(self._found)} faults"
+            raise ExceptionGroup(message, self._found)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from truename.errors import InvalidToolId, excerpt
 from truename.identity import ToolId
-from truename.ledger import Redirect, Retire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,6 +27,7 @@ __all__ = [
     "Subject",
     "Verdict",
     "chain",
+    "former_ids",
     "formerly",
     "judge",
     "suspension",
@@ -114,23 +114,30 @@ def chain(id: ToolId, ledger: Ledger | None) -> Iterator[ToolId]:
 
 def formerly(id: ToolId, ledger: Ledger | None) -> tuple[ToolId, ...]:
     """Return the ids that an operator redirected to this one, in one step or in several."""
-    redirected: defaultdict[ToolId, list[str]] = defaultdict(list)
-    if ledger is not None:
-        for name in ledger.withdrawn:
-            if "/" in name and (new := _redirected(name, ledger)) is not None:
-                redirected[new].append(name)
-    found, reached = [id], 0
-    while reached < len(found):
-        old = map(_id_of, redirected[found[reached]])
-        found += [one for one in old if one is not None and one not in found]
-        reached += 1
-    return tuple(sorted(found[1:]))
+    return former_ids(ledger)(id)
+
+
+def former_ids(ledger: Ledger | None) -> Callable[[ToolId], tuple[ToolId, ...]]:
+    """Return `formerly` for a ledger as it is now: one look at the ledger for many tools."""
+    redirected: defaultdict[ToolId, list[ToolId]] = defaultdict(list)
+    for name in () if ledger is None else ledger.withdrawn:
+        if ledger is not None and "/" in name and (new := _redirected(name, ledger)) is not None:
+            redirected[new] += [old for old in (_id_of(name),) if old is not None]
+
+    def former(id: ToolId) -> tuple[ToolId, ...]:
+        found, reached = [id], 0
+        while reached < len(found):
+            found += [old for old in redirected.get(found[reached], ()) if old not in found]
+            reached += 1
+        return tuple(sorted(found[1:]))
+
+    return former
 
 
 def _redirected(name: str, ledger: Ledger) -> ToolId | None:
-    # History has every spelling of a name; of two ids that differ in a separator each has redirects of its own.
-    said = [event for event in ledger.history(name) if isinstance(event, Redirect | Retire) and event.name == name]
-    return said[-1].id if said and isinstance(said[-1], Redirect) else None
+    # After a clean break the tool is the same one too, so what is denied of it stays denied.
+    standing = ledger.withdrawn.get(name)
+    return None if standing is None or standing.status == "retired" else standing.id
 
 
 def _id_of(name: str) -> ToolId | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from truename.policy.approvals import Approvals
     from truename.policy.call import Call, Caller
     from truename.policy.call_rules import CallRule
+    from truename.policy.exposure import Exposure
     from truename.policy.grants import Verdict
 
 __all__ = ["Check", "Policy"]
@@ -40,7 +41,8 @@ class Policy:
 
     A person's decision counts where the rules ask; a rejection counts where they allow, too, and one that is
     suspended has somebody asked there. Nothing counts against a deny. A check that fails, or answers with something
-    else than a decision, denies.
+    else than a decision, denies. ``exposure`` says which tools are for which session; what is not for it is denied.
+    ``recorder`` is told of each call that is about to be run; that it fails stops no call.
 
     >>> from truename import Catalog, project
     >>> from truename.policy import CallRule, bound_call
@@ -56,6 +58,8 @@ class Policy:
     checks: Iterable[Check] = ()
     default: Outcome = "ask"
     approvals: Approvals | None = None
+    exposure: Exposure | None = None
+    recorder: Callable[[Call], object] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
@@ -87,31 +91,50 @@ class Policy:
     def running(self, call: Call) -> Iterator[Decision]:
         """Run the block if the call is allowed, and once at most. Raises as `enforce`, and `CallRepeated`."""
         decision = self.enforce(call)
-        if self.approvals is None:
-            yield decision
-            return
-        with self.approvals.once(call, decision.grant):
+        with nullcontext() if self.approvals is None else self.approvals.once(call, decision.grant):
+            self._record(call)
             yield decision
 
     def visible(self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = ()) -> bool:
-        """Tell whether a caller may see a tool: not if the rules deny every call of it. Checks see calls only.
+        """Tell whether a tool is listed for a caller: it is not hidden from them, and is for their context.
 
         ``formerly`` are ids that were redirected to the tool (`truename.policy.grants.formerly`).
         """
+        if self.hides(tool, caller, formerly):
+            return False
+        return self.exposure is None or self.exposure.visible(tool, caller.context, formerly)
+
+    def hides(self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = ()) -> bool:
+        """Tell whether a tool does not exist for a caller: the rules deny every call of it. Checks see calls only.
+
+        What is hidden is answered as unknown; what is only for another context, as unsupported.
+        """
         annotations = annotations_of(tool)
-        return not any(
+        return any(
             rule.outcome == "deny" and rule.applies(tool.id, tool.origin, annotations, caller, formerly)
             for rule in self.rules
         )
 
+    def _record(self, call: Call) -> None:
+        try:
+            if self.recorder is not None:
+                self.recorder(call.copied())
+        except Exception:  # noqa: BLE001 - who only writes down what happens must not keep it from happening
+            _log.exception("the recorder failed on %s; the call is made all the same", call.id)
+
     def _ruled(self, call: Call) -> Decision:
         about = call.id, call.origin, call.annotations, call.caller, call.formerly
         found = [rule.decision for rule in self.rules if rule.applies(*about)]
+        found += self._exposed(call)
         found += [decision for check in self.checks if (decision := _checked(check, call)) is not None]
         if not found:
             return Decision(outcome=self.default, rule=_DEFAULT, reason="no rule is about it")
         # max keeps the first of equals: the earliest of the strictest is the one that is told.
         return max(found, key=lambda decision: STRICTNESS[decision.outcome])
+
+    def _exposed(self, call: Call) -> Iterator[Decision]:
+        if self.exposure is not None and (refusal := self.exposure.refusal(call, call.caller.context)):
+            yield refusal
 
 
 def _checked(check: Check, call: Call) -> Decision | None:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from truename.policy.rules import (
+    characters,
+    collisions,
+    instructions,
+    legality,
+    ownership,
+    platforms,
+    references,
+    shadowing,
+    spelling,
+)
 from truename.policy.rules.check import Check
 from truename.policy.rules.material import Material
 
@@ -12,6 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "Check", "Material"]
 
-_FAMILIES: Final[tuple[tuple[Check, ...], ...]] = ()
+_FAMILIES: Final[tuple[tuple[Check, ...], ...]] = (
+    legality.CHECKS,
+    collisions.CHECKS,
+    spelling.CHECKS,
+    ownership.CHECKS,
+    platforms.CHECKS,
+    characters.CHECKS,
+    shadowing.CHECKS,
+    instructions.CHECKS,
+    references.CHECKS,
+)
 # By code, in the order of codes.
-CHECKS: Final[Mapping[str, Check]] = {one.rule.code: one for family in _FAMILIES for one in family}
+CHECKS: Final[Mapping[str, Check]] = {
+    one.rule.code: one for one in sorted(chain.from_iterable(_FAMILIES), key=lambda one: one.rule.code)
+}

@@ -1,0 +1,69 @@
+"""`truename explain`: what a rule looks for, why, an example, and what to write instead."""
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from truename.cli.hanging import show_hanging
+from truename.cli.options import JsonOutput
+from truename.cli.rendering import Cell, print_json, print_table, show, styled
+from truename.cli.rulebook import RULEBOOK, found_by, rule_asked
+from truename.policy import Rule, Severity
+
+__all__ = ["explain"]
+
+_SCHEMA = "truename.explain/1"
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+Wanted = Annotated[str | None, Parameter(name="RULE", help="The code of a rule (TN104), or its name.")]
+
+
+def explain(rule: Wanted = None, /, *, as_json: JsonOutput = False) -> int:
+    """Show the page of a rule; without one, all rules."""
+    if rule is None:
+        _show_all(as_json=as_json)
+        return 0
+    found = rule_asked(rule)
+    if as_json:
+        print_json({"schema": _SCHEMA, "rule": _plain(found)})
+    else:
+        _show(found)
+    return 0
+
+
+def _show_all(*, as_json: bool) -> None:
+    if as_json:
+        print_json({"schema": _SCHEMA, "rules": [_plain(one) for one in RULEBOOK.values()]})
+        return
+    rows: list[list[Cell]] = [
+        [styled(one.code, "bold"), styled(one.severity.value, _STYLES[one.severity]), f"{one.name}: {one.what}"]
+        for one in RULEBOOK.values()
+    ]
+    print_table(["rule", "severity", "what is found"], rows)
+    show("")
+    show("`truename explain TN104` tells more of a rule.")
+
+
+def _show(rule: Rule) -> None:
+    show(styled(f"{rule.code} {rule.name}", "bold"), "  ", styled(rule.severity.value, _STYLES[rule.severity]))
+    show("")
+    show(rule.what)
+    show("")
+    parts = (("why", rule.why), ("example", rule.example), ("instead", rule.instead), ("found by", _finder(rule)))
+    show_hanging((styled(heading, "dim"), styled(text)) for heading, text in parts if text)
+
+
+def _finder(rule: Rule) -> str:
+    return found_by(rule).rstrip(",")
+
+
+def _plain(rule: Rule) -> dict[str, Any]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "severity": rule.severity.value,
+        "what": rule.what,
+        "why": rule.why,
+        "example": rule.example,
+        "instead": rule.instead,
+        "found_by": _finder(rule).strip("`"),
+    }

@@ -1,0 +1,188 @@
+"""`truename lint`: what is wrong with the names and texts of tools, before anybody calls them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from truename import dialects
+from truename.cli.annotations import print_annotations
+from truename.cli.declaring import Taken, take
+from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
+from truename.cli.linted import document, show_linted
+from truename.cli.mending import accept, baseline_for, mend, show_mended
+from truename.cli.options import JsonOutput
+from truename.cli.rendering import print_json
+from truename.cli.rulebook import rules_asked
+from truename.cli.sarif import Result, sarif_log, write_sarif
+from truename.lint import RULES, Configured, Report, configured_at, read_declared, weigh
+from truename.policy import Severity
+from truename.policy.convention import Convention
+
+__all__ = ["lint"]
+
+_HERE = (".",)
+_MORE = "`truename explain {code}` shows this too."
+_KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
+    "comment": "inSource",
+    "convention": "external",
+    "baseline": "external",
+}
+
+Source = Annotated[
+    str,
+    Parameter(
+        help="A Python file, a directory of such, a dump of tools/list, a configuration, or a server's http(s) address."
+    ),
+]
+For = Annotated[
+    tuple[str, ...],
+    Parameter(name="--for", show_default=False, help="A client that has to accept every name, too. May be repeated."),
+]
+Preset = Annotated[
+    str | None,
+    Parameter(name="--preset", help="The convention to lint by: trailblaze, provider-safe, canonical or mcp."),
+]
+Team = Annotated[str | None, Parameter(name="--team", help="The team whose tools these are.")]
+OnlyRule = Annotated[
+    tuple[str, ...],
+    Parameter(name="--rule", show_default=False, help="Only this rule, by code or name. May be repeated."),
+]
+Exclude = Annotated[
+    tuple[str, ...],
+    Parameter(name="--exclude", show_default=False, help="Leave out what fits this glob. May be repeated."),
+]
+Beside = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--beside",
+        show_default=False,
+        help="A dump or source of tools beside which these will stand: nothing is said of them. May be repeated.",
+    ),
+]
+BaselineFile = Annotated[
+    str | None, Parameter(name="--baseline", help="The baseline; else as configured, or truename-baseline.jsonl.")
+]
+NoBaseline = Annotated[bool, Parameter(name="--no-baseline", show_default=False, help="Use no baseline.")]
+WriteBaseline = Annotated[
+    bool,
+    Parameter(name="--write-baseline", show_default=False, help="Accept all that is found now, into the baseline."),
+]
+Mend = Annotated[
+    bool,
+    Parameter(name="--fix", show_default=False, help="Remove comments and entries that no longer do anything."),
+]
+Diff = Annotated[
+    bool, Parameter(name="--diff", show_default=False, help="Show what --fix would change, and change nothing.")
+]
+Strict = Annotated[bool, Parameter(name="--strict", show_default=False, help="Notes count, too.")]
+Sarif = Annotated[
+    str | None,
+    Parameter(
+        show_default=False,
+        allow_leading_hyphen=True,
+        help="Write the findings as SARIF 2.1.0 to this file; - is stdout.",
+    ),
+]
+Github = Annotated[
+    bool, Parameter(name="--github", show_default=False, help="Print annotations for a GitHub workflow.")
+]
+Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Show every finding.")]
+
+
+def lint(
+    *sources: Source,
+    clients: For = (),
+    preset: Preset = None,
+    team: Team = None,
+    rule: OnlyRule = (),
+    exclude: Exclude = (),
+    beside: Beside = (),
+    baseline: BaselineFile = None,
+    no_baseline: NoBaseline = False,
+    write_baseline: WriteBaseline = False,
+    fix: Mend = False,
+    diff: Diff = False,
+    strict: Strict = False,
+    as_json: JsonOutput = False,
+    sarif: Sarif = None,
+    github: Github = False,
+    everything: Everything = False,
+) -> int:
+    """Check the names and texts of tools against a convention, the clients' limits, and each other.
+
+    Python sources are read, never imported. Without a SOURCE those that are configured are linted, else this directory.
+    """
+    if sum((as_json, github, sarif == "-")) > 1:
+        raise UsageFault(fact="--json, --github and --sarif - all want stdout", advice="Give --sarif a file.")
+    codes = rules_asked(rule)
+    configured = _configured(clients, preset, team)
+    taken = take(sources or _sources(configured), (*configured.settings.exclude, *exclude))
+    held = None if no_baseline else baseline_for(configured, baseline, must_exist=not write_baseline)
+    report = weigh(
+        taken.declared,
+        configured,
+        peers=read_declared(beside).declarations,
+        baseline=held,
+        rules=codes,
+        is_whole=taken.is_whole,
+    )
+    if write_baseline:
+        return accept(report, configured, baseline, held, as_json=as_json)
+    fixes = mend(report, held, write=fix and not diff) if fix or diff else ()
+    if fix and not diff:
+        report = report.without_mended()
+    if sarif is not None:
+        write_sarif(sarif_log(_results(report), RULES.values(), Path.cwd(), more=_MORE), sarif)
+    if as_json:
+        path = held.path if held is not None else None
+        name = configured.convention.preset
+        print_json(document(report, failed=taken.failed, baseline=path, fixes=fixes, convention=name))
+    elif github:
+        print_annotations(report.findings)
+    elif sarif != "-":
+        show_linted(report, fixes if fix and not diff else (), everything=everything)
+    if diff and not as_json:
+        show_mended(fixes)
+    return _status(report, taken, strict=strict)
+
+
+def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) -> Configured:
+    found = configured_at(Path.cwd())
+    convention = found.convention if preset is None else Convention.of(preset)
+    more = tuple(dialects.get(name).name for name in clients)
+    if more:
+        convention = replace(convention, clients=tuple(dict.fromkeys((*convention.clients, *more))))
+    if team is not None:
+        convention = replace(convention, team=team)
+    return replace(found, convention=convention)
+
+
+def _sources(configured: Configured) -> tuple[str, ...]:
+    base = configured.base
+    here = Path.cwd()
+    return tuple(_short(base / one, here) for one in configured.settings.sources) or _HERE
+
+
+def _short(path: Path, here: Path) -> str:
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _results(report: Report) -> list[Result]:
+    return [
+        Result(
+            finding=one.finding,
+            fingerprint=one.fingerprint,
+            suppressed=_KINDS.get(one.hidden, ""),
+            justification=one.reason,
+        )
+        for one in (*report.shown, *report.hidden)
+    ]
+
+
+def _status(report: Report, taken: Taken, *, strict: bool) -> int:
+    if any(strict or one.rule.severity is not Severity.NOTE for one in report.findings):
+        return EXIT_FINDINGS
+    return EXIT_UPSTREAM if taken.failed else 0

@@ -1,0 +1,133 @@
+"""`truename replay`: what the calls of a recording would reach now, or, with --run, reach again."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
+from truename.cli.options import JsonOutput, Making, Source
+from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
+from truename.cli.scene import configured, set_up, without_gateway
+from truename.cli.sources import configuration
+from truename.config import Settings
+from truename.errors import ConfigError
+from truename.migration.recording import read_recording
+from truename.migration.replay import Replayed, rehearse
+from truename.policy import Context, Policy
+
+__all__ = ["replay"]
+
+Recording = Annotated[Path, Parameter(name="RECORDING", help="A file that a recorder wrote.")]
+Again = Annotated[bool, Parameter(name="--run", show_default=False, help="Run the calls, and do not only look.")]
+GoOn = Annotated[bool, Parameter(name="--go-on", show_default=False, help="With --run: not stop at the first failure.")]
+Where = Annotated[
+    str | None,
+    Parameter(name="--context", help="Where to replay: a context's name, or platform=ios, app=x; else as recorded."),
+]
+_AS_IT_IS = Making()
+_UNIVERSAL = "universal"
+_COLOURS = {"ready": "green", "done": "green", "unknown": "red", "broken": "red", "refused": "yellow", "failed": "red"}
+_GOOD = ("ready", "done")
+
+
+def replay(
+    recording: Recording,
+    /,
+    *sources: Source,
+    again: Again = False,
+    go_on: GoOn = False,
+    where: Where = None,
+    making: Making = _AS_IT_IS,
+    as_json: JsonOutput = False,
+) -> int:
+    """Show which tool each recorded call would reach now; nothing is called without --run."""
+    entries = list(read_recording(recording))
+    if again:
+        found, failed = _rerun(entries, sources, making, where, go_on=go_on)
+    else:
+        scene = set_up(sources, making)
+        settings, failed = scene.settings, scene.failed
+        names = scene.table(_UNIVERSAL)
+        found = list(rehearse(entries, names, policy=_policy(settings), context=_context(where, settings)))
+    missing = len(entries) - len(found)
+    if as_json:
+        print_json({"ran": again, "calls": [_plain(one) for one in found], "left": missing, "failed": list(failed)})
+    else:
+        _show(found, missing)
+    if failed:
+        say(f"Without the servers that failed: {', '.join(failed)}.")
+    is_good = all(one.state in _GOOD for one in found)
+    return EXIT_UPSTREAM if failed else 0 if is_good else EXIT_FINDINGS
+
+
+def _rerun(
+    entries: list[Any], sources: tuple[str, ...], making: Making, where: str | None, *, go_on: bool
+) -> tuple[list[Replayed], tuple[str, ...]]:
+    if len(sources) > 1:
+        raise UsageFault(fact="calls are run by the servers of one configuration", advice="Give one SOURCE.")
+    config = configuration(sources[0] if sources else None)
+    settings = configured(config.settings, making)
+    settings = replace(settings, ledger=making.ledger or settings.ledger)
+    try:
+        from truename.cli.rerunning import run_again  # noqa: PLC0415 - starts the gateway's half of the package
+    except ModuleNotFoundError as error:
+        raise without_gateway(error) from error
+    context = _context(where, settings)
+    return run_again(
+        replace(config, settings=settings), entries, policy=_policy(settings), context=context, go_on=go_on
+    )
+
+
+def _policy(settings: Settings) -> Policy:
+    return replace(settings.policy or Policy(default="allow"), exposure=settings.exposure)
+
+
+def _context(where: str | None, settings: Settings) -> Context | None:
+    if where is None or where in settings.contexts:
+        return settings.contexts[where] if where else None
+    try:
+        return Context.parse(where)
+    except ConfigError as error:
+        known = f" Contexts of the configuration: {', '.join(settings.contexts)}." if settings.contexts else ""
+        raise UsageFault(fact=f"--context: {error.key} {error.problem}", advice=f"{error.remedy}{known}") from error
+
+
+def _show(found: list[Replayed], missing: int) -> None:
+    if not found:
+        show("The recording holds no calls.")
+        return
+    rows: list[list[Cell]] = [
+        [str(one.line), styled(one.state, _COLOURS[one.state]), _recorded(one), _now(one)] for one in found
+    ]
+    print_table(["line", "outcome", "recorded", "now"], rows)
+    if missing:
+        show("")
+        show(f"{missing:,} more {'was' if missing == 1 else 'were'} not run: it stopped there. --go-on runs them too.")
+
+
+def _recorded(one: Replayed) -> str:
+    return one.recorded.id.short if one.recorded else ""
+
+
+def _now(one: Replayed) -> str:
+    if one.state not in _GOOD or one.call is None:
+        return one.problem
+    if one.is_moved:
+        return one.call.id.short
+    return "the same tool, with another definition" if one.is_changed else "the same tool"
+
+
+def _plain(one: Replayed) -> dict[str, Any]:
+    return {
+        "line": one.line,
+        "state": one.state,
+        "recorded": one.recorded and str(one.recorded.id),
+        "name": one.recorded and one.recorded.name,
+        "now": one.call and str(one.call.id),
+        "moved": one.is_moved,
+        "changed": one.is_changed,
+        "result": one.result,
+        "problem": one.problem,
+    }

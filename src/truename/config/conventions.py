@@ -1,0 +1,86 @@
+"""Finding a team's convention: in truename.toml or pyproject.toml, in this directory or the nearest above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.config.faults import fault
+from truename.config.text import decode, read_text
+from truename.policy import read_convention
+
+if TYPE_CHECKING:
+    from truename.policy import Convention
+
+__all__ = ["FoundConvention", "convention_in", "find_convention"]
+
+_TABLE: Final = "convention"
+# Where the table stands in each file, in the order in which the files of one directory are looked at.
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
+    "truename.toml": (_TABLE,),
+    "pyproject.toml": ("tool", "truename", _TABLE),
+}
+_TAIL: Final = ("preset", "categories", "apps", "platforms", "owners", "reserved")
+_DEEPEST: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundConvention:
+    """A convention and where it was found; ``section`` is the path of its table in the file."""
+
+    convention: Convention
+    file: Path
+    section: str
+
+
+def find_convention(start: Path | str = ".") -> FoundConvention | None:
+    """Return the convention for this file or directory: the nearest upwards, None if there is none.
+
+    A ``truename.toml`` without ``[convention]`` and a ``pyproject.toml`` without ``[tool.truename.convention]`` are
+    passed by. Raises `ConfigError`, or an `ExceptionGroup` of them, for a file that can't be read: it might hold one.
+    """
+    path = Path(start).absolute()
+    directories = (path, *path.parents) if path.is_dir() else tuple(path.parents)
+    for directory in directories[:_DEEPEST]:
+        for name in _PLACES:
+            if (directory / name).is_file() and (found := convention_in(directory / name)) is not None:
+                return found
+    return None
+
+
+def convention_in(file: Path | str) -> FoundConvention | None:
+    """Return the convention in this file, None if it has no such table. Raises as `find_convention`.
+
+    Any TOML file may be given; only ``pyproject.toml`` has the table under ``tool.truename``.
+    """
+    path = Path(file)
+    place = _PLACES.get(path.name, (_TABLE,))
+    content = decode(read_text(path), str(path), toml=True)
+    table = _table(content, place, path)
+    if table is None:
+        _refuse_stray(content, place, path)
+        return None
+    return FoundConvention(convention=read_convention(table, str(path)), file=path, section=".".join(place))
+
+
+def _table(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> object:
+    found: Any = content
+    for key in place:
+        if not isinstance(found, Mapping):
+            raise fault(str(path), ".".join(place), "it is not in a table", f"Write [{'.'.join(place)}].")
+        found = found.get(key)
+        if found is None:
+            return None
+    return found
+
+
+def _refuse_stray(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> None:
+    """Tell of a convention whose table was forgotten: passed by, everybody would believe that it is checked."""
+    above = _table(content, place[:-1], path) if len(place) > 1 else content
+    stray = [key for key in _TAIL if isinstance(above, Mapping) and key in above]
+    if stray:
+        where = ".".join(place)
+        problem = f"it belongs to a convention, which has a table of its own here: {where}"
+        raise fault(str(path), ".".join((*place[:-1], stray[0])), problem, f"Move it below [{where}].")

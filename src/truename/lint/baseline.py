@@ -1,0 +1,200 @@
+"""The baseline: findings that a team has accepted for now, in a file that is made for review.
+
+One JSON object a line, sorted, so that a change of it reads as what it is: names taken in, names mended. The first
+line says what the file is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.errors import ConfigError, excerpt
+from truename.lint.fingerprints import relative
+from truename.lint.registry import no_such_rule, rule_named
+from truename.lint.upkeep import UPKEEP
+from truename.policy import Finding, Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+__all__ = [
+    "DEFAULT_NAME",
+    "Baseline",
+    "Entry",
+    "entry_of",
+    "is_acceptable",
+    "judged",
+    "read_baseline",
+    "stale",
+    "written_baseline",
+]
+
+DEFAULT_NAME: Final = "truename-baseline.jsonl"
+_HEADING: Final = {"truename.baseline": 1}
+_MAX_BYTES: Final = 32 * 1024 * 1024
+_LONGEST: Final = 512
+# What is wrong with reading or with a baseline itself can't be accepted.
+_NEVER: Final = frozenset({"stale_baseline", "unreadable_source", "unknown_rule"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One accepted finding; all but the fingerprint is for people. ``line`` is where it stands, nought if nowhere."""
+
+    rule: str
+    name: str
+    tools: tuple[str, ...]
+    server: str
+    file: str
+    fingerprint: str
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """A baseline as it was read, with its bytes and what is wrong with it."""
+
+    path: Path
+    entries: tuple[Entry, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    raw: bytes = b""
+
+
+def entry_of(finding: Finding, fingerprint: str, base: Path) -> Entry | None:
+    """Return the entry that would accept a finding; none for what can't be accepted."""
+    if not is_acceptable(finding):
+        return None
+    return Entry(
+        rule=finding.rule.code,
+        name=finding.rule.name,
+        tools=finding.tools,
+        server=finding.server,
+        file=relative(finding.location.file, base) if finding.location else "",
+        fingerprint=fingerprint,
+    )
+
+
+def is_acceptable(finding: Finding) -> bool:
+    """Tell whether a baseline may hold a finding: not one about what can't be read, or about the baseline itself."""
+    return finding.rule.name not in _NEVER
+
+
+def written_baseline(entries: Iterable[Entry]) -> bytes:
+    """Return the bytes of a baseline: sorted by file, tool and rule, each entry once."""
+    order = sorted(
+        {one.fingerprint: one for one in entries}.values(),
+        key=lambda one: (one.file, one.server, one.tools, one.rule, one.fingerprint),
+    )
+    lines = [_HEADING, *(_plain(one) for one in order)]
+    return "".join(f"{json.dumps(line)}\n" for line in lines).encode("ascii")
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read a baseline. Lines that can't be read are findings, and the others count all the same.
+
+    Raises `ConfigError` where there is no such file, or it is no baseline at all.
+    """
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(_MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise _refused(path, f"it can't be read ({reason})", "`truename lint --write-baseline` makes one.") from error
+    if len(raw) > _MAX_BYTES:
+        raise _refused(path, f"it is larger than {_MAX_BYTES:,} bytes", "Mend most of the names first.")
+    lines = raw.decode("utf-8", "replace").split("\n")
+    if _decoded(lines[0]) != _HEADING:
+        raise _refused(path, "its first line does not say that it is a baseline", f"It has to be {_HEADING}.")
+    return _read(path, raw, lines)
+
+
+def _read(path: Path, raw: bytes, lines: list[str]) -> Baseline:
+    entries: list[Entry] = []
+    findings: list[Finding] = []
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        location = Location(file=str(path), line=number)
+        entry = _entry(_decoded(line), number)
+        if entry is None:
+            findings.append(_unreadable(location))
+        elif rule_named(entry.rule) is None:
+            findings.append(no_such_rule(entry.rule, location))
+        else:
+            entries.append(entry)
+    return Baseline(path=path, entries=tuple(entries), findings=tuple(findings), raw=raw)
+
+
+def _decoded(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _entry(value: Any, line: int) -> Entry | None:
+    if not isinstance(value, dict):
+        return None
+    texts = {key: value.get(key, "") for key in ("rule", "name", "server", "file", "fingerprint")}
+    tools = value.get("tools", [])
+    is_plain = all(isinstance(text, str) for text in (*texts.values(), *(tools if isinstance(tools, list) else [None])))
+    if not is_plain or not texts["fingerprint"]:
+        return None
+    return Entry(**texts, tools=tuple(tools), line=line)
+
+
+def _plain(entry: Entry) -> Mapping[str, Any]:
+    told = {"rule": entry.rule, "name": entry.name, "file": entry.file, "server": entry.server}
+    return {key: value for key, value in told.items() if value} | {
+        "tools": list(entry.tools),
+        "fingerprint": entry.fingerprint,
+    }
+
+
+def stale(entry: Entry, path: Path) -> Finding:
+    """Return the finding that an entry stands for nothing any more."""
+    tools = ", ".join(excerpt(tool, 64) for tool in entry.tools[:3])
+    return Finding(
+        rule=UPKEEP["stale_baseline"],
+        fact=f"{entry.rule} {excerpt(entry.name, 64)[1:-1]} of {tools or excerpt(entry.file, 200)} is no longer found.",
+        remedy="Remove the line: `truename lint --fix` does.",
+        location=Location(file=str(path), line=entry.line),
+        server=entry.server[:_LONGEST],
+        tools=entry.tools,
+    )
+
+
+def _unreadable(location: Location) -> Finding:
+    return Finding(
+        rule=UPKEEP["unreadable_source"],
+        fact="This line of the baseline is no entry.",
+        remedy="Remove it, or write the file again with --write-baseline.",
+        location=location,
+    )
+
+
+def _refused(path: Path, problem: str, remedy: str) -> ConfigError:
+    return ConfigError(file=str(path), key="", problem=problem, remedy=remedy)
+
+
+def judged(entries: Iterable[Entry], found: set[str], files: Iterable[str], base: Path) -> Iterator[Entry]:
+    """Yield the entries that stand for nothing any more, as far as what was linted can tell.
+
+    An entry of a file that was not linted is left alone, unless that file is gone; one about several tools is judged
+    only if all files of the baseline were linted, since the other tool may be in any of them.
+    """
+    entries = tuple(entries)
+    read = {relative(file, base) for file in files}
+    is_whole = all(entry.file in read or _is_gone(entry.file, base) for entry in entries)
+    for entry in entries:
+        is_known = entry.file in read or _is_gone(entry.file, base)
+        if entry.fingerprint not in found and is_known and (is_whole or len(entry.tools) < 2):
+            yield entry
+
+
+def _is_gone(file: str, base: Path) -> bool:
+    is_file = bool(file) and file.isprintable() and "://" not in file
+    return is_file and not (base / file).exists()

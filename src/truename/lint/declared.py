@@ -1,0 +1,171 @@
+"""What is declared in files: tools of Python sources and of dumps, with what could not be read."""
+
+from __future__ import annotations
+
+import ast
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.lint.comments import InlineSuppression
+from truename.lint.dumps import read_dump
+from truename.lint.python import MAX_SOURCE, Unnamed, Unreadable, read_python
+from truename.lint.signature import literal
+from truename.lint.upkeep import UPKEEP
+from truename.lint.walk import PYTHON, files_of
+from truename.policy import Finding, Location
+from truename.policy.declaration import Declaration
+from truename.policy.said import FIELDS, read_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from truename.lint.comments import Comment
+    from truename.lint.python import Declared as Found
+    from truename.policy.metadata import Metadata
+
+__all__ = ["Declared", "joined", "read_declared"]
+
+_CHECK: Final = "Check the path."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """Everything that was read: the declarations, what could not be read, and the comments that take findings back.
+
+    ``literal`` are the places of names that stand in a source letter by letter; ``files`` is what was read.
+    """
+
+    declarations: tuple[Declaration, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    suppressions: tuple[InlineSuppression, ...] = ()
+    literal: frozenset[Location] = frozenset()
+    files: tuple[str, ...] = ()
+
+
+def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -> Declared:
+    """Read the tools that are declared in Python files, in all those below directories, and in dumps.
+
+    A Python source is parsed, never imported. A dump is what people keep of tools/list answers: JSON, JSONL, also
+    gzipped. Directories that hold what others wrote (.git, virtual environments, caches, node_modules) are left out,
+    and so is what fits one of the globs of ``exclude``. Nothing is raised: what can't be read is a finding
+    (``unreadable_source``) with its file and line, and everything else is read all the same.
+
+    >>> read_declared(["no/such/file.py"]).findings[0].fact
+    "The file can't be read: No such file or directory."
+    """
+    return joined(_read(file) for path in paths for file in _named(path, exclude))
+
+
+def joined(several: Iterable[Declared]) -> Declared:
+    """Return several readings as one, in their order; a file that was read twice counts once."""
+    parts: dict[tuple[str, ...], Declared] = {}
+    for number, one in enumerate(several):
+        parts.setdefault(one.files or (str(number),), one)
+    return Declared(
+        declarations=tuple(one for part in parts.values() for one in part.declarations),
+        findings=tuple(one for part in parts.values() for one in part.findings),
+        suppressions=tuple(one for part in parts.values() for one in part.suppressions),
+        literal=frozenset().union(*(part.literal for part in parts.values())),
+        files=tuple(file for part in parts.values() for file in part.files),
+    )
+
+
+def _named(path: str | Path, exclude: Sequence[str]) -> Iterable[Path]:
+    try:
+        return list(files_of(Path(path), exclude))
+    except (OSError, ValueError):
+        # Left to the reading of it, which says what is wrong.
+        return [Path(path)]
+
+
+def _read(path: Path) -> Declared:
+    file = str(path)
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise Unreadable("it is no regular file", "Give a file or a directory.")
+        if path.suffix not in PYTHON:
+            declarations, findings = read_dump(path, file)
+            return Declared(declarations=tuple(declarations), findings=tuple(findings), files=(file,))
+        with path.open("rb") as stream:
+            found, comments = read_python(stream.read(MAX_SOURCE + 1), file)
+    except Unreadable as error:
+        return Declared(findings=(_unreadable(error, file),), files=(file,))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        return Declared(findings=(_unreadable(Unreadable(reason, _CHECK), file),), files=(file,))
+    return _of_source(file, found, comments)
+
+
+def _of_source(file: str, found: Sequence[Found | Unnamed], comments: Sequence[Comment]) -> Declared:
+    named = [one for one in found if not isinstance(one, Unnamed)]
+    computed = [one for one in found if isinstance(one, Unnamed)]
+    return Declared(
+        declarations=tuple(_declaration(one, _ignored(one, comments)) for one in named),
+        findings=tuple(_computed(one) for one in computed),
+        suppressions=tuple(_suppressions(file, found, comments)),
+        literal=frozenset(one.location for one in named if one.is_literal),
+        files=(file,),
+    )
+
+
+def _declaration(one: Found, ignored: Mapping[str, str]) -> Declaration:
+    metadata = _metadata(one.said)
+    return Declaration(
+        name=one.name, definition=one.definition, metadata=metadata, location=one.location, ignored=ignored
+    )
+
+
+def _ignored(one: Found | Unnamed, comments: Sequence[Comment]) -> Mapping[str, str]:
+    return {rule: comment.reason for comment in comments if comment.line in one.lines for rule in comment.rules}
+
+
+def _suppressions(
+    file: str, found: Sequence[Found | Unnamed], comments: Sequence[Comment]
+) -> Iterable[InlineSuppression]:
+    for comment in comments:
+        location = Location(file=file, line=comment.line, column=comment.column)
+        names = tuple(one.location for one in found if comment.line in one.lines)
+        for rule in comment.rules:
+            yield InlineSuppression(rule=rule, reason=comment.reason, location=location, names=names)
+
+
+def _metadata(said: Mapping[str, ast.expr]) -> Metadata:
+    """Read what our own decorator is given; what is made at run time is left at its default."""
+    told: dict[str, Any] = {}
+    for name, node in said.items():
+        known, value = _value(node)
+        if known and name in FIELDS:
+            told[name] = value
+    return read_fields(told).metadata
+
+
+def _value(node: ast.expr) -> tuple[bool, Any]:
+    match node:
+        case ast.Attribute():
+            # A member of an enumeration: Platform.IOS.
+            return True, node.attr
+        case ast.List() | ast.Tuple() | ast.Set():
+            items = [_value(one) for one in node.elts]
+            return all(known for known, _ in items), [value for _, value in items]
+    return literal(node)
+
+
+def _unreadable(error: Unreadable, file: str) -> Finding:
+    return Finding(
+        rule=UPKEEP["unreadable_source"],
+        fact=f"The file can't be read: {error.problem}.",
+        remedy=error.remedy,
+        location=Location(file=file, line=error.line, column=error.column),
+    )
+
+
+def _computed(one: Unnamed) -> Finding:
+    return Finding(
+        rule=UPKEEP["computed_name"],
+        fact=f"The name of a tool is made when the program runs ({one.what}), so no rule could look at it.",
+        remedy="Lint what the running server lists too, or write the name as a plain text.",
+        location=one.location,
+    )

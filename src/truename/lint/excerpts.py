@@ -1,0 +1,126 @@
+"""The line of a source that a finding is about, cut to a width, with the place of the name in it."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from truename.policy import Finding
+
+__all__ = ["Excerpt", "excerpt_of", "spelled_out"]
+
+_MAX_BYTES: Final = 16 * 1024 * 1024
+_LONGEST: Final = 1_000_000
+_LEAST: Final = 20
+_MORE: Final = "..."
+_TAB: Final = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """One line in three parts, all printable: what stands before the name, the name, and what follows."""
+
+    line: int
+    before: str
+    name: str
+    after: str
+
+    @property
+    def number(self) -> str:
+        """What the line begins with: ``14 | ``."""
+        return f"{self.line} | "
+
+    @property
+    def lead(self) -> str:
+        """What the line of the mark begins with, as wide as the number and what stands before the name."""
+        return f"{' ' * (len(self.number) - 2)}| {' ' * _width(self.before)}"
+
+    @property
+    def mark(self) -> str:
+        """The mark under the name."""
+        return "^" * max(1, _width(self.name))
+
+    def __str__(self) -> str:
+        return f"{self.number}{self.before}{self.name}{self.after}\n{self.lead}{self.mark}"
+
+
+def excerpt_of(finding: Finding, width: int) -> Excerpt | None:
+    """Return the line that a finding is about, None if it has none.
+
+    A long line is cut around the name; tabs become spaces, and what can't be printed is shown as an escape.
+    """
+    place = finding.location
+    if place is None or not place.line:
+        return None
+    lines = _lines(place.file)
+    if place.line > len(lines) or len(lines[place.line - 1]) > _LONGEST:
+        return None
+    parts = _parts(lines[place.line - 1], place.column - 1, finding.tools)
+    return Excerpt(place.line, *_cut(*parts, room=max(_LEAST, width - len(f"{place.line} | "))))
+
+
+def spelled_out(text: str) -> str:
+    r"""Return a text with what can't be printed as escapes.
+
+    >>> spelled_out("a\x1b[31m")
+    'a\\x1b[31m'
+    """
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def _parts(line: str, start: int, tools: Sequence[str]) -> tuple[str, str, str]:
+    start = min(max(start, 0), len(line))
+    # A name with escapes is written longer than it is; then its beginning alone is marked.
+    name = next((tool for tool in tools[:1] if tool and line.startswith(tool, start)), line[start : start + 1])
+    end = start + len(name)
+    # What is far away is cut before anything is spelled out: one line may be megabytes.
+    before, shown, after = (
+        spelled_out(part.replace("\t", _TAB))
+        for part in (line[max(0, start - 500) : start], name, line[end : end + 500])
+    )
+    return before.lstrip(" "), shown, after
+
+
+def _cut(before: str, name: str, after: str, *, room: int) -> tuple[str, str, str]:
+    """Cut the parts so that they fill no more than the room: the name is kept, then what stands before it."""
+    name = _fitting(name, room - 2 * len(_MORE))
+    left = room - _width(name)
+    most = max(left // 2, left - _width(after))
+    if _width(before) > most:
+        before = _MORE + _fitting(before[::-1], most - len(_MORE), more="")[::-1]
+    return before, name, _fitting(after, left - _width(before))
+
+
+def _fitting(text: str, room: int, more: str = _MORE) -> str:
+    if _width(text) <= room:
+        return text
+    used = 0
+    for number, one in enumerate(text):
+        used += _width(one)
+        if used > room - len(more):
+            return f"{text[:number]}{more}" if room >= len(more) else ""
+    return text
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF") for one in text)
+
+
+@lru_cache(maxsize=16)
+def _lines(file: str) -> tuple[str, ...]:
+    path = Path(file)
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+            return ()
+        raw = path.read_bytes()
+    except (OSError, ValueError):
+        return ()
+    return tuple(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n"))

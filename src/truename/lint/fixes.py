@@ -1,0 +1,120 @@
+"""What can be mended without changing what any caller or model sees: comments and entries that no longer do anything.
+
+A name is never changed here: somebody calls it. `truename rename` does that, everywhere at once.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import secrets
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import ConfigError
+from truename.files import absolute, dress, obstacle, sync_directory, write_new
+from truename.lint.baseline import written_baseline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from truename.lint.baseline import Baseline, Entry
+    from truename.lint.comments import InlineSuppression
+
+__all__ = ["Fix", "replace_bytes", "without_comments", "without_entries"]
+
+_RULES: Final = re.compile(r"\[[^\]]{0,500}\]")
+_BY_HAND: Final = "Nothing was changed; make the change by hand."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fix:
+    """One file and what it will hold: bytes before, bytes after, and what is mended in words."""
+
+    path: Path
+    before: bytes | None
+    after: bytes
+    done: tuple[str, ...]
+
+
+def without_entries(baseline: Baseline, stale: Iterable[Entry]) -> Fix | None:
+    """Return the baseline without the entries that stand for nothing; None if there are none."""
+    gone = {one.fingerprint for one in stale}
+    if not gone:
+        return None
+    after = written_baseline(one for one in baseline.entries if one.fingerprint not in gone)
+    told = f"{len(gone)} {'entry' if len(gone) == 1 else 'entries'} that stand for nothing removed"
+    return Fix(path=baseline.path, before=baseline.raw, after=after, done=(told,))
+
+
+def without_comments(unused: Sequence[InlineSuppression]) -> tuple[Fix, ...]:
+    """Return the files without what their comments take back in vain; every other byte stays.
+
+    Raises `ConfigError` (``left_alone``) for a file that can't be read.
+    """
+    by_file: dict[str, list[InlineSuppression]] = {}
+    for one in unused:
+        by_file.setdefault(one.location.file, []).append(one)
+    return tuple(_mended(Path(file), several) for file, several in by_file.items())
+
+
+def _mended(path: Path, unused: Sequence[InlineSuppression]) -> Fix:
+    try:
+        before = path.read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(before).readline)
+        # Lines end where they end for a tokenizer, and keep how they end.
+        lines = io.StringIO(before.decode(encoding), newline="").readlines()
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise _refused(path, f"it can't be read ({error})") from error
+    by_line: dict[int, set[str]] = {}
+    for one in unused:
+        by_line.setdefault(one.location.line, set()).add(one.rule)
+    columns = {one.location.line: one.location.column for one in unused}
+    for number, rules in by_line.items():
+        lines[number - 1] = _without(lines[number - 1], columns[number] - 1, rules)
+    done = tuple(f"comment about {one.rule} removed (line {one.location.line})" for one in unused)
+    return Fix(path=path, before=before, after="".join(lines).encode(encoding), done=done)
+
+
+def _without(line: str, start: int, rules: set[str]) -> str:
+    """Take the rules out of the comment; the last one takes the comment along, and a line that is then empty."""
+    body = line.rstrip("\r\n")
+    end = line[len(body) :]
+    found = _RULES.search(body, start)
+    if found is None:
+        return line
+    left = [one for word in found[0][1:-1].split(",") if (one := word.strip()) and one not in rules]
+    if left:
+        return f"{body[: found.start()]}[{', '.join(left)}]{body[found.end() :]}{end}"
+    kept = body[:start].rstrip()
+    return f"{kept}{end}" if kept else ""
+
+
+def replace_bytes(fix: Fix) -> None:
+    """Put the new bytes in the file's place, whole or not at all.
+
+    Raises `ConfigError` (``left_alone``) where a file is not to be replaced: a link, somebody else's, read-only, or
+    no longer what was read.
+    """
+    path = absolute(fix.path)
+    found = obstacle(path, fix.before)
+    if found is not None:
+        raise _refused(path, found.problem, found.remedy)
+    temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
+    try:
+        write_new(temporary, fix.after)
+        if fix.before is not None:
+            dress(temporary, path)
+        os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
+    except OSError as error:
+        raise _refused(path, f"it can't be changed ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def _refused(path: Path, problem: str, remedy: str = "") -> ConfigError:
+    return ConfigError(code="left_alone", file=str(path), key="", problem=problem, remedy=remedy or _BY_HAND)

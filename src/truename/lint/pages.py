@@ -1,0 +1,105 @@
+"""The pages of the rules, made from the rules themselves: ``python -m truename.lint.pages docs/rules``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from truename.lint.registry import RULES
+from truename.lint.upkeep import UPKEEP
+from truename.policy.parity import NAMES_NOTHING, UNGUARDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from truename.policy import Rule
+
+__all__ = ["main", "pages"]
+
+_INDEX: Final = "README.md"
+_POLICY: Final = (NAMES_NOTHING, UNGUARDED)
+_FAMILIES: Final = (
+    ("TN10", "Policies and legality"),
+    ("TN11", "Names that become one"),
+    ("TN12", "Spelling"),
+    ("TN13", "Who owns a name"),
+    ("TN14", "Platforms"),
+    ("TN15", "Characters"),
+    ("TN16", "Names and calls of others"),
+    ("TN17", "Texts that a model obeys"),
+    ("TN18", "References"),
+    ("TN19", "Linting itself"),
+)
+_USAGE: Final = 2
+
+
+def pages() -> Mapping[str, str]:
+    """Return the text of every page by its file's name.
+
+    >>> pages()["TN195.md"].splitlines()[0]
+    '# TN195 computed_name'
+    """
+    rules = sorted((*_POLICY, *RULES.values()), key=lambda rule: rule.code)
+    return {_INDEX: _index(rules)} | {f"{rule.code}.md": _page(rule) for rule in rules}
+
+
+def main(words: Sequence[str]) -> int:
+    """Write the pages into a directory, and remove those of rules that are no more; return the exit status."""
+    if len(words) != 1:
+        sys.stderr.write("usage: python -m truename.lint.pages DIRECTORY\n")
+        return _USAGE
+    directory = Path(words[0])
+    directory.mkdir(parents=True, exist_ok=True)
+    made = pages()
+    for old in directory.glob("TN*.md"):
+        if old.name not in made:
+            old.unlink()
+    for name, text in made.items():
+        (directory / name).write_text(text, "utf-8")
+    return 0
+
+
+def _index(rules: Iterable[Rule]) -> str:
+    rules = list(rules)
+    parts = ["# Rules", "", "Made from the rules themselves; `truename explain CODE` shows the same in a terminal."]
+    parts += ["Those of `truename doctor` (TN001 to TN042) are on [a page of their own](../doctor.md).", ""]
+    for prefix, title in _FAMILIES:
+        of_family = [rule for rule in rules if rule.code.startswith(prefix)]
+        if of_family:
+            parts += [f"## {title}", "", "| rule | severity | what is found |", "|---|---|---|"]
+            parts += [f"| {_link(rule)} | {rule.severity.value} | {_cell(rule.what)} |" for rule in of_family]
+            parts.append("")
+    return "\n".join(parts)
+
+
+def _link(rule: Rule) -> str:
+    return f"[{rule.code}]({rule.code}.md) {rule.name}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _page(rule: Rule) -> str:
+    finder = "`truename.policy.parity`" if rule in _POLICY else "`truename lint`"
+    parts = [f"# {rule.code} {rule.name}", "", f"*{rule.severity.value}*, found by {finder}", "", rule.what]
+    for heading, text in (("Why", rule.why), ("Example", rule.example), ("Instead", rule.instead)):
+        if text:
+            parts += ["", f"## {heading}", "", text]
+    if rule not in _POLICY and rule.name not in UPKEEP:
+        parts += ["", "## To live with it", "", _lived_with(rule)]
+    return "\n".join([*parts, "", "[All rules](README.md)", ""])
+
+
+def _lived_with(rule: Rule) -> str:
+    return (
+        f"In Python, behind the name: `# truename: ignore[{rule.code}] the reason`. For names by glob, in the "
+        f'convention: `suppressions = [{{ rule = "{rule.code}", tools = ["old_*"], reason = "..." }}]`; to turn it off '
+        f'or change how bad it is: `severities = {{ {rule.code} = "off" }}`. For all that is there today: '
+        "`truename lint --write-baseline`."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

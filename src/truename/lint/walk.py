@@ -1,0 +1,50 @@
+"""Which files a linting is about: those that are named, and the Python files of directories."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["PYTHON", "files_of"]
+
+PYTHON: Final = (".py", ".pyi", ".pyw")
+# What others wrote, or a program: hidden directories (.git, .venv, .tox) are left out too.
+_FOREIGN: Final = frozenset({"node_modules", "__pycache__", "site-packages", "__pypackages__"})
+_ENVIRONMENT: Final = "pyvenv.cfg"
+
+
+def files_of(path: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield the file, or the Python files below a directory in the order of their paths; links are not followed.
+
+    ``exclude`` are globs on the path below the directory, on any directory in it, and on the file's name.
+    """
+    if not path.is_dir():
+        if not _is_excluded(path.as_posix(), exclude):
+            yield path
+        return
+    for directory, below, names in os.walk(path):
+        here = Path(directory)
+        below[:] = sorted(one for one in below if _is_ours(here / one) and not _is_out(here / one, path, exclude))
+        for name in sorted(names):
+            file = here / name
+            if file.suffix in PYTHON and not _is_out(file, path, exclude) and file.is_file() and not file.is_symlink():
+                yield file
+
+
+def _is_ours(directory: Path) -> bool:
+    is_hidden = directory.name.startswith(".") or directory.name in _FOREIGN
+    return not (is_hidden or directory.is_symlink() or (directory / _ENVIRONMENT).is_file())
+
+
+def _is_out(path: Path, base: Path, exclude: Sequence[str]) -> bool:
+    return _is_excluded(path.relative_to(base).as_posix(), exclude)
+
+
+def _is_excluded(path: str, exclude: Sequence[str]) -> bool:
+    name = path.rpartition("/")[2]
+    return any(fnmatchcase(one, glob) for pattern in exclude for glob in [pattern.rstrip("/")] for one in (path, name))

@@ -1,0 +1,135 @@
+"""The forms in which a schema says one thing: references followed, and alternatives one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from truename.migration.terms import canonical, kind_of
+
+__all__ = ["MOST_ALTERNATIVES", "Alternative", "alternatives", "followed", "paired", "unspoken"]
+
+Schema = Mapping[str, Any]
+Alternative = tuple[str, Schema]
+
+MOST_ALTERNATIVES: Final = 64
+_CHAIN: Final = 16
+_NEVER: Final[Schema] = {"not": {}}
+_EITHER: Final = ("anyOf", "oneOf")
+_SPEAKING: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$comment"})
+
+
+def followed(schema: object, root: Schema) -> Alternative:
+    """Return a schema with its references followed, and the text of the last one ("" for none).
+
+    Only references into the same document are; what stands beside one counts too, and an ``allOf`` of one schema is
+    that schema. A reference that leads nowhere, in circles or elsewhere is left as it is.
+    """
+    last = ""
+    found = _mapping(schema)
+    for _ in range(_CHAIN):
+        inner, last = _within(found, root, last)
+        if inner is None:
+            break
+        found = {**inner, **{key: value for key, value in found.items() if key not in ("$ref", "allOf")}}
+    return last, found
+
+
+def _within(schema: Schema, root: Schema, last: str) -> tuple[Schema | None, str]:
+    parts = schema.get("allOf")
+    if isinstance(parts, list) and len(parts) == 1 and "$ref" not in schema:
+        return _mapping(parts[0]), last
+    reference = schema.get("$ref")
+    if "allOf" in schema or not isinstance(reference, str) or not reference.startswith("#"):
+        return None, last
+    target = _target(reference, root)
+    return (None, last) if target is None else (_mapping(target), reference)
+
+
+def _target(reference: str, root: Schema) -> object:
+    found: object = root
+    for part in reference[1:].split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _mapping(schema: object) -> Schema:
+    """Return a schema as a mapping: ``true``, and what is no schema at all, allow everything."""
+    if schema is False:
+        return _NEVER
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def alternatives(schema: Schema, root: Schema) -> list[Alternative] | None:
+    """Return what a value may be, one schema each, with the reference that it came by; None if they are too many."""
+    found: list[Alternative] = []
+    waiting: list[Alternative] = [("", schema)]
+    while waiting:
+        reference, one = waiting.pop()
+        parts = _parts(one)
+        if parts is None:
+            found.append((reference, one))
+            continue
+        if len(waiting) + len(found) + len(parts) > MOST_ALTERNATIVES:
+            return None
+        waiting += [followed(part, root) for part in reversed(parts)]
+    return found
+
+
+def unspoken(schema: Schema) -> Schema:
+    """Return a schema without what it says to people and models."""
+    return {key: value for key, value in schema.items() if key not in _SPEAKING}
+
+
+def _parts(schema: Schema) -> list[Schema] | None:
+    for keyword in _EITHER:
+        listed = schema.get(keyword)
+        if isinstance(listed, list) and listed:
+            others = {key: value for key, value in unspoken(schema).items() if key != keyword}
+            return [{**others, **_mapping(part)} for part in listed[: MOST_ALTERNATIVES + 1]]
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        rest = unspoken(schema)
+        return [{**rest, "type": kind} for kind in kinds[: MOST_ALTERNATIVES + 1] if isinstance(kind, str)]
+    return None
+
+
+def paired(
+    old: list[Alternative], new: list[Alternative]
+) -> tuple[list[tuple[Alternative, Alternative]], list[Schema], list[Schema]]:
+    """Pair the alternatives that mean the same thing; return the pairs, and those of either side that are left."""
+    pairs: list[tuple[Alternative, Alternative]] = []
+    for key_of in (_said, _kind):
+        old, new = _by_key(old, new, key_of, pairs)
+    if len(old) == len(new) == 1:
+        pairs.append((old[0], new[0]))
+        old, new = [], []
+    return pairs, [one for _, one in old], [one for _, one in new]
+
+
+def _by_key(
+    old: list[Alternative], new: list[Alternative], key_of: Any, pairs: list[tuple[Alternative, Alternative]]
+) -> tuple[list[Alternative], list[Alternative]]:
+    waiting: dict[str, list[Alternative]] = {}
+    for one in new:
+        waiting.setdefault(key_of(one), []).append(one)
+    left = []
+    for one in old:
+        same = waiting.get(key_of(one))
+        if same:
+            pairs.append((one, same.pop(0)))
+        else:
+            left.append(one)
+    return left, [one for several in waiting.values() for one in several]
+
+
+def _said(one: Alternative) -> str:
+    try:
+        return canonical(unspoken(one[1]))
+    except RecursionError:
+        return ""
+
+
+def _kind(one: Alternative) -> str:
+    return kind_of(one[1])

@@ -1,0 +1,116 @@
+"""The texts that stand for the names of a migration, compiled once for any number of files.
+
+A name is looked for whole. Nothing is split to find out what it means: prefixes are only for reporting what looks
+like several names written as one (``fs.*``, ``winget.install|update``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import excerpt
+from truename.identity import MAX_FOREIGN
+from truename.migration.faults import MigrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["Lexicon", "alternatives", "fault_in_name", "is_plain_word"]
+
+_NEVER: Final = re.compile(r"(?!)")
+# What can't stand inside quotes in every language, or would mean more than itself there.
+_UNWRITABLE: Final = re.compile(r"[\s\"'`\\{}|*,#]")
+_PLAIN_WORD: Final = re.compile(r"[^\W_]+")
+_SEPARATOR: Final = re.compile(r"[^a-zA-Z0-9]")
+_SEVERAL: Final = r"(?:\*|\{[\w, -]{1,400}\}|[\w-]{1,80}(?:\|[\w-]{1,80}){1,60})"
+_KEY: Final = 3
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """``meanings`` maps each text to the one that takes its place, ``files`` file names that change with them.
+
+    ``names`` and ``several`` find them in a text: whole names, and what looks like several written as one.
+    """
+
+    meanings: Mapping[str, str]
+    files: Mapping[str, str]
+    names: re.Pattern[str]
+    several: re.Pattern[str]
+    file_names: re.Pattern[str]
+
+    @classmethod
+    def of(cls, meanings: Mapping[str, str], files: Mapping[str, str] = MappingProxyType({})) -> Lexicon:
+        """Compile what is to be found. Raises `MigrationError` for a name that can't be written in a file."""
+        for name in (name for pair in meanings.items() for name in pair):
+            if fault := fault_in_name(name):
+                problem = f"{excerpt(name)} can't be a name in files: {fault}"
+                raise MigrationError(problem=problem, remedy="Choose another.")
+        whole = {**meanings, **dict(_escaped(meanings))}
+        prefixes = {name[: at.end()] for name in meanings for at in _SEPARATOR.finditer(name) if at.start()}
+        return cls(
+            meanings=MappingProxyType(whole),
+            files=files,
+            names=_pattern(whole, r"(?<![\w-])", r"(?![\w-])"),
+            several=_pattern(prefixes, r"(?<![\w-])", _SEVERAL),
+            file_names=_file_names(files),
+        )
+
+    def with_files(self, files: Mapping[str, str]) -> Lexicon:
+        """Return the same with file names that change."""
+        return replace(self, files=files, file_names=_file_names(files))
+
+
+def fault_in_name(name: str) -> str:
+    """Return why this can't be a name in files, "" if it can.
+
+    >>> fault_in_name("fs.list"), fault_in_name("fs list")
+    ('', "' ' would not be read as part of it")
+    """
+    if not name.strip() or len(name) > MAX_FOREIGN:
+        return f"it is empty or longer than {MAX_FOREIGN:,} characters"
+    if not name.isprintable():
+        return "it has characters that can't be seen"
+    found = _UNWRITABLE.search(name)
+    return f"{excerpt(found[0])} would not be read as part of it" if found else ""
+
+
+def is_plain_word(name: str) -> bool:
+    """Tell whether a name is one word, as prose and code have it by the hundred without meaning the tool."""
+    return _PLAIN_WORD.fullmatch(name) is not None
+
+
+def alternatives(text: str) -> tuple[str, ...]:
+    """Return what stands behind a prefix: the words of ``x|y|z`` or ``{x, y}``; nothing for ``*``."""
+    return tuple(word for word in re.split(r"[|,{} *]", text) if word)
+
+
+def _escaped(meanings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield how JSON may write a name that it need not write as it is."""
+    for old, new in meanings.items():
+        if not old.isascii():
+            yield json.dumps(old)[1:-1], json.dumps(new)[1:-1]
+        if "/" in old:
+            yield old.replace("/", "\\/"), new.replace("/", "\\/")
+
+
+def _file_names(files: Iterable[str]) -> re.Pattern[str]:
+    return _pattern(files, r"(?<![\w.-])", r"(?![\w.-])")
+
+
+def _pattern(texts: Iterable[str], before: str, after: str) -> re.Pattern[str]:
+    """Compile a search for any of the texts, the longest first; grouped, so that one look tells most places apart."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for text in sorted(texts, key=lambda text: (-len(text), text)):
+        groups[text[:_KEY]].append(text[_KEY:])
+    if not groups:
+        return _NEVER
+    # The longest keys first: a text that is shorter than a key is the beginning of others.
+    keys = sorted(groups, key=lambda key: (-len(key), key))
+    options = (f"{re.escape(key)}(?:{'|'.join(map(re.escape, groups[key]))})" for key in keys)
+    return re.compile(f"{before}(?P<text>{'|'.join(options)}){after}")

@@ -1,0 +1,254 @@
+"""The plan of a rename: what changes, what speaks against it, and what somebody has to look at.
+
+Nothing is carried out whose plan has a refusal. The rules are those of seed 002: two names never become one, and a
+name that meant one tool never means another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from truename import dialects
+from truename.errors import excerpt
+from truename.identity import fold
+from truename.migration.control import is_control_plane
+from truename.migration.faults import MigrationError
+from truename.migration.lexicon import Lexicon, fault_in_name, is_plain_word
+from truename.migration.spellings import spellings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from truename.ledger import Ledger
+
+__all__ = ["Plan", "Remark", "plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """One thing that a plan says: a ``kind`` for programs, the names it is about, a fact and what to do."""
+
+    kind: str
+    names: tuple[str, ...]
+    fact: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.fact}. {self.remedy}"
+
+
+def _nothing() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The renames, old to new; why it can't be carried out; what to look at; which tools perform upgrades.
+
+    ``spellings`` are what clients show for the old names, and will show for the new ones.
+    """
+
+    renames: Mapping[str, str]
+    refusals: tuple[Remark, ...] = ()
+    warnings: tuple[Remark, ...] = ()
+    control_plane: tuple[str, ...] = ()
+    spellings: Mapping[str, str] = field(default_factory=_nothing)
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be carried out."""
+        return not self.refusals
+
+    def lexicon(self) -> Lexicon:
+        """Return what to look for in files. Raises `MigrationError` for a plan that can't be carried out."""
+        if self.refusals:
+            first, more = self.refusals[0], len(self.refusals) - 1
+            fact = f"{first.fact} (and {more} more)" if more else first.fact
+            raise MigrationError(problem=fact, remedy=first.remedy)
+        return Lexicon.of({**self.spellings, **self.renames})
+
+
+def plan(
+    renames: Mapping[str, str],
+    *,
+    known: Iterable[str] = (),
+    servers: Iterable[str] = (),
+    clients: Iterable[str] = (),
+    ledger: Ledger | None = None,
+    control_plane: Iterable[str] = (),
+) -> Plan:
+    """Return the plan for these renames; nothing is done, and nothing is raised for a bad one: it has refusals.
+
+    ``known`` are all names there are, ``servers`` the keys under which clients know the server, ``clients`` the
+    dialects that have to accept every new name. What the ledger withdrew can't come back. ``control_plane`` are tools
+    that perform the upgrade, besides those whose names say so. Raises `UnknownDialect`.
+
+    >>> made = plan({"net.dns_flush": "net_dns_flush", "net_dns.flush": "net_dns_flush"})
+    >>> [refusal.kind for refusal in made.refusals]
+    ['merged']
+    >>> plan({"agent.update": "agent_update"}).control_plane
+    ('agent.update',)
+    """
+    case = _Case(dict(renames), frozenset(known), tuple(clients), ledger)
+    flagged = frozenset(control_plane)
+    upgrading = tuple(name for name in renames if name in flagged or is_control_plane(name))
+    refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
+    writable = all(not fault_in_name(name) for pair in renames.items() for name in pair)
+    return Plan(
+        renames=MappingProxyType(case.renames),
+        refusals=refusals,
+        warnings=(*(remark for rule in _WARNINGS for remark in rule(case)), *map(_lockstep, upgrading)),
+        control_plane=upgrading,
+        spellings=MappingProxyType(spellings(case.renames, servers) if writable else {}),
+    )
+
+
+@dataclass(frozen=True)
+class _Case:
+    renames: dict[str, str]
+    known: frozenset[str]
+    clients: tuple[str, ...]
+    ledger: Ledger | None
+
+    @cached_property
+    def olds(self) -> dict[str, list[str]]:
+        return _by_fold(self.renames)
+
+    @cached_property
+    def others(self) -> dict[str, list[str]]:
+        """The names that stay."""
+        return _by_fold(self.known - self.renames.keys())
+
+
+def _by_fold(names: Iterable[str]) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in sorted(names):
+        found[fold(name)].append(name)
+    return dict(found)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return " and ".join(excerpt(name) for name in names)
+
+
+def _illegal(case: _Case) -> Iterator[Remark]:
+    for old, new in case.renames.items():
+        for name in (old, new):
+            if fault := fault_in_name(name):
+                fact = f"{excerpt(name)} can't be a name in files: {fault}"
+                yield Remark(kind="illegal", names=(old, new), fact=fact, remedy="Choose another.")
+        for client in case.clients:
+            reasons = dialects.get(client).check(new)
+            if reasons:
+                why = "; ".join(reason.text for reason in reasons)
+                fact = f"{excerpt(new)} is not legal for {client}: {why}"
+                yield Remark(kind="illegal", names=(old, new), fact=fact, remedy="Choose a name that it accepts.")
+
+
+def _unchanged(case: _Case) -> Iterator[Remark]:
+    for old, new in case.renames.items():
+        if old == new:
+            fact = f"{excerpt(old)} would stay what it is"
+            yield Remark(kind="unchanged", names=(old, new), fact=fact, remedy="Leave it out.")
+
+
+def _merged(case: _Case) -> Iterator[Remark]:
+    targets: defaultdict[str, list[str]] = defaultdict(list)
+    for old, new in case.renames.items():
+        targets[fold(new)].append(old)
+    for olds in targets.values():
+        if len(olds) > 1:
+            news = sorted({case.renames[old] for old in olds})
+            alike = excerpt(news[0]) if len(news) == 1 else f"{_quoted(news)}, which clients take for one name"
+            fact = f"{_quoted(olds)} would become {alike}"
+            yield Remark(kind="merged", names=tuple(olds), fact=fact, remedy="Give each a name of its own.")
+
+
+def _exists(case: _Case) -> Iterator[Remark]:
+    for old, new in case.renames.items():
+        for other in case.others.get(fold(new), ()):
+            alike = "there already" if other == new else f"taken by some clients for {excerpt(other)}, which is there"
+            fact = f"{excerpt(new)} is {alike}"
+            yield Remark(kind="exists", names=(old, new), fact=fact, remedy="Choose another name.")
+
+
+def _chained(case: _Case) -> Iterator[Remark]:
+    for old, new in case.renames.items():
+        for later in case.olds.get(fold(new), ()):
+            # Names of one fold are told by `_merged`, unless one takes the very name of another.
+            if later == old or (fold(later) == fold(old) and later != new):
+                continue
+            if fold(case.renames[later]) == fold(old):
+                if old < later:
+                    yield _swap(old, later)
+            else:
+                fact = (
+                    f"{excerpt(old)} would get the name {excerpt(later)}, which becomes {excerpt(case.renames[later])}"
+                )
+                remedy = "Who still says the one would reach the other: take a name that was never used."
+                yield Remark(kind="chain", names=(old, later), fact=fact, remedy=remedy)
+
+
+def _swap(one: str, other: str) -> Remark:
+    fact = f"{excerpt(one)} and {excerpt(other)} would change places"
+    remedy = "A name once shown never means another tool: give both new names."
+    return Remark(kind="swap", names=(one, other), fact=fact, remedy=remedy)
+
+
+def _withdrawn(case: _Case) -> Iterator[Remark]:
+    if case.ledger is None:
+        return
+    for old, new in case.renames.items():
+        standing = case.ledger.standing(new)
+        if standing is None and fold(old) != fold(new):
+            standing = case.ledger.standing_folded(fold(new))
+        if standing is not None and standing.status != "held":
+            fact = f"{excerpt(new)} was withdrawn on {standing.since[:10] or 'an earlier day'} ({standing.status})"
+            yield Remark(kind="withdrawn", names=(old, new), fact=fact, remedy="It never comes back; choose another.")
+
+
+def _anothers(case: _Case) -> Iterator[Remark]:
+    if case.ledger is None:
+        return
+    for old, new in case.renames.items():
+        holder, before = case.ledger.holder(fold(new)), case.ledger.holder(fold(old))
+        if holder is not None and before is not None and holder != before:
+            fact = f"{excerpt(new)} is {holder} in the ledger, and {excerpt(old)} is {before}"
+            remedy = "Go on only if they are one tool, before and after the change."
+            yield Remark(kind="held", names=(old, new), fact=fact, remedy=remedy)
+
+
+def _unknown(case: _Case) -> Iterator[Remark]:
+    for old in case.renames:
+        if case.known and old not in case.known:
+            fact = f"No tool is called {excerpt(old)}"
+            yield Remark(kind="unknown", names=(old,), fact=fact, remedy="Check the spelling.")
+
+
+def _words(case: _Case) -> Iterator[Remark]:
+    for old in case.renames:
+        if is_plain_word(old) and old.islower():
+            fact = f"{excerpt(old)} is a word like any other"
+            remedy = "Quoted, it may mean something else: read what would change before --apply."
+            yield Remark(kind="word", names=(old,), fact=fact, remedy=remedy)
+
+
+def _lockstep(name: str) -> Remark:
+    fact = f"{excerpt(name)} performs the upgrade: a peer of before can't be told to upgrade by a name it doesn't know"
+    remedy = "Upgrade all peers first by the old name, or keep the old name for this tool."
+    return Remark(kind="control_plane", names=(name,), fact=fact, remedy=remedy)
+
+
+_REFUSALS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (
+    _unchanged,
+    _illegal,
+    _merged,
+    _exists,
+    _chained,
+    _withdrawn,
+)
+_WARNINGS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (_unknown, _words, _anothers)

@@ -1,0 +1,189 @@
+"""Rewriting a text: names in quotes and back-ticks change, everything else that has an old name is reported.
+
+A name counts only between boundaries: ``"kenny-agent.updater.exe"`` has ``agent.update`` in it and means something
+else. Code without quotes (``fs.list(``), prose, and several names written as one (``a.x|y``, ``a.*``) are left to
+people, with line and column.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from truename.migration.lexicon import Lexicon, alternatives, is_plain_word
+from truename.migration.plain import Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from truename.migration.protocol import Protocol
+
+__all__ = ["REASONS", "Edit", "Leftover", "Rewritten", "rewrite"]
+
+_QUOTES: Final = frozenset("\"'`")
+_SHOWN: Final = 160
+# Why an old name was left, and what to do about it.
+REASONS: Final = {
+    "code": "code without quotes: only its language says what it means",
+    "several": "several names written as one: write each of them, or change the pattern",
+    "part": "part of a longer name or path",
+    "unsafe": "the new name would not stand here without quotes: put it in quotes",
+    "bare": "it stands without quotes",
+    "file name": "the file's own name has it: rename the file (--rename-files)",
+    "encoding": "the file is not UTF-8, or too large: change it by hand",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change: where it begins (line and column from 1, offset in the text), the old text and the new one."""
+
+    line: int
+    column: int
+    start: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """An old name that is left: where (line 0: the file as a whole), the line's text, and why (see `REASONS`)."""
+
+    line: int
+    column: int
+    name: str
+    reason: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The text after a rewriting, what was changed in it, and what is left."""
+
+    text: str
+    edits: tuple[Edit, ...]
+    leftovers: tuple[Leftover, ...]
+
+
+def rewrite(
+    text: str, renames: Mapping[str, str] | Lexicon, kind: str = "", *, protocol: Protocol | None = None
+) -> Rewritten:
+    """Put the new names in the place of the old ones wherever a text has them as a token of their own.
+
+    ``kind`` is ``yaml`` or ``toml`` for texts in which names stand without quotes too. Where the text states the old
+    version of ``protocol``, the new one takes its place. Raises `MigrationError` for a name that can't be written.
+
+    >>> done = rewrite('call("fs.list") or "my-fs.lister", fs.list() and `fs.*`', {"fs.list": "fs_list"})
+    >>> done.text
+    'call("fs_list") or "my-fs.lister", fs.list() and `fs.*`'
+    >>> [(left.name, left.column, left.reason) for left in done.leftovers]
+    [('fs.list', 36, 'code'), ('fs.*', 51, 'several')]
+    """
+    lexicon = renames if isinstance(renames, Lexicon) else Lexicon.of(renames)
+    search = _Search(text, lexicon, Surroundings(text, kind))
+    found = {edit.start: edit for edit in search.edits()}
+    if protocol is not None:
+        found = {edit.start: edit for edit in search.stated(protocol)} | found
+    edits = tuple(found[start] for start in sorted(found))
+    return Rewritten(_changed(text, edits), edits, tuple(search.leftovers(edits)))
+
+
+def _changed(text: str, edits: Iterable[Edit]) -> str:
+    parts: list[str] = []
+    done = 0
+    for edit in edits:
+        parts += (text[done : edit.start], edit.new)
+        done = edit.start + len(edit.old)
+    return "".join(parts) + text[done:] if parts else text
+
+
+@dataclass(frozen=True)
+class _Search:
+    text: str
+    lexicon: Lexicon
+    around: Surroundings
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        return [0, *(at.end() for at in re.finditer("\n", self.text))]
+
+    def _at(self, start: int) -> tuple[int, int]:
+        line = bisect_right(self._lines, start)
+        return line, start - self._lines[line - 1] + 1
+
+    def _edit(self, start: int, old: str, new: str) -> Edit:
+        return Edit(*self._at(start), start, old, new)
+
+    def edits(self) -> Iterator[Edit]:
+        for found in self.lexicon.file_names.finditer(self.text):
+            yield self._edit(found.start(), found["text"], self.lexicon.files[found["text"]])
+        for found in self.lexicon.names.finditer(self.text):
+            old = found["text"]
+            new = self.lexicon.meanings[old]
+            if self._is_quoted(*found.span()) or (self.around.is_plain(*found.span()) and self.around.allows(old, new)):
+                yield self._edit(found.start(), old, new)
+
+    def stated(self, protocol: Protocol) -> Iterator[Edit]:
+        for start, version in protocol.statements(self.text):
+            if version == protocol.old:
+                yield self._edit(start, protocol.old, protocol.new)
+
+    def _is_quoted(self, start: int, end: int) -> bool:
+        before, after = self.text[start - 1 : start], self.text[end : end + 1]
+        if before not in _QUOTES or not before:
+            return False
+        if self.text[start - 2 : start - 1] == "\\":
+            return self.text[end : end + 2] == f"\\{before}"
+        return after == before
+
+    def leftovers(self, edits: tuple[Edit, ...]) -> Iterator[Leftover]:
+        found = dict(self._bare()) | dict(self._several())
+        starts = [edit.start for edit in edits]
+        for start in sorted(found):
+            place = bisect_right(starts, start) - 1
+            if place < 0 or start >= starts[place] + len(edits[place].old):
+                yield found[start]
+
+    def _bare(self) -> Iterator[tuple[int, Leftover]]:
+        for found in self.lexicon.names.finditer(self.text):
+            reason = self._reason(found["text"], *found.span())
+            if reason:
+                yield found.start(), self._left(found.start(), found["text"], reason)
+
+    def _reason(self, name: str, start: int, end: int) -> str:
+        before, after = self.text[max(0, start - 1) : start], self.text[end : end + 1]
+        beyond = self.text[end + 1 : end + 2]
+        if is_plain_word(name):
+            # As a word it is everywhere; what calls or declares it is worth a look.
+            return "code" if after == "(" and before != "." else ""
+        if self.around.is_plain(start, end):
+            return "unsafe"
+        if after == "(":
+            return "code"
+        if after == "|" and before != "|" and _is_word(beyond):
+            return "several"
+        is_longer = before in {".", "/", "\\"} or after in {"/", "\\"} or (after == "." and _is_word(beyond))
+        return "part" if is_longer else "bare"
+
+    def _several(self) -> Iterator[tuple[int, Leftover]]:
+        for found in self.lexicon.several.finditer(self.text):
+            prefix, rest = found["text"], found[0][len(found["text"]) :]
+            names = alternatives(rest)
+            if not names or any(prefix + name in self.lexicon.meanings for name in names):
+                yield found.start(), self._left(found.start(), found[0], "several")
+
+    def _left(self, start: int, name: str, reason: str) -> Leftover:
+        line, column = self._at(start)
+        return Leftover(line, column, name, reason, self._excerpt(start))
+
+    def _excerpt(self, start: int) -> str:
+        first = max(self.text.rfind("\n", 0, start) + 1, start - _SHOWN // 2)
+        end = self.text.find("\n", start, first + _SHOWN)
+        return self.text[first : first + _SHOWN if end < 0 else end].strip()
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

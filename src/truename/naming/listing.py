@@ -1,0 +1,97 @@
+"""What a list shows: the names of a table, and for a time beside them the old ones that were redirected.
+
+Half of the clients refuse a name that left the list, the others go on sending it: a rename keeps the old name listed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from truename.errors import ResolutionError, excerpt
+from truename.identity import ToolId, fold
+from truename.naming.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import date
+
+    from truename.naming.table import NameTable
+
+__all__ = ["Listed", "listing", "renamed"]
+
+
+class Listed(NamedTuple):
+    """A name in a list and its tool; for an old name also the present one and the last day on which it is listed."""
+
+    name: str
+    id: ToolId
+    now: str = ""
+    until: str = ""
+
+
+def listing(names: NameTable, today: date) -> tuple[Listed, ...]:
+    """Return all that a list shows on a day, in pinned order: the table's names, and redirected ones that are due.
+
+    An old name stands where it stood, in the lists where it was; one that is not legal there, or that the client could
+    take for another name of the list, is left out. Calls of it are resolved as ever.
+
+    >>> from datetime import date
+    >>> from truename import Catalog, Ledger, project
+    >>> ledger = Ledger.memory()
+    >>> names = project(Catalog.of("files/list_all"), "openai", ledger=ledger)
+    >>> ledger.redirect("ls", "files_list_all", until="2027-02-01")
+    >>> [one.name for one in listing(names, date(2027, 2, 1))], [one.name for one in listing(names, date(2027, 2, 2))]
+    (['files_list_all', 'ls'], ['files_list_all'])
+    """
+    present = [Listed(name, id) for id, name in names.items()]
+    ledger = names.ledger
+    former = [] if ledger is None else list(_former(names, today.isoformat()))
+    if ledger is None or not former:
+        return tuple(present)
+    # Where an old name is another tool's place, that place is kept: nothing else in the list moves.
+    places = {one.name: ledger.holder(fold(one.name)) or one.id for one in former}
+    order = {id: rank for rank, id in enumerate(ledger.pinned({*names, *places.values()}))}
+    return tuple(sorted([*present, *former], key=lambda one: (order[places.get(one.name, one.id)], one.now != "")))
+
+
+def renamed(definition: Mapping[str, Any], listed: Listed) -> Mapping[str, Any]:
+    """Return a tool's definition for its old name: the same, but that the description begins with the rename.
+
+    >>> old = Listed("ls", ToolId.parse("files/list"), now="files_list", until="2027-02-01")
+    >>> renamed({"name": "files_list", "description": "List files."}, old)["description"]
+    "Renamed to 'files_list'; this name is listed until 2027-02-01. List files."
+    """
+    if not listed.now:
+        return definition
+    said = definition.get("description")
+    sentence = f"Renamed to {excerpt(listed.now)}; this name is listed until {listed.until}."
+    text = f"{sentence} {said}" if isinstance(said, str) and said else sentence
+    return {**definition, "description": text}
+
+
+def _former(names: NameTable, today: str) -> Iterator[Listed]:
+    dialect, key = names.dialect, names.server_name
+    taken = {fold(name) for name in names.exact}
+    for old, until in _due(names, today):
+        try:
+            id = resolve(old, names).id
+        except ResolutionError:
+            continue
+        if id is None or fold(old) in taken or dialect.check(old, key):
+            continue
+        taken.add(fold(old))
+        yield Listed(old, id, names[id], until)
+
+
+def _due(names: NameTable, today: str) -> Iterator[tuple[str, str]]:
+    ledger, table = names.ledger, names.dialect.name
+    assert ledger is not None  # noqa: S101 - the caller looked
+    for name, standing in list(ledger.withdrawn.items()):
+        if standing.until < today:
+            continue
+        if "/" in name:
+            held = ledger.held(table).get(ToolId.parse(name))
+            if held is not None:
+                yield held, standing.until
+        elif ledger.shown_in(name, table):
+            yield name, standing.until

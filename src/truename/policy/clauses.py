@@ -1,0 +1,251 @@
+"""The clauses of a convention, one row each: how it is read, what a schema says of it, and what it is for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from truename.dialects.rows import get
+from truename.errors import UnknownDialect, excerpt
+from truename.policy.finding import Severity
+from truename.policy.formats import CASINGS, SEPARATORS
+
+__all__ = ["CLAUSES", "Clause", "Note", "Suppression"]
+
+# Where below the clause, what is wrong, what to do ("" for the usual).
+Note = Callable[[str, str, str], None]
+Reader = Callable[[object, Note], Any]
+Schema = Mapping[str, Any]
+
+_MOST: Final = 10_000
+_LONGEST: Final = 512
+_WORD: Final = re.compile(r"[a-z][a-z0-9-]*")
+_OFF: Final = "off"
+_UNIQUE: Final = ("server", "everywhere")
+_RANGE: Final = re.compile(r"(?:[!-,.-~](?:-[!-,.-~])?)*-?")
+_VERSION: Final = re.compile(r"[_.:/-]?[a-zA-Z]+\{n\}")
+_HIGHEST: Final = 4_096
+_SEVERITIES: Final = tuple(one.value for one in Severity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suppression:
+    """A finding that a team lives with: the rule (code or name), globs on names, and the reason.
+
+    One without a reason is read, so that it can be told of, and takes nothing back.
+    """
+
+    rule: str
+    tools: tuple[str, ...] = ("*",)
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """One key of a convention; what its reader can't use it notes, and returns None."""
+
+    read: Reader
+    schema: Schema
+    what: str
+
+
+def _fault(note: Note, problem: str, where: str = "", remedy: str = "") -> None:
+    note(where, problem, remedy)
+
+
+def _text(value: object, note: Note, where: str = "") -> str | None:
+    if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
+        _fault(note, f"it is no printable text of at most {_LONGEST} characters", where)
+        return None
+    return value
+
+
+def _texts(value: object, note: Note, where: str = "") -> tuple[str, ...] | None:
+    if not isinstance(value, list | tuple) or len(value) > _MOST:
+        _fault(note, f"it is no list of at most {_MOST:,} texts", where)
+        return None
+    found = [_filled(item, note, f"{where}[{number}]") for number, item in enumerate(value)]
+    return tuple(item for item in found if item is not None)
+
+
+def _filled(value: object, note: Note, where: str = "") -> str | None:
+    text = _text(value, note, where)
+    if text is not None and not text.strip():
+        _fault(note, "it is empty", where)
+        return None
+    return text
+
+
+def _entries(value: object, note: Note) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or len(value) > _MOST:
+        _fault(note, f"it is no table of at most {_MOST:,} entries")
+        return {}
+    return {key: item for key, item in value.items() if _filled(key, note, f".{excerpt(str(key))[1:-1]}") is not None}
+
+
+def _pairs(value: object, note: Note) -> Mapping[str, str]:
+    found = {key: _filled(item, note, f".{key}") for key, item in _entries(value, note).items()}
+    return MappingProxyType({key: item for key, item in found.items() if item is not None})
+
+
+def _lists(value: object, note: Note) -> Mapping[str, tuple[str, ...]]:
+    found = {key: _texts(item, note, f".{key}") for key, item in _entries(value, note).items()}
+    return MappingProxyType({key: item for key, item in found.items() if item is not None})
+
+
+def _lower(value: object, note: Note) -> tuple[str, ...] | None:
+    found = _texts(value, note)
+    for number, word in enumerate(found or ()):
+        if not _WORD.fullmatch(word.lower()):
+            _fault(note, f"{excerpt(word)} is no word of letters and digits", f"[{number}]")
+    return found and tuple(word.lower() for word in found)
+
+
+def _apps(value: object, note: Note) -> tuple[str, ...] | None:
+    return None if value is None else _texts(value, note)
+
+
+def _clients(value: object, note: Note) -> tuple[str, ...] | None:
+    names = []
+    for number, word in enumerate(_texts(value, note) or ()):
+        try:
+            names.append(get(word).name)
+        except UnknownDialect as error:
+            problem, _, remedy = str(error).rpartition(". ")
+            _fault(note, problem, f"[{number}]", remedy)
+    return tuple(dict.fromkeys(names))
+
+
+def _matching(pattern: re.Pattern[str], example: str) -> Reader:
+    def read(value: object, note: Note) -> str | None:
+        text = _text(value, note)
+        if text and not pattern.fullmatch(text):
+            _fault(note, f"{excerpt(text)} is not like {example}")
+            return None
+        return text
+
+    return read
+
+
+def _choice(*known: str) -> Reader:
+    def read(value: object, note: Note) -> str | None:
+        if not isinstance(value, str) or value not in known:
+            _fault(note, f"it is none of {', '.join(filter(None, known))}")
+            return None
+        return value
+
+    return read
+
+
+def _length(value: object, note: Note) -> int | None:
+    if type(value) is not int or not 0 <= value <= _HIGHEST:
+        _fault(note, f"it is no whole number from 0 (any length) to {_HIGHEST:,}")
+        return None
+    return value
+
+
+def _severities(value: object, note: Note) -> Mapping[str, Severity | None]:
+    found: dict[str, Severity | None] = {}
+    for rule, word in _entries(value, note).items():
+        if word is None or word == _OFF:
+            found[rule] = None
+        elif isinstance(word, str) and word in _SEVERITIES:
+            found[rule] = Severity(word)
+        else:
+            _fault(note, f"it is none of {', '.join([*_SEVERITIES, _OFF])}", f".{rule}")
+    return MappingProxyType(found)
+
+
+def _suppressions(value: object, note: Note) -> tuple[Suppression, ...]:
+    if not isinstance(value, list | tuple) or len(value) > _MOST:
+        _fault(note, f"it is no list of at most {_MOST:,} tables")
+        return ()
+    found = (_suppression(item, note, f"[{number}]") for number, item in enumerate(value))
+    return tuple(item for item in found if item is not None)
+
+
+def _suppression(value: object, note: Note, where: str) -> Suppression | None:
+    if isinstance(value, Suppression):
+        value = vars(value)
+    if not isinstance(value, Mapping):
+        _fault(note, "it is no table with rule, tools and reason", where)
+        return None
+    for key in value.keys() - {"rule", "tools", "reason"}:
+        _fault(note, "it is none of rule, tools, reason", f"{where}.{excerpt(str(key))[1:-1]}")
+    rule = _filled(value.get("rule", ""), note, f"{where}.rule")
+    tools = _texts(value.get("tools", ["*"]), note, f"{where}.tools")
+    reason = _text(value.get("reason", ""), note, f"{where}.reason")
+    return (
+        None if rule is None or tools is None or reason is None else Suppression(rule=rule, tools=tools, reason=reason)
+    )
+
+
+def _clause(read: Reader, schema: Schema, what: str) -> Clause:
+    return Clause(read=read, schema=schema, what=what)
+
+
+_TEXT_SCHEMA: Final[Schema] = {"type": "string", "maxLength": _LONGEST}
+_FILLED_SCHEMA: Final[Schema] = {**_TEXT_SCHEMA, "pattern": r"\S"}
+_TEXTS_SCHEMA: Final[Schema] = {"type": "array", "items": _FILLED_SCHEMA}
+_PAIRS_SCHEMA: Final[Schema] = {"type": "object", "additionalProperties": _FILLED_SCHEMA}
+_LISTS_SCHEMA: Final[Schema] = {"type": "object", "additionalProperties": _TEXTS_SCHEMA}
+_SUPPRESSIONS_SCHEMA: Final[Schema] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"rule": _FILLED_SCHEMA, "tools": _TEXTS_SCHEMA, "reason": _TEXT_SCHEMA},
+        "required": ["rule"],
+        "additionalProperties": False,
+    },
+}
+
+CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
+    {
+        "clients": _clause(_clients, _TEXTS_SCHEMA, "The clients and providers that have to accept every name."),
+        "characters": _clause(
+            _matching(_RANGE, "A-Za-z0-9_.-"), _TEXT_SCHEMA, "The characters of names, as A-Za-z0-9_; none is any."
+        ),
+        "max_length": _clause(
+            _length, {"type": "integer", "minimum": 0, "maximum": _HIGHEST}, "The longest name; 0 is any length."
+        ),
+        "separator": _clause(
+            _choice("", *SEPARATORS.strip()), {"enum": ["", *SEPARATORS.strip()]}, "What stands between the parts."
+        ),
+        "casing": _clause(
+            _choice("", *CASINGS), {"enum": ["", *CASINGS]}, "How words are written, where no categories are given."
+        ),
+        "categories": _clause(
+            _pairs,
+            {"type": "object", "additionalProperties": {"anyOf": [_FILLED_SCHEMA, {"const": False}]}},
+            "The kinds of names and their formats; false leaves one of the preset out.",
+        ),
+        "apps": _clause(_apps, _TEXTS_SCHEMA, "The apps that names may begin with; left out: any."),
+        "platforms": _clause(_lower, _TEXTS_SCHEMA, "The platforms that names may have as a part."),
+        "owners": _clause(
+            _pairs, _PAIRS_SCHEMA, "Whose names are whose: a name, an app, a glob or a format -> a team."
+        ),
+        "team": _clause(_text, _TEXT_SCHEMA, "Whose tools these are, where a tool does not say it."),
+        "reserved": _clause(_texts, _TEXTS_SCHEMA, "Globs on names that only their owner may declare."),
+        "verbs": _clause(_lower, _TEXTS_SCHEMA, "The verbs that a tool's own words may begin with; none is any."),
+        "version_suffix": _clause(
+            _matching(_VERSION, "_v{n}"), _TEXT_SCHEMA, "How a breaking change is numbered, as _v{n}."
+        ),
+        "device_words": _clause(_lower, _TEXTS_SCHEMA, "Kinds of devices, which have no place in a name."),
+        "unique": _clause(
+            _choice(*_UNIQUE), {"enum": list(_UNIQUE)}, "Whether names are unique on each server, or everywhere."
+        ),
+        "families": _clause(_lists, _LISTS_SCHEMA, "Groups of tools, as globs on names; no name is split for it."),
+        "severities": _clause(
+            _severities,
+            {"type": "object", "additionalProperties": {"enum": [*_SEVERITIES, _OFF]}},
+            "How bad the findings of a rule are, by its code or name; or off.",
+        ),
+        "suppressions": _clause(
+            _suppressions, _SUPPRESSIONS_SCHEMA, "Findings that the team lives with: rule, tools, reason."
+        ),
+        "baseline": _clause(_text, _TEXT_SCHEMA, "The file of names that were there before the convention."),
+    }
+)

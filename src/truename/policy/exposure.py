@@ -1,0 +1,173 @@
+"""Exposure: for whom a tool is, and where. One rule for what is listed and for what is refused (seed 003)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from truename.catalog import Tool
+from truename.errors import ConfigError, NotAllowed, excerpt
+from truename.identity import lower_ascii
+from truename.policy.authored import said_in
+from truename.policy.classification import classify
+from truename.policy.decision import Decision
+from truename.policy.globs import fits_id
+from truename.policy.overrides import read_metadata
+from truename.policy.said import NOTHING_SAID, Said, strictest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from truename.catalog import Origin
+    from truename.identity import ToolId
+    from truename.policy.call import Call
+    from truename.policy.context import Context
+    from truename.policy.convention import Convention
+    from truename.policy.metadata import Metadata
+
+__all__ = ["Exposure"]
+
+_PLACES: Final = ("platform", "app")
+_WILD: Final = frozenset("*?")
+
+
+class _Subject(NamedTuple):
+    id: ToolId
+    origin: Origin
+    said: Said
+    formerly: tuple[ToolId, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """What is for which session: tools that are not for models, of another platform or of another app are not.
+
+    ``metadata`` is the operator's word, fields of `Metadata` by id or glob on ids, and goes before the author's
+    (`metadata_of`): an exact id before globs, of several globs the strictest. Under an id that was redirected to
+    another, it limits the new one too. ``convention`` says what a name tells of platform and app where nobody says
+    it; without one no name is taken apart.
+
+    ``required`` is what a session has to say of itself: where it does not, tools bound to a platform (or an app)
+    are not for it. Leave out what nobody tells in your setup. Raises `ConfigError`, or an `ExceptionGroup` of them.
+
+    >>> from truename import Catalog
+    >>> from truename.policy import Context
+    >>> tools = Catalog.from_mcp({"phone": [{"name": "tap"}, {"name": "clear", "_meta": {"truename": {"app": "pay"}}}]})
+    >>> exposure = Exposure(metadata={"phone/tap": {"is_for_llm": False}})
+    >>> [exposure.visible(tool, Context(app="pay")) for tool in tools.values()]
+    [False, True]
+    >>> exposure.visible(tools["phone@1/tap@1"], Context(origin="replay"))
+    True
+    """
+
+    convention: Convention | None = None
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    required: tuple[str, ...] = _PLACES
+    _entries: tuple[tuple[str, Said], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", read_metadata(self.metadata))
+        entries = tuple((glob, Said(values=values)) for glob, values in self.metadata.items())
+        object.__setattr__(self, "_entries", entries)
+        object.__setattr__(self, "required", tuple(self.required))
+        if strange := set(self.required) - set(_PLACES):
+            remedy = f"Use of: {', '.join(_PLACES)}."
+            raise ConfigError(file="exposure", key="required", problem=f"it has {sorted(strange)}", remedy=remedy)
+
+    @classmethod
+    def within(
+        cls,
+        contexts: Iterable[Context],
+        *,
+        convention: Convention | None = None,
+        metadata: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> Exposure:
+        """Return the exposure of a setup with these contexts: required is what at least one of them says."""
+        known = tuple(contexts)
+        required = tuple(name for name in _PLACES if any(getattr(one, name) for one in known))
+        return cls(convention=convention, metadata=metadata, required=required)
+
+    def metadata_of(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Metadata:
+        """Return the metadata that counts: the operator's word, the author's, then what the name tells."""
+        return self._said(_subject(tool, formerly)).metadata
+
+    def faults(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Mapping[str, str]:
+        """Return what can't be read of a tool's metadata, by field; those in what limits it hide the tool."""
+        return self._said(_subject(tool, formerly)).faults
+
+    def visible(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> bool:
+        """Tell whether a tool is for this context: to be listed, and to be run."""
+        return self.refusal(tool, context, formerly) is None
+
+    def check(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> None:
+        """Raise `NotAllowed` (``unsupported``) for a tool that is not for this context.
+
+        The rule is ``platform``, ``app``, ``not_for_llm``, or ``metadata`` for what can't be read.
+        """
+        refusal = self.refusal(tool, context, formerly)
+        if refusal is not None:
+            raise NotAllowed(id=tool.id, rule=refusal.rule, decision=refusal.reason)
+
+    def refusal(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> Decision | None:
+        """Return why a tool is not for this context, or None if it is.
+
+        What is not for models is for replays and a program's own calls; another platform or app is for none.
+        """
+        said = self._said(_subject(tool, formerly))
+        found = said.metadata
+        if said.doubt:
+            return _refused("metadata", f"its metadata can't be read ({said.doubt})")
+        if context.platform not in found.platforms and self._counts("platform", context) and found.platforms:
+            return _refused("platform", f"it works on {' and '.join(found.platforms)}, {_but(context.platform, 'on')}")
+        if context.app != found.app and self._counts("app", context) and found.app:
+            return _refused("app", f"it is for the app {found.app}, {_but(context.app, 'for')}")
+        if not found.is_for_llm and context.origin == "llm":
+            return _refused("not_for_llm", "it is not for models, but for replays and programs")
+        return None
+
+    def _counts(self, name: str, context: Context) -> bool:
+        return bool(getattr(context, name)) or name in self.required
+
+    def _said(self, subject: _Subject) -> Said:
+        said = self._operator(subject.id).over(subject.said).over(self._named(subject.origin.name))
+        # What was kept from somebody stays so under another id; what was opened was another tool.
+        before = [self._operator(old) for old in subject.formerly]
+        return self._known(strictest([said, *before]) if before else said)
+
+    def _operator(self, id: ToolId) -> Said:
+        fitting = [(glob, said) for glob, said in self._entries if fits_id(glob, id)]
+        exact = strictest(said for glob, said in fitting if _WILD.isdisjoint(glob))
+        return exact.over(strictest(said for glob, said in fitting if not _WILD.isdisjoint(glob)))
+
+    def _named(self, name: str) -> Said:
+        if self.convention is None:
+            return NOTHING_SAID
+        found = classify(name, self.convention)
+        told = {"platforms": (found.platform,) if found.platform else (), "app": lower_ascii(found.app)}
+        return Said(values={word: value for word, value in told.items() if value})
+
+    def _known(self, said: Said) -> Said:
+        """Return it with a fault for each platform and app that the convention does not know."""
+        if self.convention is None:
+            return said
+        found, platforms, apps = said.metadata, self.convention.platforms, self.convention.apps
+        strange = [word for word in found.platforms if platforms and word not in platforms]
+        faults = {"platforms": f"{excerpt(strange[0])} is no platform of the convention"} if strange else {}
+        if found.app and apps is not None and found.app not in map(lower_ascii, apps):
+            faults["app"] = f"{excerpt(found.app)} is no app of the convention"
+        return Said(values=said.values, faults={**faults, **said.faults}) if faults else said
+
+
+def _subject(tool: Tool | Call, formerly: tuple[ToolId, ...]) -> _Subject:
+    if isinstance(tool, Tool):
+        return _Subject(tool.id, tool.origin, said_in(tool.definition), formerly)
+    return _Subject(tool.id, tool.origin, tool.said, tool.formerly)
+
+
+def _refused(rule: str, reason: str) -> Decision:
+    return Decision(outcome="deny", rule=rule, reason=reason)
+
+
+def _but(known: str, word: str) -> str:
+    return f"and this session is {word} {known}" if known else "and this session does not say where it runs"

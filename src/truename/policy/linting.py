@@ -1,0 +1,142 @@
+"""Linting: every check over everything that is declared together, under one convention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from truename.policy.convention import Convention
+from truename.policy.globs import fits
+from truename.policy.rules import CHECKS, Material
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from truename.policy.convention import Suppression
+    from truename.policy.declaration import Declaration
+    from truename.policy.finding import Finding, Rule
+    from truename.policy.rules import Check
+
+__all__ = ["Linted", "Suppressed", "lint"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppressed:
+    """A finding that is taken back: by an entry of the convention, or (None) by a comment at the place."""
+
+    finding: Finding
+    reason: str
+    by: Suppression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linted:
+    """What linting found: in order of file, line and code, whatever the order of what was given.
+
+    ``unused`` are the convention's suppressions that took nothing back, ``unused_ignored`` declarations with the rule
+    words of comments that took nothing back. A suppression without a reason takes nothing back, and is in neither;
+    nor is one of a rule that is not among these.
+    """
+
+    findings: tuple[Finding, ...]
+    suppressed: tuple[Suppressed, ...] = ()
+    unused: tuple[Suppression, ...] = ()
+    unused_ignored: tuple[tuple[Declaration, str], ...] = ()
+
+
+def lint(
+    declarations: Iterable[Declaration], convention: Convention | None = None, peers: Iterable[Declaration] = ()
+) -> Linted:
+    """Find all that is wrong with the names and texts of these tools, declared together.
+
+    ``peers`` are tools beside which they will stand; nothing is found about those. Without a convention only what
+    every server has to keep to is asked for. Nothing that a declaration holds makes this raise.
+
+    >>> from truename.policy import Declaration
+    >>> found = lint([Declaration(name="get weather"), Declaration(name="get_weather")])
+    >>> [finding.rule.name for finding in found.findings]
+    ['illegal_name', 'folded_collision']
+    """
+    convention = Convention() if convention is None else convention
+    given = tuple(sorted(declarations, key=_place))
+    material = Material(given, convention, tuple(sorted(peers, key=_place)))
+    graded = [one for check in CHECKS.values() for one in _graded(check, material)]
+    return _sifted(sorted(graded, key=_order), given, convention)
+
+
+def _place(declaration: Declaration) -> tuple[object, ...]:
+    at, said = declaration.location, declaration.metadata
+    where = (at.file, at.line, at.column, at.key) if at else ("", 0, 0, "")
+    return (*where, declaration.server, declaration.name, said.owner, said.app, said.platforms, declaration.description)
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    at = finding.location
+    where = (at.file, at.line) if at else ("", 0)
+    return (
+        *where,
+        finding.rule.code,
+        at.column if at else 0,
+        finding.server,
+        finding.tools,
+        finding.client,
+        finding.fact,
+    )
+
+
+def _graded(check: Check, material: Material) -> Iterator[Finding]:
+    rule, convention = check.rule, material.convention
+    severity = convention.severity(rule)
+    if severity is None:
+        return
+    is_set = bool(convention.severities.keys() & {rule.code, rule.name})
+    for finding in check.find(material):
+        # A rule may judge one finding milder or harder than the others, unless the convention says how bad all are.
+        yield replace(finding, rule=replace(finding.rule, severity=severity)) if is_set else finding
+
+
+def _sifted(findings: Iterable[Finding], declarations: Iterable[Declaration], convention: Convention) -> Linted:
+    by_place = {(one.location, one.server, one.name): one for one in declarations if one.ignored}
+    kept: list[Finding] = []
+    back: list[Suppressed] = []
+    used: set[int] = set()
+    heeded: set[tuple[int, str]] = set()
+    for finding in findings:
+        declaration = by_place.get((finding.location, finding.server, finding.tools[0] if finding.tools else ""))
+        words = [word for word in _words(finding.rule) if declaration and declaration.ignored.get(word, "").strip()]
+        entries = [(i, one) for i, one in enumerate(convention.suppressions) if _takes_back(one, finding)]
+        heeded.update((id(declaration), word) for word in words)
+        used.update(i for i, _ in entries)
+        if declaration and words:
+            back.append(Suppressed(finding=finding, reason=declaration.ignored[words[0]]))
+        elif entries:
+            back.append(Suppressed(finding=finding, reason=entries[0][1].reason, by=entries[0][1]))
+        else:
+            kept.append(finding)
+    known = {word for check in CHECKS.values() for word in _words(check.rule)}
+    return Linted(
+        findings=tuple(kept),
+        suppressed=tuple(back),
+        unused=tuple(
+            one
+            for i, one in enumerate(convention.suppressions)
+            if i not in used and one.reason.strip() and one.rule in known
+        ),
+        unused_ignored=tuple(
+            (one, word)
+            for one in by_place.values()
+            for word, reason in one.ignored.items()
+            if (id(one), word) not in heeded and reason.strip() and word in known
+        ),
+    )
+
+
+def _takes_back(entry: Suppression, finding: Finding) -> bool:
+    if entry.rule not in _words(finding.rule) or not entry.reason.strip():
+        return False
+    name = finding.tools[0] if finding.tools else ""
+    return any(fits(glob, name) for glob in entry.tools)
+
+
+def _words(rule: Rule) -> tuple[str, str]:
+    return rule.code, rule.name

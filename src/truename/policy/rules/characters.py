@@ -1,0 +1,163 @@
+"""Characters that hide something: what a person who approves a tool doesn't see, and a model reads.
+
+Which characters, and where they are innocent: Unicode UTS 39 (identifiers), UTS 51 (emoji sequences), UAX 9 (marks of
+direction), TR 36 (what can be hidden with them).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import excerpt
+from truename.policy.finding import Severity
+from truename.policy.rules.check import check, of
+from truename.policy.rules.confusables import masked_words, unmasked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from truename.policy.finding import Finding, Rule
+    from truename.policy.rules.material import Material
+
+__all__ = ["CHECKS"]
+
+_JOINERS: Final = "\u200b\u200c\u200d"
+_SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_INVISIBLE: Final = re.compile(
+    f"[{_JOINERS}{_SELECTORS}\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2060-\u2064\u206a-\u206f\u2800\u3164"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\ue000-\uf8ff\U000f0000-\U0010ffff\U000e0000-\U000e00ff\ud800-\udfff]"
+)
+_DIRECTION: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_OVERRIDES: Final = "\u202d\u202e"
+# Behind each of these a writer of a right-to-left text closes what was opened.
+_OPENING: Final = "\u202a\u202b\u2066\u2067\u2068"
+_CLOSING: Final = "\u202c\u2069"
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+# Scripts from Arabic to Myanmar, Khmer and Mongolian: joiners and zero width spaces are part of their spelling.
+_JOINED: Final = re.compile("[\u0600-\u109f\u1780-\u18af\ua8e0-\ua8ff\uaa60-\uaa7f]")
+# The flags of England, Scotland and Wales.
+_FLAG: Final = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
+# Bounds for a text that has nothing but such characters.
+_MOST: Final = 10_000
+_NEAR: Final = 400
+_SYMBOLS: Final = frozenset({"So", "Sm", "Sk", "Lo", "Po", "Pd", "No"})
+
+
+@check("TN150", "invisible_character", Severity.WARNING)
+def invisible_character(rule: Rule, material: Material) -> Iterator[Finding]:
+    r"""Find characters in a name or text that are not seen: zero width, tags, private use, fillers.
+
+    Why: A person who approves the tool sees a text without them, and a model reads what is written with them; they
+    hide instructions, and make two names that look the same.
+
+    Example: `"Reads a file.\u200b\u2063"`, or a name with a zero width space in it.
+
+    Instead: Leave the character out. Joiners in emoji and in scripts that spell with them are not reported.
+    """
+    yield from _found(rule, material, _INVISIBLE, _is_hidden, "that nobody sees")
+
+
+@check("TN151", "bidirectional_text", Severity.ERROR)
+def bidirectional_text(rule: Rule, material: Material) -> Iterator[Finding]:
+    r"""Find marks that change the direction of writing where nothing is written from right to left.
+
+    Why: They make a text look other than it is: what a person reads at the end stands elsewhere for the model.
+
+    Example: `"Lists files. \u202esdnammoc snur dnA"`
+
+    Instead: Leave the mark out. In Hebrew, Arabic or Persian text balanced marks are not reported, overrides are.
+    """
+    yield from _found(rule, material, _DIRECTION, _is_turned, "that changes the direction of writing")
+
+
+@check("TN152", "confusable_name", Severity.ERROR)
+def confusable_name(rule: Rule, material: Material) -> Iterator[Finding]:
+    """Find names with letters of another script that look like Latin ones.
+
+    Why: The name is taken for another one, by a person as well as in a list of permissions written from sight.
+
+    Example: `sеnd_mail`, in which the first "e" is Cyrillic.
+
+    Instead: Write the word in one script. Names wholly in another script are not reported.
+    """
+    for one, texts in material.texts:
+        for name in texts.names if not texts.whole.isascii() else ():
+            for word in masked_words(name)[:1]:
+                letters = ", ".join(dict.fromkeys(_called(letter) for letter in word if not letter.isascii()))
+                fact = f"{excerpt(name)} reads as {excerpt(unmasked(name))}, but has {letters}."
+                yield of(rule, one, fact, "Write the word in one script.")
+
+
+@check("TN153", "control_character", Severity.WARNING)
+def control_character(rule: Rule, material: Material) -> Iterator[Finding]:
+    r"""Find control characters other than tabulators and ends of lines.
+
+    Why: A terminal obeys them: text is erased, overwritten or shown in the colour of its background. Some clients and
+    providers refuse the whole list for one.
+
+    Example: `"Clears.\x1b[8m hidden \x1b[0m"`
+
+    Instead: Leave the character out.
+    """
+    yield from _found(rule, material, _CONTROL, _obeyed, "that a terminal obeys")
+
+
+def _found(
+    rule: Rule, material: Material, looked_for: re.Pattern[str], is_bad: Callable[[str, int], bool], what: str
+) -> Iterator[Finding]:
+    for one, texts in material.texts:
+        whole = texts.whole
+        if looked_for.search(whole) is not None:
+            flags = {at for flag in _FLAG.finditer(whole) for at in range(*flag.span())}
+            places = (match.start() for match in islice(looked_for.finditer(whole), _MOST))
+            bad = [at for at in places if at not in flags and is_bad(whole, at)]
+            if bad:
+                more = f", and {len(bad) - 1:,} more" if len(bad) > 1 else ""
+                fact = f"{texts.called(bad[0])} has {_called(whole[bad[0]])}, {what}{more}."
+                yield of(rule, one, fact, "Leave it out, or find out why it is there.")
+
+
+def _is_hidden(whole: str, at: int) -> bool:
+    before, after = whole[at - 1 : at], whole[at + 1 : at + 2]
+    character = whole[at]
+    if character in _JOINERS and _JOINED.fullmatch(before):
+        return False
+    if character == "\u200d":
+        return not (_is_symbol(before) and _is_symbol(after))
+    if "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
+        return not (_is_symbol(before) or (character == "\ufe0f" and after == "\u20e3"))
+    if character == "\u00ad":
+        return not (before.isalpha() and after.isalpha())
+    # A byte order mark that a file left at the beginning of its text.
+    return not (character == "\ufeff" and whole[at - 2 : at] in ("", "\n\n"))
+
+
+def _is_symbol(character: str) -> bool:
+    """Whether a character can be part of an emoji or of an ideograph with variants."""
+    if not character or character.isascii():
+        return False
+    return character in "\ufe0f\u20e3" or unicodedata.category(character) in _SYMBOLS
+
+
+def _is_turned(whole: str, at: int) -> bool:
+    if whole[at] in _OVERRIDES:
+        return True
+    text = whole[max(0, at - _NEAR) : at + _NEAR]
+    opened = sum(text.count(mark) for mark in _OPENING)
+    return not _RIGHT_TO_LEFT.search(text) or opened != sum(text.count(mark) for mark in _CLOSING)
+
+
+def _obeyed(_whole: str, _at: int) -> bool:
+    return True
+
+
+def _called(character: str) -> str:
+    name = unicodedata.name(character, "").lower()
+    return f"U+{ord(character):04X} ({name})" if name else f"U+{ord(character):04X}"
+
+
+CHECKS: Final = (invisible_character, bidirectional_text, confusable_name, control_character)

@@ -1,0 +1,129 @@
+"""Rules of legality: what no server may call a tool, and what a client that matters to the team refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from truename.dialects.dialect import DEFAULT_SERVER
+from truename.errors import excerpt
+from truename.naming.words import snake
+from truename.policy.classification import classify
+from truename.policy.finding import Severity
+from truename.policy.matching import respelled
+from truename.policy.rules.check import check, of
+from truename.policy.rules.wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from truename.dialects import Dialect
+    from truename.policy.convention import Convention
+    from truename.policy.declaration import Declaration
+    from truename.policy.finding import Finding, Rule
+    from truename.policy.rules.material import Material
+
+__all__ = ["CHECKS"]
+
+# What another rule tells already, by the fault of the spelling: one cause is one finding.
+_TOLD: Final = (("separator", "TN120"), ("illegal_name", "TN103"))
+_LENGTH: Final = "length"
+_LONGEST_ADVICE: Final = 200
+
+
+@check("TN103", "illegal_name", Severity.ERROR)
+def illegal_name(rule: Rule, material: Material) -> Iterator[Finding]:
+    """A name is empty, or has characters that no name may have.
+
+    Why: The protocol's own rule (SEP-986, in the specification since 2025-11-25) is 1 to 128 of `A-Za-z0-9_.-`.
+    Clients drop such a tool, fail on its whole server, or send a name that the model's provider refuses.
+
+    Example: `get weather`, `search/files`
+
+    Instead: `get_weather`, `search_files`
+    """
+    for declaration, fault in material.faults.get(rule.name, ()):
+        remedy = _advice(declaration, material.convention, ())
+        yield of(rule, declaration, f"{excerpt(declaration.name)} {fault.text}.", remedy)
+
+
+@check("TN104", "illegal_for_client", Severity.ERROR)
+def illegal_for_client(rule: Rule, material: Material) -> Iterator[Finding]:
+    """A name is refused or respelled by a client that has to accept every name.
+
+    Why: What a client does not take it drops or changes, and a provider fails the whole request: one such name, and
+    the model answers nothing at all (seed 002). Where a client's rule is not known, the strictest that is known
+    counts, as a warning.
+
+    Example: `fs.list`, where `anthropic` is one of the convention's clients
+
+    Instead: `fs_list`
+    """
+    for declaration, dialects_, reasons in material.refusals:
+        refusing = [one for one in dialects_ if any(reason.code != _LENGTH for reason in reasons[one.name])]
+        if not refusing or _is_told(declaration, material):
+            continue
+        first = next(reason for reason in reasons[refusing[0].name] if reason.code != _LENGTH)
+        fact = f"{excerpt(declaration.name)} is not legal for {listed([one.name for one in refusing])}: {first.text}."
+        certain = any("chars" not in one.unknown for one in refusing)
+        graded = rule if certain else replace(rule, severity=Severity.WARNING)
+        found = of(graded, declaration, fact, _advice(declaration, material.convention, dialects_))
+        yield replace(found, client=refusing[0].name, confidence="run" if refusing[0].confidence == "run" else "read")
+
+
+@check("TN105", "too_long", Severity.ERROR)
+def too_long(rule: Rule, material: Material) -> Iterator[Finding]:
+    """A name is longer than the tightest client takes, or than the convention allows.
+
+    Why: Clients put their own prefix in front and then refuse what is too long, or cut it: and the end of a name is
+    what tells tools apart. A convention's own limit leaves room for such prefixes; above it, but below what every
+    client takes, is a warning.
+
+    Example: a name of 65 characters, where `openai` is one of the convention's clients
+
+    Instead: the verb, the noun, and the words that tell it from its siblings
+    """
+    reasons = {id(one): (clients, why) for one, clients, why in material.refusals}
+    limit, clients = material.convention.max_length, material.convention.clients
+    for declaration in material.declarations:
+        dialects_, why = reasons.get(id(declaration), ((), {}))
+        cut = [one for one in dialects_ if any(reason.code == _LENGTH for reason in why[one.name])]
+        over = limit and len(declaration.name) > limit
+        if not cut and not over:
+            continue
+        size = f"{excerpt(declaration.name, 48)} has {len(declaration.name):,} characters"
+        fact = (
+            f"{size}, too many for {listed([one.name for one in cut])}." if cut else f"{size}, and {limit} is the most."
+        )
+        graded = replace(rule, severity=Severity.WARNING) if clients and not cut else rule
+        yield of(graded, declaration, fact, "Leave out what every tool of this server has in its name.")
+
+
+CHECKS: Final = (illegal_name, illegal_for_client, too_long)
+
+
+def _is_told(declaration: Declaration, material: Material) -> bool:
+    faults = {fault.rule for fault in material.classes[declaration.name].faults}
+    severities = material.convention.severities
+    return any(name in faults and not _is_off(severities, name, code) for name, code in _TOLD)
+
+
+def _is_off(severities: Mapping[str, Severity | None], name: str, code: str) -> bool:
+    word = code if code in severities else name
+    return severities.get(word, Severity.ERROR) is None
+
+
+def _advice(declaration: Declaration, convention: Convention, clients: Sequence[Dialect]) -> str:
+    name = declaration.name
+    if len(name) > _LONGEST_ADVICE:
+        return "Give it a short name of letters, digits and underscores."
+    casing = convention.word_casing
+    for suggested in (classify(name, convention).suggested, respelled(name, casing) if casing else "", snake(name)):
+        if suggested and _is_legal(suggested, declaration, convention, clients):
+            return f"Write {excerpt(suggested)}."
+    return "Use letters, digits and underscores."
+
+
+def _is_legal(name: str, declaration: Declaration, convention: Convention, clients: Sequence[Dialect]) -> bool:
+    server = declaration.server or DEFAULT_SERVER
+    return classify(name, convention).ok and not any(one.check(name, server) for one in clients)

@@ -1,0 +1,157 @@
+"""Every text of a definition that a model may read, with the place of each: found once, looked at by all rules.
+
+A model is shown the whole definition, so an instruction in an enumeration's value is read like one in the description
+(SAF-T1501, full-schema poisoning). The texts are joined, so that a rule looks at one string a tool.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from truename.policy.declaration import Declaration
+
+__all__ = ["Texts", "plain_texts", "read_texts"]
+
+# Bounds for hostile definitions; the largest real one of the collection has 60,000 characters in 2,000 places.
+_MOST_PLACES: Final = 20_000
+_MOST_CHARACTERS: Final = 1_000_000
+_DEEPEST: Final = 40
+# A word of a schema ("string", "date-time") is no text; a hidden one of this size says nothing to a model.
+_SHORTEST: Final = 16
+_READ: Final = ("title", "description", "annotations", "inputSchema", "outputSchema")
+_BREAK: Final = "\n\n"
+_NAME_MARKS: Final = str.maketrans("_-.", "   ")
+
+# Where one sentence ends and the next begins; "e.g." ends none.
+_ENDS: Final = re.compile(
+    r"(?<!e\.g)(?<!i\.e)[.!?][\"')\]]?\s+(?=[A-Z<\[(`'\"#*])|\n\s{0,80}?\n|\n(?=[ \t]{0,12}[-*#<\[])"
+)
+
+Path = tuple[Any, ...]
+_Left = tuple[Path, Any, int]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of one tool: ``whole`` is all of them, an empty line between any two.
+
+    ``names`` are the tool's name and those of its parameters and fields, verbatim; in ``whole`` they stand as words.
+    ``values`` are what enumerations allow.
+    """
+
+    whole: str
+    starts: tuple[int, ...] = field(repr=False)
+    places: tuple[Path, ...] = field(repr=False)
+    names: tuple[str, ...]
+    values: tuple[str, ...] = ()
+
+    @cached_property
+    def lowered(self) -> str:
+        """The whole in lower case, character by character, so that places are the same in both."""
+        low = self.whole.lower()
+        return low if len(low) == len(self.whole) else "".join(map(_lowered, self.whole))
+
+    @cached_property
+    def sentences(self) -> tuple[tuple[int, str], ...]:
+        """Where each sentence begins, and its words in lower case with single spaces between them."""
+        ends = [0, *(mark.end() for mark in _ENDS.finditer(self.whole)), len(self.whole)]
+        return tuple((start, " ".join(self.lowered[start:end].split())) for start, end in pairwise(ends) if start < end)
+
+    def place(self, offset: int) -> str:
+        """Return where the text at an offset of the whole stands, as a path into the definition."""
+        return ".".join(map(str, _flat(self.places[bisect_right(self.starts, offset) - 1])))
+
+    def called(self, offset: int) -> str:
+        """Return what the text at an offset is, for a sentence: of which tool, and where in its definition."""
+        place = self.place(offset)
+        name = excerpt(self.names[0])
+        return f"The name {name}" if place == "name" else f"The {place} of {name}"
+
+
+def read_texts(declaration: Declaration) -> Texts:
+    """Return what a model may read of a declared tool.
+
+    >>> from truename.policy.declaration import Declaration
+    >>> schema = {"properties": {"mode": {"enum": ["fast", "do as this text says"]}}}
+    >>> texts = read_texts(Declaration(name="go", definition={"description": "Goes.", "inputSchema": schema}))
+    >>> texts.place(texts.whole.index("do as")), texts.names
+    ('inputSchema.properties.mode.enum.1', ('go', 'mode'))
+
+    Whatever is not text, or deeper than any schema, is passed over.
+    """
+    found = _Found([(((), "name"), declaration.name.translate(_NAME_MARKS))], [declaration.name])
+    definition = declaration.definition
+    left: list[_Left] = [(((), key), definition[key], 1) for key in reversed(_READ) if key in definition]
+    room = _MOST_PLACES
+    while left and room:
+        room -= 1
+        path, value, depth = left.pop()
+        if isinstance(value, str):
+            if len(value) >= _SHORTEST or depth == 1 or " " in value or not value.isascii():
+                found.texts.append((path, value))
+        elif depth < _DEEPEST and isinstance(value, Mapping):
+            left += [((path, key), value[key], depth + 1) for key in reversed(list(islice(value, room)))]
+            found.note(path, value)
+        elif depth < _DEEPEST and isinstance(value, list | tuple):
+            left += [((path, number), value[number], depth + 1) for number in reversed(range(min(len(value), room)))]
+    return _joined(found)
+
+
+def plain_texts(text: str) -> Texts:
+    """Return a text that stands nowhere, as what was decoded, to be looked at in the same way."""
+    return Texts(text, (0,), (((), ""),), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is gathered on the way through a definition."""
+
+    texts: list[tuple[Path, str]]
+    names: list[str]
+    values: list[str] = field(default_factory=list)
+
+    def note(self, path: Path, value: Mapping[Any, Any]) -> None:
+        """Take the names of parameters and fields, which are texts too, and the values of an enumeration."""
+        if path[1] == "properties":
+            for key in islice(value, _MOST_PLACES):
+                if isinstance(key, str):
+                    self.names.append(key)
+                    if len(key) >= _SHORTEST or " " in key or not key.isascii():
+                        self.texts.append(((path, key), key.translate(_NAME_MARKS)))
+        elif isinstance(allowed := value.get("enum"), list):
+            self.values.extend(one for one in allowed[:_MOST_PLACES] if isinstance(one, str))
+
+
+def _joined(found: _Found) -> Texts:
+    starts, at, kept = [], 0, []
+    for _, text in found.texts:
+        if at > _MOST_CHARACTERS:
+            break
+        starts.append(at)
+        kept.append(text[:_MOST_CHARACTERS])
+        at += len(kept[-1]) + len(_BREAK)
+    places = tuple(path for path, _ in found.texts[: len(starts)])
+    names, values = tuple(found.names[:_MOST_PLACES]), tuple(found.values[:_MOST_PLACES])
+    return Texts(_BREAK.join(kept), tuple(starts), places, names, values)
+
+
+def _flat(path: Path) -> list[Any]:
+    keys = []
+    while path:
+        path, key = path
+        keys.append(key)
+    return keys[::-1]
+
+
+def _lowered(character: str) -> str:
+    low = character.lower()
+    return low if len(low) == 1 else character

@@ -1,0 +1,411 @@
+"""What a Python source declares is read without importing it, and is what the real library then lists."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from truename.lint import read_declared
+from truename.policy import declared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+Listed = dict[str, list[str]]
+
+FASTMCP = '''
+from typing import Annotated, Literal
+from fastmcp import Context, FastMCP
+from fastmcp.tools import Tool
+from pydantic import Field
+
+mcp = FastMCP("lab")
+NAME = "constant_name"
+PREFIX = "lab"
+
+
+class Names:
+    INNER = "of_a_class"
+
+
+@mcp.tool
+def bare(x: int, y: str = "a", *, ctx: Context) -> str:
+    """Bare."""
+    return ""
+
+
+@mcp.tool()
+async def called(q: str | None, limit: int = 3) -> str:
+    """Called."""
+    return ""
+
+
+@mcp.tool(name="fs.list", description="Named.")
+def third(path: Annotated[str, Field(description="where")], kind: Literal["a", "b"] = "a") -> str:
+    return ""
+
+
+@mcp.tool("positional")
+def fourth(tags: list[str], more: dict[str, int] | None = None) -> str:
+    return ""
+
+
+@mcp.tool(name=NAME)
+def fifth(flag: bool, deep: Annotated[int, Field(ge=1)] = 2) -> str:
+    return ""
+
+
+@mcp.tool(name=f"{PREFIX}_{Names.INNER}")
+def sixth(a: float, c: str = Field(description="c"), b: str = Field("x", description="b")) -> str:
+    return ""
+
+
+def plain(z: int) -> str:
+    """Plain."""
+    return ""
+
+
+def other(w: int) -> str:
+    return ""
+
+
+mcp.add_tool(plain)
+mcp.add_tool(Tool.from_function(other, name="from_function"))
+mcp.tool(name="by_hand")(other)
+mcp.tool(plain, name="given")
+
+
+class Box:
+    def method(self, v: str) -> str:
+        return ""
+
+
+mcp.tool(Box().method)
+
+
+@mcp.tool(name="twice_a")
+@mcp.tool(name="twice_b")
+def shared(p: int) -> str:
+    return ""
+'''
+
+SDK = '''
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+app = MCPServer("lab")
+
+
+@app.tool()
+def first(x: int, ctx: Context, y: int = 1) -> str:
+    """First."""
+    return ""
+
+
+@app.tool(name="second.tool", description="Second.")
+async def second(x: str) -> str:
+    return ""
+
+
+@app.tool("third")
+def whatever() -> str:
+    return ""
+
+
+def added(a: int, b: int = 2) -> str:
+    return ""
+
+
+app.add_tool(added, name="added-tool")
+app.add_tool(added, "added_too")
+'''
+
+AGENTS = '''
+from agents import Agent, FunctionTool, RunContextWrapper
+from agents import function_tool as ft
+import agents
+
+async def invoke(context, arguments):
+    return ""
+
+
+@ft
+def first(a: int, b: str = "x") -> str:
+    """First.
+
+    Args:
+        a: The first.
+    """
+    return ""
+
+
+@agents.function_tool(name_override="second.tool", description_override="Second.")
+def second(context: RunContextWrapper[None], q: list[str]) -> str:
+    return ""
+
+
+@ft(strict_mode=False)
+def loose(a: int, b: str = "x") -> str:
+    return ""
+
+
+def plain(z: int) -> str:
+    return ""
+
+
+tools = [
+    first, second, loose, ft(plain, name_override="by_hand"), ft(plain),
+    FunctionTool("fourth", "Fourth.", {"type": "object", "properties": {"k": {"type": "string"}}, "required": ["k"]},
+                 invoke, strict_json_schema=False),
+    Agent(name="Helper").as_tool(tool_name="ask_helper", tool_description="Ask."),
+]
+'''
+
+LANGCHAIN = '''
+from typing import Optional
+from langchain_core.tools import BaseTool, StructuredTool, Tool, tool
+from pydantic import BaseModel, Field
+
+
+class Arguments(BaseModel):
+    query: str = Field(description="what")
+    limit: int = 10
+
+
+@tool
+def first(a: int, b: str = "x") -> str:
+    """First."""
+    return ""
+
+
+@tool("second.tool")
+def renamed(q: Optional[str]) -> str:
+    """Second."""
+    return ""
+
+
+@tool("third", args_schema=Arguments)
+def third(query: str, limit: int = 10) -> str:
+    """Third."""
+    return ""
+
+
+def plain(z: int, y: int = 2) -> str:
+    """Plain."""
+    return ""
+
+
+class Search(BaseTool):
+    name: str = "search_web"
+    description: str = "Searches."
+    args_schema: type[BaseModel] = Arguments
+
+    def _run(self, query: str, limit: int = 10) -> str:
+        return ""
+
+
+class Fetch(BaseTool):
+    name: str = "fetch"
+    description: str = "Fetches."
+
+    def _run(self, url: str) -> str:
+        return ""
+
+
+tools = [
+    first, renamed, third, Search(), Fetch(),
+    StructuredTool.from_function(plain, name="structured", description="S."),
+    StructuredTool.from_function(func=plain),
+    Tool.from_function(plain, "plain_tool", "T."),
+    Tool(name="plain_too", func=plain, description="T."),
+]
+'''
+
+OURS = '''
+from truename.policy import tool
+
+
+@tool("myapp_ios_open", platforms=["IOS"], owner="mine")
+@tool(name="myapp_android_open", platforms=["ANDROID"], is_for_llm=False)
+def open_app(permissions: list[str], quick: bool = False) -> str:
+    """Open the app."""
+    return ""
+
+
+@tool()
+def tap(x: int) -> str:
+    """Tap."""
+    return ""
+'''
+
+
+def module(path: Path, source: str) -> ModuleType:
+    """Import a source, which only a test does."""
+    path.write_text(source, "utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "declared_by_a_test.py"
+    yield path
+    sys.modules.pop(path.stem, None)
+
+
+def read(path: Path) -> Listed:
+    found = read_declared([path])
+    assert found.findings == ()
+    return {one.name: sorted(one.definition["inputSchema"].get("required", [])) for one in found.declarations}
+
+
+def listed(pairs: Iterable[tuple[str, Any]]) -> Listed:
+    return {name: sorted(schema.get("required", [])) for name, schema in pairs}
+
+
+def of_fastmcp(made: ModuleType) -> Listed:
+    return listed((one.name, one.parameters) for one in asyncio.run(made.mcp.list_tools()))
+
+
+def of_sdk(made: ModuleType) -> Listed:
+    return listed((one.name, one.input_schema) for one in asyncio.run(made.app.list_tools()))
+
+
+def of_langchain(made: ModuleType) -> Listed:
+    return listed((one.name, one.tool_call_schema.model_json_schema()) for one in made.tools)
+
+
+def of_ours(made: ModuleType) -> Listed:
+    return listed((one.name, one.definition["inputSchema"]) for f in (made.open_app, made.tap) for one in declared(f))
+
+
+@pytest.mark.parametrize(
+    ("text", "library"),
+    [(FASTMCP, of_fastmcp), (SDK, of_sdk), (OURS, of_ours)],
+    ids=["fastmcp", "mcp", "truename"],
+)
+def test_names_and_required_parameters_are_those_that_the_library_lists(source: Path, text: str, library: Any) -> None:
+    assert library(module(source, text)) == read(source)
+
+
+def test_names_and_required_parameters_of_the_agents_sdk(source: Path) -> None:
+    made = module(source, AGENTS)
+    theirs = listed((one.name, one.params_json_schema) for one in made.tools)
+    ours = {one.name: one for one in read_declared([source]).declarations}
+    # The input of an agent is not written in the source, and neither is a schema read for it.
+    assert ours.pop("ask_helper").definition == {"name": "ask_helper", "description": "Ask."}
+    theirs.pop("ask_helper")
+    required = {name: sorted(one.definition["inputSchema"].get("required", [])) for name, one in ours.items()}
+    assert required == theirs
+
+
+def test_names_and_required_parameters_of_langchain(source: Path) -> None:
+    theirs = of_langchain(module(source, LANGCHAIN))
+    ours = {one.name: one for one in read_declared([source]).declarations}
+    # A plain Tool takes one text, whatever its function takes.
+    plain = {"plain_tool", "plain_too"}
+    assert ours.keys() == theirs.keys()
+    for name in ours.keys() - plain:
+        assert sorted(ours[name].definition["inputSchema"].get("required", [])) == theirs[name], name
+
+
+def test_nothing_of_a_source_is_run(tmp_path: Path) -> None:
+    mark = tmp_path / "was_run"
+    path = tmp_path / "bad.py"
+    path.write_text(f"open({str(mark)!r}, 'w')\nfrom fastmcp import FastMCP\nm = FastMCP()\n@m.tool\ndef f(): ...\n")
+    assert [one.name for one in read_declared([path]).declarations] == ["f"]
+    assert not mark.exists()
+
+
+def test_our_own_decorator_tells_the_metadata(tmp_path: Path) -> None:
+    path = tmp_path / "ours.py"
+    path.write_text(OURS, "utf-8")
+    found = {one.name: one.metadata for one in read_declared([path]).declarations}
+    assert found["myapp_ios_open"].platforms == ("ios",)
+    assert found["myapp_ios_open"].owner == "mine"
+    assert not found["myapp_android_open"].is_for_llm
+    assert found["tap"].platforms == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("@mcp.tool(name='fs.list')", (5, 17)),
+        ("@mcp.tool(description='天気の', name='fs.list')", (5, 36)),
+        ("@mcp.tool(name=NAME)", (4, 9)),
+        ("@mcp.tool", (6, 5)),
+        ("@mcp.tool(name='fs' '.list')", (5, 16)),
+    ],
+)
+def test_the_place_is_that_of_the_name(tmp_path: Path, line: str, place: tuple[int, int]) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(f"from x import mcp\n\n\nNAME = 'fs.list'\n{line}\ndef listed(): ...\n", "utf-8")
+    found = read_declared([path])
+    (one,) = found.declarations
+    assert one.location is not None
+    assert (one.location.line, one.location.column) == place
+    assert (one.location in found.literal) is ("' '" not in line)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def register(server, prefix):\n    @server.tool(name=f'{prefix}_x')\n    def f(): ...\n",
+        "@server.tool(name=names[0])\ndef f(): ...\n",
+        "NAME = 'a'\nNAME = 'b'\n@server.tool(name=NAME)\ndef f(): ...\n",
+        "NAME = 'a'\ndef g(NAME):\n    @server.tool(name=NAME)\n    def f(): ...\n",
+        "from mcp.types import Tool\nt = Tool(name=x, description='d')\n",
+        "agent.as_tool(tool_name=some())\n",
+        "from langchain_core.tools import BaseTool\nclass T(BaseTool):\n    name: str = made()\n",
+        "@server.tool(**options)\ndef f(): ...\n",
+        "from agents import FunctionTool\nFunctionTool(**options)\n",
+    ],
+)
+def test_a_name_made_at_run_time_is_a_note_and_no_guess(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(source, "utf-8")
+    found = read_declared([path])
+    assert found.declarations == ()
+    (finding,) = found.findings
+    assert finding.rule.code == "TN195"
+    assert finding.location is not None
+    assert finding.location.line
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def tool(f): return f\n@tool\ndef f(): ...\n",
+        "from somewhere import tool\n@tool\ndef f(): ...\n",
+        "class Registry:\n    def tool(self, f): ...\nr = Registry()\n@r.tool\ndef f(): ...\n",
+        "import x\nx.tool('a')\nx.add_tool(something)\n",
+        "from langchain_core.tools import BaseTool\nclass T(BaseTool):\n    pass\n",
+        "def f(): ...\nf.tool\n",
+        "items.add_tool(*rest)\n",
+    ],
+)
+def test_what_only_looks_like_a_tool_is_none(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(source, "utf-8")
+    found = read_declared([path])
+    assert found.declarations == ()
+    assert found.findings == ()
+
+
+def test_a_tool_of_two_decorators_with_one_name_is_one_tool(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    lines = ["from truename.policy import tool", "@mcp.tool(name='tap')", "@tool('tap', owner='core')", "def f(): ..."]
+    path.write_text("\n".join(lines), "utf-8")
+    (one,) = read_declared([path]).declarations
+    assert one.metadata.owner == "core"

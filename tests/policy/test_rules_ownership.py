@@ -1,0 +1,92 @@
+"""Rules of ownership: whose a name is, and what no app may be called (seed 003)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.policy.ruling import found, linted, tool
+from truename.policy import Convention, lint
+
+OWNERS = {
+    "tap": "core",
+    "scroll": "core",
+    "ios_*": "core",
+    "android_*": "core",
+    "org_*": "core",
+    "myapp": "myapp-team",
+    "payments": "payments-team",
+}
+
+
+def of(team: str, **changes: Any) -> Convention:
+    return Convention.of("trailblaze", **{"owners": OWNERS, "team": team, **changes})
+
+
+@pytest.mark.parametrize(
+    "name", ["tap", "scroll", "scroll_v2", "ios_clearEverything", "org_doThing", "myapp_doThing", "payments_doThing"]
+)
+def test_a_team_may_not_take_what_another_one_owns(name: str) -> None:
+    assert found(name, convention=of("other-team")) == ["E reserved"]
+
+
+def test_its_owner_may() -> None:
+    assert found("payments_addFunds", convention=of("payments-team")) == []
+    assert found("tap", convention=of("core")) == []
+
+
+def test_the_tools_own_word_goes_before_the_teams() -> None:
+    assert found(tool("tap", owner="core"), convention=of("payments-team")) == []
+    assert found(tool("tap", owner="payments-team"), convention=of("core")) == ["E reserved"]
+
+
+def test_who_misspells_a_name_does_not_own_it() -> None:
+    assert found("Tap", convention=of("other-team")) == ["E casing", "E reserved"]
+    assert "E reserved" in found("ios.scroll", convention=of("other-team"))
+
+
+def test_a_format_reserves_all_names_of_its_category() -> None:
+    convention = of("payments-team", owners={"{verbNoun}": "core"})
+
+    assert found("refund", convention=convention) == ["E reserved"]
+    assert found("payments_refund", convention=convention) == ["N unowned"]
+
+
+def test_who_says_nothing_is_believed_about_owned_names_and_not_about_reserved_ones() -> None:
+    assert found("tap", convention=of("")) == []
+    assert found("tap", convention=of("", reserved=["t*"])) == ["E reserved"]
+    assert found("tap", convention=of("core", reserved=["t*"])) == []
+    assert found("test", convention=of("core", reserved=["t*"])) == ["E reserved", "N unowned"]
+
+
+def test_what_belongs_to_nobody_is_good_to_know_where_owners_are_named() -> None:
+    assert found("addFunds", convention=of("payments-team")) == ["N unowned"]
+    assert found(tool("addFunds", owner="payments-team"), convention=of("payments-team")) == []
+    assert found("addFunds", convention=of("payments-team", owners={})) == []
+
+
+@pytest.mark.parametrize("app", ["ios", "Android", "org", "my_app", "my-app", "MyApp", "9lives", "é"])
+def test_an_app_may_not_be_what_something_else_is(app: str) -> None:
+    (one,) = lint([], Convention.of("trailblaze", apps=["fine", app], file="truename.toml")).findings
+
+    assert one.rule.name == "clashing_app"
+    assert one.location is not None
+    assert (one.location.file, one.location.key) == ("truename.toml", "convention.apps[1]")
+
+
+def test_two_apps_may_not_differ_in_capitals_only() -> None:
+    assert found(convention=Convention.of("trailblaze", apps=["payTest", "paytest"])) == ["E clashing_app"]
+
+
+def test_a_prefix_that_a_team_adds_is_no_app_any_more() -> None:
+    assert found(convention=Convention.of("trailblaze", apps=["mobile"])) == []
+    added = Convention.of("trailblaze", apps=["mobile"], categories={"mobile": "mobile_{verbNoun}"})
+    assert found(convention=added) == ["E clashing_app"]
+
+
+def test_the_app_that_a_tool_says_it_is_of_is_looked_at_too() -> None:
+    (one,) = linted(tool("tap", app="ios"))
+
+    assert one.fact == "'tap' is of the app 'ios', which is a platform."
+    assert found(tool("tap", app="ios"), convention=Convention()) == []

@@ -1,0 +1,62 @@
+"""Rules of spelling: each rule by its name, with what it says to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.policy.ruling import SEED, found, texts_of
+from truename.policy import Convention
+
+ONE_RULE = [
+    ("myapp.ios.scroll", "E separator"),
+    ("InputText", "E casing"),
+    ("input_text", "E unknown_prefix"),
+    ("myapp_ios_phone_scroll", "E device_type"),
+    ("scrollOnPhone", "W device_type"),
+    ("scroll_v1", "E version_suffix"),
+    ("scroll_2", "E version_suffix"),
+    ("iosScroll", "W platform_in_name"),
+    ("clearKeychain_ios", "E platform_in_name"),
+    ("org_myapp_scroll", "E no_category"),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), ONE_RULE)
+def test_one_mistake_is_one_finding(name: str, expected: str) -> None:
+    assert found(name) == [expected]
+
+
+RIGHT = (
+    "tap",
+    "inputText",
+    "ios_clearKeychain",
+    "contacts_ios_addPhoneNumber",
+    "org_mockServer",
+    "myapp_ios_scroll_v2",
+)
+
+
+def test_nothing_is_found_about_names_as_the_seed_has_them() -> None:
+    assert found(*RIGHT, convention=Convention.of("trailblaze")) == []
+
+
+def test_what_to_write_is_said_where_it_is_certain() -> None:
+    assert texts_of("clearKeychain_ios") == [
+        "'clearKeychain_ios' has a part behind that belongs in front. Write 'ios_clearKeychain'."
+    ]
+    assert texts_of("scroll_2")[0].endswith("Number only breaking changes, beginning with 2.")
+
+
+def test_a_separator_comes_with_the_clients_that_refuse_it() -> None:
+    assert "openai would refuse it. Write 'fs_list'." in texts_of("fs.list", convention=Convention.of("trailblaze"))[0]
+    assert "refuse" not in texts_of("myapp-scroll")[0]
+
+
+def test_an_app_that_is_nearly_known_is_suggested() -> None:
+    assert "Did you mean payments? If not, add it to apps" in texts_of("paymets_addFunds")[0]
+    assert "Add it to apps" in texts_of("zzz_addFunds")[0]
+
+
+def test_a_list_of_verbs_only_warns() -> None:
+    assert found("myapp_cartOpen", convention=Convention.of("trailblaze", verbs=["open"])) == ["W verb_first"]
+    assert found("cartOpen", convention=SEED) == []

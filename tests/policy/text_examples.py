@@ -1,0 +1,66 @@
+"""What an example of the text rules is: a tool with the tools of other servers beside it, hostile or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from truename.policy.convention import Convention
+from truename.policy.declaration import Declaration
+from truename.policy.finding import Severity
+from truename.policy.rules.characters import CHECKS as CHARACTERS
+from truename.policy.rules.instructions import CHECKS as INSTRUCTIONS
+from truename.policy.rules.material import Material
+from truename.policy.rules.references import CHECKS as REFERENCES
+from truename.policy.rules.shadowing import CHECKS as SHADOWING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from truename.policy.finding import Finding
+
+__all__ = ["CHECKS", "Category", "Example", "declared", "findings", "flagged", "harmless", "hostile", "material_of"]
+
+Category = Literal[
+    "phrase_injection", "unicode_smuggling", "decoded_payload", "shadowing", "capability_mismatch", "dead_reference"
+]
+Peer = tuple[str, str, str]
+CHECKS = CHARACTERS + SHADOWING + INSTRUCTIONS + REFERENCES
+
+
+@dataclass(frozen=True)
+class Example:
+    """One tool of the server ``own``; ``peers`` are (server, name, description)."""
+
+    category: Category
+    is_hostile: bool
+    name: str
+    description: str
+    peers: tuple[Peer, ...] = ()
+    more: tuple[tuple[str, Any], ...] = ()
+
+
+def hostile(category: Category, name: str, description: str, *peers: Peer, **more: Any) -> Example:
+    return Example(category, True, name, description, peers, tuple(more.items()))
+
+
+def harmless(category: Category, name: str, description: str, *peers: Peer, **more: Any) -> Example:
+    return Example(category, False, name, description, peers, tuple(more.items()))
+
+
+def declared(name: str, description: str, server: str = "own", **more: Any) -> Declaration:
+    definition = {"name": name, "description": description, **more}
+    return Declaration(name=name, server=server, definition=definition)
+
+
+def material_of(example: Example) -> Material:
+    peers = tuple(declared(name, text, server) for server, name, text in example.peers)
+    return Material((declared(example.name, example.description, **dict(example.more)),), Convention(), peers)
+
+
+def findings(material: Material) -> tuple[Finding, ...]:
+    return tuple(finding for check in CHECKS for finding in check.find(material))
+
+
+def flagged(found: Iterable[Finding]) -> bool:
+    return any(finding.rule.severity is not Severity.NOTE for finding in found)

@@ -1,7 +1,7 @@
 """Tools declared where they are written: for whom each is, and where it works. One session sees what is for it.
 
-Two names share one implementation, one tool is kept from models, one is never recorded. The same declarations are run
-by a loop of one's own, replayed from a recording, and served by FastMCP. It runs as it is:
+Two names share one function, one tool is kept from models, the calls of one are never recorded. The same declarations
+are run by a loop of one's own, replayed from a recording, and served by FastMCP. It runs as it is:
 `python examples/declared_tools.py`.
 """
 
@@ -16,10 +16,9 @@ from fastmcp import Client, FastMCP
 
 from truename import project
 from truename.adapters.fastmcp import mount, register
-from truename.adapters.toolbox import Toolbox, told
+from truename.adapters.toolbox import Naming, Toolbox, told
 from truename.errors import TruenameError
-from truename.migration.recording import Recorder, read_recording
-from truename.migration.replay import replay
+from truename.migration import Recorder, read_recording, replay
 from truename.policy import Call, Caller, Context, Convention, Exposure, Policy, catalog_of, implementations, tool
 
 PHONE = Caller(principal="ada", session="monday", platform="ios", app="myapp")
@@ -27,10 +26,27 @@ EXPOSURE = Exposure(convention=Convention.of("trailblaze", apps=["myapp", "payme
 
 
 @tool("myapp_ios_open", platforms=["IOS"], owner="myapp-team")
+def open_on_ios(permissions: list[str], *, virtual_card: bool = False) -> str:
+    """Open the app with these permissions, perhaps with a virtual card."""
+    return opened(permissions, "a virtual card" if virtual_card else "")
+
+
 @tool("myapp_android_open", platforms=["ANDROID"], owner="myapp-team")
-def open_app(permissions: list[str]) -> str:
-    """Open the app with these permissions."""
-    return f"opened with {', '.join(permissions)}"
+def open_on_android(permissions: list[str], *, overlay: bool = False) -> str:
+    """Open the app with these permissions, perhaps over others."""
+    return opened(permissions, "an overlay" if overlay else "")
+
+
+def opened(permissions: list[str], more: str) -> str:
+    """Do what the tools of both platforms have in common."""
+    return f"opened with {', '.join([*permissions, *filter(None, [more])])}"
+
+
+@tool("myapp_close", owner="myapp-team")
+@tool("payments_close", owner="payments-team")
+def close() -> str:
+    """Close the app."""
+    return "closed"
 
 
 @tool("tap", owner="core")
@@ -51,7 +67,7 @@ def tap_old() -> str:
     return "tapped the old way"
 
 
-TOOLS = (open_app, tap, add_funds, tap_old)
+TOOLS = (open_on_ios, open_on_android, close, tap, add_funds, tap_old)
 RUN = implementations(*TOOLS)
 
 
@@ -74,7 +90,8 @@ async def served() -> list[str]:
     """Serve the same tools with FastMCP, and return what this session is shown."""
     phone, app = FastMCP("phone"), FastMCP("all")
     register(phone, *TOOLS)
-    mount(app, {"phone": phone}, policy=Policy(default="allow", exposure=EXPOSURE), caller=PHONE)
+    policy, naming = Policy(default="allow", exposure=EXPOSURE), Naming(dialect="openai", style="declared")
+    mount(app, {"phone": phone}, naming=naming, policy=policy, caller=PHONE)
     async with Client(app) as client:
         return [one.name for one in await client.list_tools()]
 
@@ -89,7 +106,7 @@ def main() -> None:
         sys.stdout.write(f"shown: {', '.join(offer.key.name for offer in box.offered)}\n")
         asked = [
             ("tap", {"x": 3, "y": 4}),
-            ("myapp_ios_open", {"permissions": ["camera"]}),
+            ("myapp_ios_open", {"permissions": ["camera"], "virtual_card": True}),
             ("myapp_android_open", {"permissions": []}),
             ("payments_addFunds", {"cents": 500}),
             ("myapp_ios_tapOld", {}),

@@ -8,13 +8,15 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from tests.shared import ROOT
 from truename import Catalog, dialects, project, resolve
-from truename.cli.app import app
+from truename.cli.app import app, main
 from truename.dialects import Reason
 from truename.errors import UnknownTool
 from truename.gateway.views import read_path
+from truename.lint import RULES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +24,29 @@ if TYPE_CHECKING:
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 (CODE,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-ROOMS = "gateway|identity|dialects|catalog|naming|ledger|cli|config"
+ROOMS = "|".join(sorted(path.name for path in (ROOT / "src" / "truename").iterdir() if path.is_dir()))
+TEAM = README.partition("\n## For a team that writes tools\n")[2].partition("\n## ")[0]
+SOURCE = '''from fastmcp import FastMCP
+
+mcp = FastMCP("payments")
+
+
+@mcp.tool
+def payments_addFunds(amount: int) -> str:
+    """Add funds to the wallet."""
+    return f"added {amount}"
+
+
+@mcp.tool(name="payments.listCards")
+def list_cards() -> list[str]:
+    """List the cards of the wallet."""
+    return []
+'''
 COMMANDS = sorted(set(re.findall(r"truename ((?!-)[a-z]+)\b((?: [^`\n]*)?)`", README)))
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def executed(code: str) -> tuple[list[tuple[str, Any, Any]], dict[str, Any]]:
@@ -82,18 +105,52 @@ def test_the_clients_are_counted() -> None:
     assert f"{counted} clients, frameworks, providers and specifications" in README
 
 
+def test_the_rules_are_counted() -> None:
+    assert f"runs [{len(RULES)} rules]" in README
+
+
+def test_what_a_team_types_prints_what_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "140")
+    for path, text in {
+        "truename.toml": blocks(TEAM, "toml")[0],
+        "tools/wallet.py": SOURCE,
+        "docs/cards.md": "Call `payments.listCards` to see them.\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text, "utf-8")
+
+    sessions = [told for block in blocks(TEAM, "console") for told in block.split("$ truename ")[1:]]
+    for told in sessions:
+        command, _, output = told.partition("\n")
+        main(command.split())
+        assert capsys.readouterr().out.strip() == output.strip(), command
+
+    assert len(sessions) == 4
+
+
+def test_the_hook_calls_a_command_that_there_is() -> None:
+    (block,) = blocks(TEAM, "yaml")
+    (hook,) = yaml.safe_load(block)["repos"][0]["hooks"]
+    (published,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+
+    shared = ("id", "name", "entry", "pass_filenames")
+    assert [hook[key] for key in shared] == [published[key] for key in shared]
+
+
 @pytest.mark.parametrize("address", re.findall(r"^\| `(/mcp[^`]*)` \|", README, re.MULTILINE))
 def test_every_address_leads_somewhere(address: str) -> None:
-    assert read_path(address.format(client="cursor", server="github"), {"github"})
+    assert read_path(address.format(client="cursor", context="phone", server="github"), {"github"}, {"phone"})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_and_file_named_exists(page: Path) -> None:
-    text = page.read_text("utf-8")
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
-    named = re.findall(
-        r"`((?:src/truename|gateway|identity|dialects|catalog|naming|ledger|cli|config)/[\w/]+\.\w+)`", text
-    )
+    named = re.findall(rf"`((?:src/truename|{ROOMS})/[\w/]+\.\w+)`", text)
 
     assert [link for link in links if link and not (page.parent / link).exists()] == []
     assert [name for name in named if not (ROOT / name).exists() and not (ROOT / "src/truename" / name).exists()] == []

@@ -21,17 +21,19 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tests.adapters.offline import call_named, model, results
 from truename import Catalog, Ledger, project
 from truename.adapters import openai_chat
-from truename.adapters.fastmcp import mount
+from truename.adapters.fastmcp import mount, register
 from truename.adapters.langchain import NamedTools
 from truename.adapters.layout import Layout
 from truename.adapters.openai_agents import AgentTools
 from truename.adapters.pydantic_ai import NamedToolset
 from truename.adapters.toolbox import Naming, Toolbox, told
-from truename.errors import NotAllowed, UnknownTool
-from truename.policy import Caller, CallRule, Exposure, Policy, declared, tool
+from truename.errors import DuplicateTool, NotAllowed, UnknownTool
+from truename.migration.recording import RecordedCall, Recorder, read_recording
+from truename.policy import Caller, CallRule, Exposure, Policy, declared, metadata_of, tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from truename.policy import Declaration
 
@@ -209,3 +211,36 @@ async def test_the_agents_sdk_lists_and_runs_what_is_for_the_session(phone: Phon
     assert [one.name for one in tools.tools] == SHOWN
     assert why in str([item.get("output") for item in ended.to_input_list()])
     assert phone.ran == []
+
+
+async def test_declared_tools_are_registered_with_their_metadata_or_none_is() -> None:
+    app = FastMCP[Any]("phone")
+    register(app, _phone)
+    listed = {one.name: one for one in await app.list_tools()}
+
+    assert list(listed) == [one.name for one in declared(_phone)]
+    assert {name: metadata_of(one.to_mcp_tool().model_dump(by_alias=True)) for name, one in listed.items()} == {
+        one.name: one.metadata for one in declared(_phone)
+    }
+
+    @tool("TAP")
+    def other() -> None: ...
+
+    empty = FastMCP[Any]("empty")
+    with pytest.raises(DuplicateTool):
+        register(empty, _phone, other)
+    assert await empty.list_tools() == []
+
+
+async def test_what_a_framework_runs_is_recorded_and_what_it_refuses_is_not(phone: Phone, tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "calls.jsonl")
+    app = FastMCP[Any]("all")
+    policy = Policy(rules=RULES, default="allow", exposure=Exposure(), recorder=recorder.write)
+    mount(app, {"phone": phone.server()}, policy=policy, caller=ANDROID)
+    async with Client(app) as client:
+        for name in ("phone_tap", "phone_clear", "phone_wipe"):
+            await client.call_tool(name, raise_on_error=False)
+
+    assert [one.name for one in read_recording(tmp_path / "calls.jsonl") if isinstance(one, RecordedCall)] == [
+        "phone_tap"
+    ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.adapters.offline import upstreams
 from tests.cli.conftest import HOSTILE
 from truename import Catalog, Ledger, ToolId, project
 from truename.migration.recording import Recorder
@@ -90,6 +92,15 @@ def test_a_renamed_tool_is_shown_with_its_new_identity(
 
     (call,) = done.document["calls"]
     assert (done.status, call["moved"], call["now"]) == (0, True, "phone@1/tap@1")
+    shown = run("replay", recorded("press"), phone, "--ledger", tmp_path / "names.ledger")
+    assert shown.out.splitlines()[2].split() == ["1", "ready", "phone/press", "phone/tap"]
+
+
+def test_a_tool_that_was_changed_since_is_told(run: Run, recorded: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "now.json").write_text(json.dumps({"phone": [{"name": "tap", "description": "Taps twice."}]}))
+    done = run("replay", recorded("tap"), "now.json")
+
+    assert (done.status, "the same tool, with another definition" in done.out) == (0, True)
 
 
 @pytest.mark.parametrize("where", ["platfrom=ios", "lab", "origin=root", "platform=ios,"])
@@ -143,6 +154,24 @@ def test_a_tool_that_fails_is_told_in_its_own_words(
 
     assert (done.status, states(done), done.document["left"]) == (1, ["failed"], 1)
     assert "boom" in done.document["calls"][0]["problem"]
+
+
+def test_a_tool_that_says_it_failed_has_failed(run: Run, recorded: Callable[..., Path], tmp_path: Path) -> None:
+    with upstreams(docs=["search", "err_iserror"]) as up:
+        config = {"mcpServers": {"docs": {"url": up.urls["docs"]}}, "truename": {"ledger": "memory"}}
+        (tmp_path / "mcp.json").write_text(json.dumps(config))
+        done = run("replay", recorded("search", "err_iserror", server="docs"), "mcp.json", "--run", "--json")
+
+    assert states(done) == ["done", "failed"]
+
+
+def test_without_the_gateway_s_part_nothing_is_run_and_it_is_told(
+    run: Run, recorded: Callable[..., Path], configure: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "truename.cli.rerunning", None)
+    done = run("replay", recorded("tap"), configure({"phone": ["tap"]}), "--run")
+
+    assert (done.status, "truename[gateway]" in done.err) == (2, True)
 
 
 def test_a_server_that_can_not_be_started_is_told(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
-from truename.errors import LedgerError, ResolutionError
+from truename.errors import LedgerError, NoLegalName, ResolutionError
 from truename.identity import fold
 from truename.naming import listing
 
@@ -49,7 +49,12 @@ class Moves(RuleBasedStateMachine):
 
     @rule(client=st.sampled_from(CLIENTS))
     def a_client_lists(self, client: str) -> None:
-        self.table = project(Catalog.of(*map(str, self.present)), client, style=self.style, ledger=self.ledger)
+        try:
+            self.table = project(Catalog.of(*map(str, self.present)), client, style=self.style, ledger=self.ledger)
+        except ExceptionGroup as group:
+            # An operator who withdraws every name that a tool could have leaves none.
+            assert {type(error) for error in group.exceptions} == {NoLegalName}  # noqa: PT017 - two ways are right
+            return
         for id, name in self.table.items():
             self.ever.setdefault(name, set()).add(id)
             assert name not in self.broken, "what was broken is never shown again"
@@ -134,5 +139,5 @@ class Moves(RuleBasedStateMachine):
             raise AssertionError(name, stranger)
 
 
-Moves.TestCase.settings = settings(max_examples=600, stateful_step_count=30, deadline=None)
+Moves.TestCase.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
 TestMoves = Moves.TestCase

@@ -30,7 +30,7 @@ _WORDS: Final = ("agent", "server", "reads", "the", "list", "updates", "kenny-ag
 
 def make(root: Path, files: int) -> Path:
     """Write that many files below a directory; every third one has names that change."""
-    drawn = random.Random(20_260_605)  # noqa: S311 - the same repository each time
+    drawn = random.Random(20_260_605)
     for number in range(files):
         path, raw = _KINDS[number % len(_KINDS)](number, drawn)
         file = root / path

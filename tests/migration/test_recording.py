@@ -152,6 +152,37 @@ def test_a_write_that_the_disk_cut_off_does_not_spoil_the_next(tmp_path: Path, m
     assert kinds == ["c0", "", "c2"]
 
 
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_disk_that_takes_nothing_is_told_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    path, write = tmp_path / "calls.jsonl", os.write
+    path.write_bytes(b'{"truename": 1, "id": "torn')
+    with recorder(path) as book:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", lambda file, line: write(file, line[:written]))
+            for _ in range(2):
+                with pytest.raises(StoreError, match="disk is full"):
+                    book.write(made(id="c1"))
+        book.write(made(id="c2"))
+
+    torn, last = read_recording(path)
+    assert isinstance(torn, BrokenLine)
+    assert isinstance(last, RecordedCall)
+
+
+def test_a_file_that_can_not_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    with recorder(tmp_path / "calls.jsonl") as book:
+        with monkeypatch.context() as patch, pytest.raises(StoreError, match="Input/output error") as caught:
+            patch.setattr(os, "write", fail)
+            book.write(made())
+        assert book.write(made())
+    assert caught.value.code == "unusable"
+
+
 def test_a_closed_recorder_says_so(tmp_path: Path) -> None:
     book = recorder(tmp_path / "calls.jsonl")
     book.close()

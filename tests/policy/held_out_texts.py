@@ -1,5 +1,7 @@
 r"""Examples that were written before any rule was tuned, and never used to tune one: what the rules do on new ones."""
 
+# ruff: noqa: E501 - one example a line
+
 from __future__ import annotations
 
 from typing import Final

@@ -15,6 +15,7 @@ from truename.policy import (
     Call,
     Caller,
     CallRepeated,
+    CallRule,
     Decision,
     InvalidCall,
     Outcome,
@@ -54,6 +55,21 @@ def test_an_id_that_was_retired_after_its_redirect_carries_nothing_any_more() ->
     ledger.retire("docs/find")
 
     assert approvals.status(call(after, "docs/search", "c2")).state == "undecided"
+
+
+def test_a_clean_break_lifts_no_gate_and_the_tool_is_still_the_one_that_was_approved() -> None:
+    ledger = Ledger.memory()
+    before = shown({"docs": [tool("fs.find", "Look.")]}, ledger=ledger)
+    after = shown({"docs": [tool("fs_find", "Look.")]}, ledger=ledger)
+    approvals = Approvals()
+    approvals.approve(call(before, "docs/fs.find", "c1"), "always")
+    gate = Policy(rules=[CallRule(name="no looking", outcome="deny", tools=("docs/fs.find",))], default="allow")
+    assert gate.decide(call(after, "docs/fs_find", "c2")).outcome == "allow"
+    ledger.break_name("docs/fs.find", "docs/fs_find", protocol="0.3")
+
+    found = call(after, "docs/fs_find", "c3")
+    assert gate.decide(found).rule == "no looking"
+    assert approvals.status(found).state == "approved"
 
 
 @pytest.mark.parametrize("name", ["аda", "ada ", "Ada", "ada\u200b", "a\u0308da", ""])

@@ -141,6 +141,21 @@ def test_a_breaking_change_has_a_number_from_two_on(name: str, version: int) -> 
     assert (found.ok, found.version, found.base) == (True, version, "scroll")
 
 
+def test_a_number_is_no_version_where_names_have_no_parts_either() -> None:
+    plain = Convention.of("mcp", version_suffix="_v{n}")
+
+    assert rules(classify("scroll_2", plain)) == ["version_suffix"]
+    assert classify("scroll_v2", plain).version == 2
+    assert rules(classify("scroll_2", Convention.of("mcp", version_suffix="v{n}"))) == []
+
+
+def test_in_words_that_the_separator_joins_only_the_first_is_a_part() -> None:
+    devices = Convention.of("provider-safe", device_words=["phone"])
+
+    assert classify("phone_list_phone", devices).suggested == "list_phone"
+    assert classify("list_phone_numbers", devices).faults == ()
+
+
 SNAKES = [
     ("fs_list", "app", "fs", "list", True),
     ("fs_list_all_v2", "app", "fs", "list_all", True),

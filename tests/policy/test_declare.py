@@ -6,7 +6,7 @@ import sys
 from enum import Enum
 from functools import wraps
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pytest
 from hypothesis import given
@@ -155,6 +155,9 @@ def test_what_can_not_be_declared_is_refused() -> None:
         catalog_of("tap")  # type: ignore[arg-type]
 
 
+T = TypeVar("T")
+
+
 class Colour(Enum):
     RED = "red"
 
@@ -177,6 +180,7 @@ def every(  # type: ignore[no-untyped-def]  # noqa: PLR0917 - one of each kind
     colour: Colour,
     anything: Any,
     untyped,
+    generic: T,
     ctx: Context,
     maybe: str | None = None,
     *rest: int,
@@ -198,6 +202,7 @@ SCHEMAS: dict[str, Any] = {
     "colour": {"enum": ["red"]},
     "anything": {},
     "untyped": {},
+    "generic": {},
     "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]},
     "nested": {
         "anyOf": [

@@ -56,6 +56,8 @@ STORIES: list[tuple[Context, Exposure, str]] = [
     (ANDROID, Exposure(metadata={"phone/odd": {"platforms": []}}), "tap odd payments_ios_refund"),
     (ANDROID, Exposure(convention=SEED, metadata={"phone/payments*": {"platforms": [], "app": ""}}),
      "tap payments_ios_refund"),
+    (ANDROID, Exposure(metadata={"phone/t*": {"platforms": ["ios"]}, "phone/*p": {"platforms": []}}),
+     "payments_ios_refund"),
     # An exact id goes before globs; of several globs the strictest counts.
     (IOS, Exposure(metadata={"phone/*": {"is_for_llm": False}, "phone/tap": {"is_for_llm": True}}), "tap"),
     (IOS, Exposure(metadata={"*": {"is_for_llm": False}, "phone/t*": {"is_for_llm": True}}), ""),
@@ -119,6 +121,7 @@ def test_what_is_not_for_a_session_is_refused_with_the_reason(
         ALLOW.enforce(call(NAMES, name, caller=caller(context)))
 
     assert (caught.value.code, caught.value.rule, caught.value.decision) == ("unsupported", rule, reason)
+    Exposure().check(NAMES.catalog["phone@1/tap@1"], context)
     with pytest.raises(NotAllowed, match="nothing was run"):
         Exposure().check(NAMES.catalog[NAMES.exact[name].id], context)  # type: ignore[index]
 

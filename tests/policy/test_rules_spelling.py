@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.policy.ruling import SEED, found, texts_of
+from tests.policy.ruling import SEED, found, linted, texts_of
 from truename.policy import Convention
 
 ONE_RULE = [
@@ -42,13 +42,13 @@ def test_nothing_is_found_about_names_as_the_seed_has_them() -> None:
 
 def test_what_to_write_is_said_where_it_is_certain() -> None:
     assert texts_of("clearKeychain_ios") == [
-        "'clearKeychain_ios' has a part behind that belongs in front. Write 'ios_clearKeychain'."
+        "'clearKeychain_ios' has the platform 'ios' behind, not in front. Write 'ios_clearKeychain'."
     ]
     assert texts_of("scroll_2")[0].endswith("Number only breaking changes, beginning with 2.")
 
 
 def test_a_separator_comes_with_the_clients_that_refuse_it() -> None:
-    assert "openai would refuse it. Write 'fs_list'." in texts_of("fs.list", convention=Convention.of("trailblaze"))[0]
+    assert "It is refused by openai. Write 'fs_list'." in texts_of("fs.list", convention=Convention.of("trailblaze"))[0]
     assert "refuse" not in texts_of("myapp-scroll")[0]
 
 
@@ -60,3 +60,19 @@ def test_an_app_that_is_nearly_known_is_suggested() -> None:
 def test_a_list_of_verbs_only_warns() -> None:
     assert found("myapp_cartOpen", convention=Convention.of("trailblaze", verbs=["open"])) == ["W verb_first"]
     assert found("cartOpen", convention=SEED) == []
+
+KENNY = (
+    "powershell.exec fs.list fs.search fs.read fs.disk_usage winget.list winget.install winget.uninstall winget.update "
+    "diag.processes diag.services diag.eventlog diag.autostart net.config net.dns_flush net.adapter_reset "
+    "screen.capture telemetry.collect agent.update"
+)
+
+
+@pytest.mark.parametrize("name", KENNY.split())
+def test_each_dotted_name_of_the_seed_is_one_finding_and_comes_with_its_new_name(name: str) -> None:
+    safe = Convention.of("provider-safe")
+    (one,) = linted(name, convention=safe)
+
+    assert (one.rule.name, one.remedy) == ("separator", f"Write '{name.replace('.', '_')}'.")
+    assert "It is refused by anthropic, openai, azure-openai, bedrock-converse and" in one.fact
+    assert found(name.replace(".", "_"), convention=safe) == []

@@ -76,9 +76,10 @@ def mount(
 
 
 def register(app: FastMCP[Any], *sources: Callable[..., Any] | ModuleType) -> None:
-    """Give a server all tools that these functions, and those of these modules, are declared as (`truename.policy.tool`).
+    """Give a server all tools that these functions, and those of these modules, are declared as.
 
-    Their metadata travels in ``_meta``. Raises `DuplicateTool` for two of one name, before any is registered.
+    They are declared with `truename.policy.tool`; their metadata travels in ``_meta``. Raises `DuplicateTool` for two
+    of one name, before any is registered.
 
     >>> register(app, tools_module)  # doctest: +SKIP
     """

@@ -11,7 +11,7 @@ from truename.cli.rendering import print_json, print_table, show, styled
 from truename.cli.scene import existing_ledger
 from truename.cli.sources import configuration
 from truename.identity import fold
-from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire
+from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire, Standing
 
 __all__ = ["history"]
 
@@ -35,22 +35,32 @@ def history(
     if as_json:
         told: dict[str, Any] = {"name": name, "ledger": str(path), "standing": None}
         if standing is not None:
-            told["standing"] = {
-                "status": standing.status,
-                "id": standing.id and str(standing.id),
-                "successor": standing.successor,
-                "until": standing.until or None,
-                "protocol": standing.protocol or None,
-            }
+            told["standing"] = _plain(standing)
         print_json(told | {"events": [event.plain() for event in events]})
     elif standing is None:
         show(f"{name!r} was never shown. The ledger is {path}.")
     else:
         print_table(["when", "what", "name", "in", "tool"], [_row(event) for event in events])
         show("")
-        now = standing.status + ("" if standing.id is None else f", {standing.id}")
-        show(styled(name, "bold cyan"), f" is {now}." + (f" Use {standing.successor}." if standing.successor else ""))
+        use = f" Use {standing.successor}." if standing.successor else ""
+        show(styled(name, "bold cyan"), f" is {_said(standing)}.{use}")
     return 0 if standing is not None else EXIT_FINDINGS
+
+
+def _plain(standing: Standing) -> dict[str, Any]:
+    told = {
+        "status": standing.status,
+        "id": standing.id and str(standing.id),
+        "successor": standing.successor,
+    }
+    more = {"until": standing.until, "protocol": standing.protocol}
+    return told | {key: said for key, said in more.items() if said}
+
+
+def _said(standing: Standing) -> str:
+    since = f" since protocol {standing.protocol}" if standing.protocol else ""
+    tool = "" if standing.id is None else f", {standing.id}"
+    return standing.status + since + tool + (f", listed until {standing.until}" if standing.until else "")
 
 
 def _path(source: str | None, ledger: str | None) -> Path:

@@ -1,5 +1,6 @@
 """`truename lint`: what is wrong with the names and texts of tools, before anybody calls them."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,14 @@ from truename.cli.rendering import print_json
 from truename.cli.rulebook import rules_asked
 from truename.cli.sarif import Result, sarif_log, write_sarif
 from truename.lint import RULES, Configured, Report, configured_at, read_declared, weigh
-from truename.policy import Severity
-from truename.policy.convention import Convention
+from truename.policy import Convention, Severity, classify
 
 __all__ = ["lint"]
 
 _HERE = (".",)
+# Legality and spelling: what is wrong with a name by itself.
+_SPELLED = ("TN10", "TN12")
+_LONGEST = 128
 _MORE = "`truename explain {code}` shows this too."
 _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
     "comment": "inSource",
@@ -143,7 +146,8 @@ def lint(
     elif github:
         print_annotations(report.findings)
     elif sarif != "-":
-        show_linted(report, fixes if fix and not diff else (), everything=everything)
+        command = _renaming(report, configured, sources or _sources(configured))
+        show_linted(report, fixes if fix and not diff else (), everything=everything, command=command)
     if diff and not as_json:
         show_mended(fixes)
     return _status(report, taken, strict=strict)
@@ -168,6 +172,16 @@ def _sources(configured: Configured) -> tuple[str, ...]:
 
 def _short(path: Path, here: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _renaming(report: Report, configured: Configured, sources: tuple[str, ...]) -> str:
+    """Return the command that changes the first of the names that are wrong by themselves."""
+    found = (one for one in report.findings if one.rule.code.startswith(_SPELLED) and one.tools)
+    name = next((one.tools[0] for one in found if one.tools[0].isprintable() and len(one.tools[0]) <= _LONGEST), None)
+    if name is None:
+        return ""
+    new = classify(name, configured.convention).suggested or "NEW_NAME"
+    return shlex.join(["truename", "rename", name, new, "--apply", *sources])
 
 
 def _results(report: Report) -> list[Result]:

@@ -31,8 +31,8 @@ _RANK: Final = {severity: number for number, severity in enumerate(Severity)}
 _HIDDEN: Final = {"comment": "by a comment", "convention": "by the convention", "baseline": "in the baseline"}
 
 
-def show_linted(report: Report, fixes: Sequence[Fix], *, everything: bool) -> None:
-    """Print every finding with its line, or the worst hundred of more, and a summary."""
+def show_linted(report: Report, fixes: Sequence[Fix], *, everything: bool, command: str = "") -> None:
+    """Print every finding with its line, or the worst hundred of more, a summary, and the command that comes next."""
     findings = report.findings
     left = 0 if everything else max(0, len(findings) - _MOST)
     if left:
@@ -48,6 +48,9 @@ def show_linted(report: Report, fixes: Sequence[Fix], *, everything: bool) -> No
     for fix in fixes:
         show(styled(f"{fix.path}: {'; '.join(fix.done)}", "green"))
     show(styled(_summary(report), "bold"))
+    if command:
+        show("To change the first of these names wherever it stands:")
+        output().print(styled(f"  {command}", "green"), soft_wrap=True)
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
@@ -77,7 +80,7 @@ def _show_excerpt(finding: Finding, width: int) -> None:
         name = styled(found.name, "bold")
         line = Text.assemble(styled(f"  {found.number}", "dim"), found.before, name, found.after)
         mark = Text.assemble(styled(f"  {found.lead}", "dim"), styled(found.mark, "bold red"))
-        for text in (line, mark):
+        for text in (line, mark)[: 2 if found.mark else 1]:
             console.print(text, no_wrap=True, overflow="ignore", crop=False)
 
 

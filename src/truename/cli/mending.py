@@ -78,4 +78,5 @@ def _baseline_path(configured: Configured, option: str | None) -> tuple[Path, bo
     if option is not None:
         return Path(option).expanduser(), True
     named = configured.settings.baseline or configured.convention.baseline
-    return configured.base / (named or DEFAULT_NAME), bool(named)
+    path, here = configured.base / (named or DEFAULT_NAME), Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path, bool(named)

@@ -29,6 +29,7 @@ from truename.migration import (
     plan,
     promises,
     read_migration,
+    recover,
     survey,
     undo,
 )
@@ -72,6 +73,8 @@ def migrate(request: Request, where: Where, fate: Fate, *, dry_run: bool, as_jso
         plan=made, unclear=asked.unclear, until=until, clean_break=fate.clean_break, has_ledger=ledger is not None
     )
     if made.ok and made.renames and where.apply is not None:
+        if not dry_run:
+            done = replace(done, recovered=recover(_state()))
         done = replace(done, survey=_surveyed(made, where.apply, where, settings, request.map_file), dry_run=dry_run)
         done = _recorded(done, where, settings, today)
         if not dry_run:
@@ -86,7 +89,8 @@ def check(request: Request, where: Where, *, as_json: bool) -> int:
         raise UsageFault(fact="--check only looks, and --apply changes", advice="Give one of them.")
     settings = _settings()
     asked = request.wanted(where)
-    made = _planned(asked, request.clients, where, settings, None)
+    # Once the change is made the new names are there, and what is left of the old ones is all that counts.
+    made = _planned(replace(asked, known=()), request.clients, where, settings, None)
     found = _surveyed(made, where.check or (), where, settings, request.map_file)
     print_left(made, found, as_json=as_json)
     return 0 if found.is_clean else EXIT_FINDINGS
@@ -138,8 +142,8 @@ def _surveyed(
             made,
             [Path(path) for path in paths],
             exclude=(*settings.exclude, *where.exclude, *([f"{records}/*"] if records else ())),
-            # The map itself says both names, and has to go on saying so.
-            skip=[Path(map_file).expanduser()] if map_file else (),
+            # The map itself says both names, and originals say the old ones: both have to go on saying so.
+            skip=[_state(), *([Path(map_file).expanduser()] if map_file else ())],
             rename_files=where.rename_files,
             count_up=where.protocol,
             pattern=settings.protocol_pattern,

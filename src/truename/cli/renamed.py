@@ -15,7 +15,7 @@ from truename.migration import REASONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from truename.migration import Applied, Change, Left, Plan, Promise, Remark, Survey
+    from truename.migration import Applied, Change, Left, Originals, Plan, Promise, Remark, Survey
 
 __all__ = ["Done", "print_done", "print_left", "print_undone"]
 
@@ -37,6 +37,7 @@ class Done:
     applied: Applied | None = None
     entered: tuple[Promise, ...] = ()
     unknown: tuple[str, ...] = ()
+    recovered: tuple[Originals, ...] = ()
 
 
 def print_done(done: Done, *, as_json: bool, diff: bool) -> None:
@@ -69,9 +70,15 @@ def print_undone(undone: Applied, *, as_json: bool) -> None:
     """Tell what was given back."""
     last = undone.originals
     if as_json:
-        print_json({"undone": None if last is None else last.time, "files": undone.files, **_recovered(undone)})
+        print_json(
+            {
+                "undone": None if last is None else last.time,
+                "files": undone.files,
+                "recovered": _times(undone.recovered),
+            }
+        )
         return
-    _tell_recovered(undone)
+    _tell_recovered(undone.recovered)
     if last is None:
         show("No rename was made from this directory that could be undone.")
         return
@@ -152,7 +159,7 @@ def _print_end(done: Done) -> None:
     elif applied is None:
         show(f"{_files(len(survey.changes))} would change, in {survey.edits:,} places. Nothing was changed.")
     else:
-        _tell_recovered(applied)
+        _tell_recovered(done.recovered)
         if applied.files:
             done_to = f"{_files(applied.files)} changed, in {survey.edits:,} places."
             show(f"{done_to} `truename rename --undo` gives them back.")
@@ -168,15 +175,17 @@ def _tell_ledger(done: Done) -> None:
     for name in done.unknown:
         say(styled("note: ", "yellow"), f"The ledger never showed {name!r}, so nothing was entered for it.")
     count = len({str(promise.text) for promise in done.entered})
+    names = "the old name" if count == 1 else f"{count:,} old names"
     if count and done.clean_break:
-        show(f"Ledger: {count:,} old names ended; a call of one is answered with the new name, and nothing is run.")
+        show(f"Ledger: {names} ended; a call of one is answered with the new name, and nothing is run.")
     elif count:
+        verb = "goes" if count == 1 else "go"
         listed = f", listed until {done.until}" if done.until else ""
-        show(f"Ledger: {count:,} old names go on working{listed}.")
+        show(f"Ledger: {names} {verb} on working{listed}.")
 
 
-def _tell_recovered(applied: Applied) -> None:
-    for one in applied.recovered:
+def _tell_recovered(recovered: Iterable[Originals]) -> None:
+    for one in recovered:
         say(
             styled("note: ", "yellow"), f"The rename of {one.time} had been cut short; its files were given back first."
         )
@@ -218,7 +227,7 @@ def _plain(done: Done) -> dict[str, Any]:
     if done.survey is not None:
         told |= _plain_survey(done.survey) | {"record": done.record and str(_near(done.record))}
     if done.applied is not None:
-        told |= {"applied": done.applied.files, **_recovered(done.applied)}
+        told |= {"applied": done.applied.files, "recovered": _times(done.recovered)}
     return told
 
 
@@ -258,5 +267,5 @@ def _plain_survey(survey: Survey) -> dict[str, Any]:
     }
 
 
-def _recovered(applied: Applied) -> dict[str, Any]:
-    return {"recovered": [one.time for one in applied.recovered]}
+def _times(recovered: Iterable[Originals]) -> list[str]:
+    return [one.time for one in recovered]

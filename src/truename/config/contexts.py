@@ -41,12 +41,10 @@ def read_context(fields: Fields, name: str, _: Path) -> Context | None:
     """Read one context; what can't be read of it is a fault, for it may be what limits a session."""
     if name not in tuple(fields):
         return None
-    said = fields.nested(name, "an object: platform, app, origin") if name in fields else None
-    if said is None:
-        if name not in fields:
-            fields.wrong(name, "an object: platform, app, origin")
-        return None
-    return _context(said)
+    if name not in fields:
+        fields.faults.add(fields.where(name), "it is null, not an object", "Leave it out, or say what limits it.")
+    said = fields.nested(name, "an object: platform, app, origin")
+    return None if said is None else _context(said)
 
 
 def read_contexts(fields: Fields, name: str, _: Path) -> Mapping[str, Context] | None:
@@ -88,8 +86,7 @@ def _context(said: Fields) -> Context | None:
         if word not in _WORDS:
             problem = "it is no word of a context"
             said.faults.add(said.where(excerpt(word)[1:-1]), problem, f"Use of: {', '.join(_WORDS)}.")
-    # An empty text, or null, says nothing, as when it is left out.
-    given: dict[str, Any] = {word: text for word in _WORDS if (text := said.text(word))}
+    given: dict[str, Any] = {word: text for word in _WORDS if (text := said.text(word)) is not None}
     try:
         context = Context(**given)
     except ConfigError as error:

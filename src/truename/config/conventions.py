@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["FoundConvention", "convention_in", "find_convention"]
 
 _TABLE: Final = "convention"
-# Where the table stands in each file, in the order in which the files of one directory are looked at.
-_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
-    "truename.toml": (_TABLE,),
-    "pyproject.toml": ("tool", "truename", _TABLE),
+_OWN: Final = ((_TABLE,), ("truename", _TABLE))
+# Where the table may stand in each file, in the order in which the files of one directory are looked at.
+_PLACES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "truename.toml": _OWN,
+    "pyproject.toml": (("tool", "truename", _TABLE),),
 }
 _TAIL: Final = ("preset", "categories", "apps", "platforms", "owners", "reserved")
 _DEEPEST: Final = 64
@@ -56,12 +57,16 @@ def convention_in(file: Path | str) -> FoundConvention | None:
     Any TOML file may be given; only ``pyproject.toml`` has the table under ``tool.truename``.
     """
     path = Path(file)
-    place = _PLACES.get(path.name, (_TABLE,))
+    places = _PLACES.get(path.name, _OWN)
     content = decode(read_text(path), str(path), toml=True)
-    table = _table(content, place, path)
-    if table is None:
-        _refuse_stray(content, place, path)
+    found = {place: table for place in places if (table := _table(content, place, path)) is not None}
+    if len(found) > 1:
+        where = " and at ".join(map(".".join, found))
+        raise fault(str(path), ".".join(places[1]), f"a convention stands at {where}", "Keep one of them.")
+    if not found:
+        _refuse_stray(content, places[0], path)
         return None
+    ((place, table),) = found.items()
     return FoundConvention(convention=read_convention(table, str(path)), file=path, section=".".join(place))
 
 

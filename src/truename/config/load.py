@@ -16,7 +16,7 @@ from truename.config.text import decode, read_text
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["load", "parse"]
 
@@ -25,6 +25,12 @@ _SECTION: Final = "truename"
 _ENV_FILE: Final = "env_file"
 # Tables that another reader reads, so that a project has one file: see `truename.lint`.
 _ELSEWHERE: Final = ("lint",)
+
+# Beside the servers of a JSON file these would have an operator believe that something is kept from somebody.
+_GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "policy": lambda table: bool(table.keys() & {"default", "rules"}),
+    "metadata": lambda table: any("/" in key for key in table),
+}
 
 
 def load(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
@@ -82,10 +88,12 @@ def _section(content: Mapping[str, Any], faults: Faults, *, toml: bool) -> dict[
         faults.add(_SECTION, "it is not an object", "Write the settings as an object.")
         section = {}
     if not toml:
-        stray = content.get("policy")
-        if isinstance(stray, dict) and stray.keys() & {"default", "rules"}:
-            # Read over, it would have an operator believe that calls are gated.
-            faults.add("policy", "settings stand under truename in JSON", 'Write {"truename": {"policy": {...}}}.')
+        for name, is_meant in _GATES.items():
+            stray = content.get(name)
+            if isinstance(stray, dict) and is_meant(stray):
+                faults.add(
+                    name, "settings stand under truename in JSON", f'Write {{"truename": {{"{name}": {{...}}}}}}.'
+                )
         return section
     top = {key: value for key, value in content.items() if key not in {*_SERVERS, *_ELSEWHERE, _SECTION}}
     for key in top.keys() & section.keys():

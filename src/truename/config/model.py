@@ -60,7 +60,7 @@ class Settings:
     policy: Policy | None = None
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing)
     convention: Convention | None = None
-    context: Context = Context()
+    context: Context = field(default_factory=Context)
     contexts: Mapping[str, Context] = field(default_factory=_nothing)
     protocol: str | None = None
     recording: str | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.gateway.contexts import Contexts
 from truename.migration.recording import Recorder
-from truename.policy import Caller, Exposure, StoreError, bound_call
+from truename.policy import Caller, StoreError, bound_call
 from truename.policy.grants import former_ids, formerly
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ class Rights:
         self._ledger = ledger
         self._news = news
         self.contexts = Contexts.of(settings)
-        known = (self.contexts.default, *self.contexts.named.values())
         given = None if settings.policy is None else settings.policy.exposure
-        self._exposure = given or Exposure.within(known, metadata=settings.metadata)
+        self._exposure = given or settings.exposure
         self._limited: OrderedDict[tuple[ViewSpec, Context], View] = OrderedDict()
         self._recorder: Recorder | None = None
 

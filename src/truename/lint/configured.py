@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.conventions import find_convention
+from truename.config import find_convention
 from truename.config.faults import Faults, nearest
 from truename.config.text import decode, read_text
 from truename.documents import Document
 from truename.errors import ConfigError, excerpt
 from truename.lint.dumps import fault_of
-from truename.policy import Location
-from truename.policy.convention import Convention
+from truename.policy import Convention, Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

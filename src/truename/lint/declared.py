@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import stat
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,8 +16,7 @@ from truename.lint.python import MAX_SOURCE, Unnamed, Unreadable, read_python
 from truename.lint.signature import literal
 from truename.lint.upkeep import UPKEEP
 from truename.lint.walk import PYTHON, files_of
-from truename.policy import Finding, Location
-from truename.policy.declaration import Declaration
+from truename.policy import Declaration, Finding, Location
 from truename.policy.said import FIELDS, read_fields
 
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 
     from truename.lint.comments import Comment
     from truename.lint.python import Declared as Found
-    from truename.policy.metadata import Metadata
+    from truename.policy import Metadata
 
 __all__ = ["Declared", "joined", "read_declared"]
 
 _CHECK: Final = "Check the path."
+# A tool that is declared over thousands of lines is nobody's.
+_MOST_COMMENTS: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,36 +103,55 @@ def _read(path: Path) -> Declared:
 
 
 def _of_source(file: str, found: Sequence[Found | Unnamed], comments: Sequence[Comment]) -> Declared:
-    named = [one for one in found if not isinstance(one, Unnamed)]
-    computed = [one for one in found if isinstance(one, Unnamed)]
+    about = _about(found, comments)
+    named = [(one, about[number]) for number, one in enumerate(found) if not isinstance(one, Unnamed)]
     return Declared(
-        declarations=tuple(_declaration(one, _ignored(one, comments)) for one in named),
-        findings=tuple(_computed(one) for one in computed),
-        suppressions=tuple(_suppressions(file, found, comments)),
-        literal=frozenset(one.location for one in named if one.is_literal),
+        declarations=tuple(_declaration(one, several) for one, several in named),
+        findings=tuple(_computed(one) for one in found if isinstance(one, Unnamed)),
+        suppressions=tuple(_suppressions(file, found, comments, about)),
+        literal=frozenset(one.location for one, _ in named if one.is_literal),
         files=(file,),
     )
 
 
-def _declaration(one: Found, ignored: Mapping[str, str]) -> Declaration:
-    metadata = _metadata(one.said)
+def _about(found: Sequence[Found | Unnamed], comments: Sequence[Comment]) -> list[Sequence[Comment]]:
+    """Return the comments about each tool: those on its lines, and on that of its name."""
+    lines = [one.line for one in comments]
+    about: list[Sequence[Comment]] = []
+    for one in found:
+        spans = {(one.first, one.last), (one.location.line, one.location.line)}
+        places = {
+            place
+            for first, last in spans
+            for place in range(bisect_left(lines, first), bisect_right(lines, last))[:_MOST_COMMENTS]
+        }
+        about.append([comments[place] for place in sorted(places)])
+    return about
+
+
+def _declaration(one: Found, about: Sequence[Comment]) -> Declaration:
     return Declaration(
-        name=one.name, definition=one.definition, metadata=metadata, location=one.location, ignored=ignored
+        name=one.name,
+        definition=one.definition,
+        metadata=_metadata(one.said),
+        location=one.location,
+        ignored={rule: comment.reason for comment in about for rule in comment.rules},
     )
 
 
-def _ignored(one: Found | Unnamed, comments: Sequence[Comment]) -> Mapping[str, str]:
-    return {rule: comment.reason for comment in comments if comment.line in one.lines for rule in comment.rules}
-
-
 def _suppressions(
-    file: str, found: Sequence[Found | Unnamed], comments: Sequence[Comment]
+    file: str, found: Sequence[Found | Unnamed], comments: Sequence[Comment], about: Sequence[Sequence[Comment]]
 ) -> Iterable[InlineSuppression]:
+    names: defaultdict[int, list[Location]] = defaultdict(list)
+    for one, several in zip(found, about, strict=True):
+        for comment in several:
+            names[comment.line].append(one.location)
     for comment in comments:
         location = Location(file=file, line=comment.line, column=comment.column)
-        names = tuple(one.location for one in found if comment.line in one.lines)
         for rule in comment.rules:
-            yield InlineSuppression(rule=rule, reason=comment.reason, location=location, names=names)
+            yield InlineSuppression(
+                rule=rule, reason=comment.reason, location=location, names=tuple(names[comment.line])
+            )
 
 
 def _metadata(said: Mapping[str, ast.expr]) -> Metadata:

@@ -11,8 +11,7 @@ from truename.catalog.read import read_listings
 from truename.errors import ConfigError, excerpt
 from truename.lint.positions import places_of
 from truename.lint.upkeep import UPKEEP
-from truename.policy import Finding, Location, metadata_of
-from truename.policy.declaration import Declaration
+from truename.policy import Declaration, Finding, Location, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

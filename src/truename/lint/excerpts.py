@@ -18,6 +18,8 @@ __all__ = ["Excerpt", "excerpt_of", "spelled_out"]
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _LONGEST: Final = 1_000_000
 _LEAST: Final = 20
+# What is further away from the name is cut before anything is spelled out: one line may be megabytes.
+_FAR: Final = 500
 _MORE: Final = "..."
 _TAB: Final = "    "
 
@@ -43,11 +45,12 @@ class Excerpt:
 
     @property
     def mark(self) -> str:
-        """The mark under the name."""
-        return "^" * max(1, _width(self.name))
+        """The mark under the name; "" where the column is not known."""
+        return "^" * _width(self.name)
 
     def __str__(self) -> str:
-        return f"{self.number}{self.before}{self.name}{self.after}\n{self.lead}{self.mark}"
+        mark = f"\n{self.lead}{self.mark}" if self.mark else ""
+        return f"{self.number}{self.before}{self.name}{self.after}{mark}"
 
 
 def excerpt_of(finding: Finding, width: int) -> Excerpt | None:
@@ -75,14 +78,15 @@ def spelled_out(text: str) -> str:
 
 
 def _parts(line: str, start: int, tools: Sequence[str]) -> tuple[str, str, str]:
-    start = min(max(start, 0), len(line))
+    if start < 0:
+        return "", "", spelled_out(line[:_FAR].replace("\t", _TAB))
+    start = min(start, len(line))
     # A name with escapes is written longer than it is; then its beginning alone is marked.
     name = next((tool for tool in tools[:1] if tool and line.startswith(tool, start)), line[start : start + 1])
     end = start + len(name)
-    # What is far away is cut before anything is spelled out: one line may be megabytes.
     before, shown, after = (
         spelled_out(part.replace("\t", _TAB))
-        for part in (line[max(0, start - 500) : start], name, line[end : end + 500])
+        for part in (line[max(0, start - _FAR) : start], name, line[end : end + _FAR])
     )
     return before.lstrip(" "), shown, after
 

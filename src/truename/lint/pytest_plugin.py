@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
     from truename.policy import Finding
 
-__all__ = ["Failure", "LintItem", "pytest_addoption", "pytest_collection_modifyitems"]
+__all__ = ["Failure", "LintFile", "LintItem", "pytest_addoption", "pytest_collection_modifyitems"]
 
 _OPTION = "--truename"
 _SOURCES = "truename_sources"
+_NAME = "truename"
+# Findings that have no file concern what is configured.
+_NOWHERE = "truename.toml"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,11 +37,20 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if not config.getoption(_OPTION):
         return
     for file, findings in _linted(config).items():
-        items.append(LintItem.from_parent(session, name=f"truename::{file}", findings=findings))
+        parent = LintFile.from_parent(session, path=config.rootpath / file)
+        items.append(LintItem.from_parent(parent, name=_NAME, findings=findings))
 
 
 class Failure(Exception):
     """A file has findings; the text is what people read."""
+
+
+class LintFile(pytest.File):
+    """A file that was linted; it has one item."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Return nothing: the item was made with the file."""
+        return []
 
 
 class LintItem(pytest.Item):
@@ -62,10 +74,6 @@ class LintItem(pytest.Item):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
-    def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where it is and what it is called."""
-        return Path(self.name.removeprefix("truename::")), 0, self.name
-
 
 def _linted(config: pytest.Config) -> dict[str, list[Finding]]:
     from truename.lint.baseline import DEFAULT_NAME, read_baseline  # noqa: PLC0415 - only where the option is given
@@ -79,7 +87,7 @@ def _linted(config: pytest.Config) -> dict[str, list[Finding]]:
     sources = [config.rootpath / one for one in named] or [
         configured.base / one for one in configured.settings.sources if "://" not in one
     ]
-    declared = read_declared(sources or [config.rootpath], exclude=configured.settings.exclude)
+    declared = read_declared(map(_short, sources or [config.rootpath]), exclude=configured.settings.exclude)
     path = configured.base / (configured.settings.baseline or configured.convention.baseline or DEFAULT_NAME)
     report = weigh(declared, configured, baseline=read_baseline(path) if path.is_file() else None)
     found: dict[str, list[Finding]] = {}
@@ -88,5 +96,10 @@ def _linted(config: pytest.Config) -> dict[str, list[Finding]]:
             found.setdefault(relative(one.location.file, config.rootpath), [])
     for finding in report.findings:
         file = relative(finding.location.file, config.rootpath) if finding.location else ""
-        found.setdefault(file or "configuration", []).append(finding)
+        found.setdefault(file or _NOWHERE, []).append(finding)
     return found
+
+
+def _short(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

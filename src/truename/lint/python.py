@@ -29,6 +29,9 @@ MAX_SOURCE: Final = 4 * 1024 * 1024
 _ENCODINGS: Final = re.compile(
     r"utf-8(-sig)?|ascii|us-ascii|iso-8859-\d{1,2}|latin-1|cp\d{3,4}|windows-\d{4}|koi8-[ru]"
 )
+# What may stand before a name in a literal: rb"""
+_PREFIX: Final = 5
+_LONGEST: Final = 80
 _NAME: Final = "name"
 _DESCRIPTION: Final = "description"
 _SCHEMA: Final = "inputSchema"
@@ -49,14 +52,16 @@ class Unreadable(ValueError):
 class Declared:
     """One tool of a source: its name, where that stands, its definition, and what our own decorator says of it.
 
-    ``lines`` are those on which a comment is about it. ``is_literal``: the name stands there letter by letter.
+    ``first`` to ``last`` are the lines on which a comment is about it. ``is_literal``: the name stands there letter
+    by letter.
     """
 
     name: str
     location: Location
     definition: Mapping[str, Any]
     said: Mapping[str, ast.expr] = field(default_factory=lambda: MappingProxyType({}))
-    lines: frozenset[int] = frozenset()
+    first: int = 0
+    last: int = 0
     is_literal: bool = True
 
 
@@ -66,7 +71,12 @@ class Unnamed:
 
     location: Location
     what: str
-    lines: frozenset[int] = frozenset()
+    first: int = 0
+    last: int = 0
+
+
+# The first and the last line on which a comment is about a tool.
+Lines = tuple[int, int]
 
 
 def read_python(raw: bytes, file: str) -> tuple[tuple[Declared | Unnamed, ...], tuple[Comment, ...]]:
@@ -118,6 +128,7 @@ class _Reading:
         self._file = file
         nodes = self._scope.nodes
         self._methods = {id(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
+        self._schemas: dict[tuple[int, bool], Mapping[str, Any]] = {}
         # Decorators are read with their functions.
         self._seen = {id(one) for node in nodes if isinstance(node, Function) for one in node.decorator_list}
 
@@ -140,7 +151,7 @@ class _Reading:
             known = self._way(decorator if call is None else call.func)
             if known is None:
                 continue
-            lines = frozenset(range(decorator.lineno, function.lineno + 1))
+            lines = (decorator.lineno, function.lineno)
             one = self._tool(known, call, function, lines)
             if isinstance(one, Unnamed):
                 yield one
@@ -161,7 +172,7 @@ class _Reading:
         function = function or self._function(known, call)
         if known.needs_function and function is None and self._keyword(call, known.name) is None:
             return
-        lines = frozenset(range(call.lineno, (call.end_lineno or call.lineno) + 1))
+        lines = (call.lineno, call.end_lineno or call.lineno)
         one = self._tool(known, call, function, lines)
         if one is not None:
             yield one
@@ -173,7 +184,7 @@ class _Reading:
         said = dict(_members(node))
         if _NAME not in said:
             return
-        lines = frozenset(range(node.lineno, node.body[0].lineno + 1))
+        lines = (node.lineno, node.body[0].lineno)
         run = next((one for one in node.body if isinstance(one, Function) and one.name in {"_run", "_arun"}), None)
         model = self._scope.class_(said.get("args_schema"))
         schema = None if model is None else schema_of_class(model)
@@ -187,7 +198,7 @@ class _Reading:
         return way(self._scope.dotted(node), is_attribute=isinstance(node, ast.Attribute))
 
     def _tool(
-        self, known: Way, call: ast.Call | None, function: Function | None, lines: frozenset[int]
+        self, known: Way, call: ast.Call | None, function: Function | None, lines: Lines
     ) -> Declared | Unnamed | None:
         name = None if call is None else self._argument(call, known.name, known.name_at, known, function)
         if name is None and function is None:
@@ -204,11 +215,11 @@ class _Reading:
         function: Function | None,
         definition: Mapping[str, Any],
         said: Mapping[str, ast.expr],
-        lines: frozenset[int],
+        lines: Lines,
     ) -> Declared | Unnamed:
         if name is None or (isinstance(name, ast.Constant) and name.value is None):
             if function is None:
-                return Unnamed(self._place(name, "") if name else Location(file=self._file), "None", lines)
+                return Unnamed(self._place(name, "") if name else Location(file=self._file), "None", *lines)
             text, place = function.name, self._place_of_function(function)
             return self._declared(text, place, definition, said, lines, is_literal=True)
         text_ = self._scope.text(name)
@@ -223,7 +234,7 @@ class _Reading:
         place: Location,
         definition: Mapping[str, Any],
         said: Mapping[str, ast.expr],
-        lines: frozenset[int],
+        lines: Lines,
         *,
         is_literal: bool,
     ) -> Declared:
@@ -232,12 +243,13 @@ class _Reading:
             location=place,
             definition={_NAME: name, **definition},
             said=said,
-            lines=lines | {place.line},
+            first=lines[0],
+            last=lines[1],
             is_literal=is_literal,
         )
 
-    def _computed(self, node: ast.expr, lines: frozenset[int]) -> Unnamed:
-        return Unnamed(self._place(node, ""), ast.unparse(node)[:80], lines)
+    def _computed(self, node: ast.expr, lines: Lines) -> Unnamed:
+        return Unnamed(self._place(node, ""), _written(node), *lines)
 
     def _function(self, known: Way, call: ast.Call) -> Function | None:
         for keyword in known.function:
@@ -283,7 +295,10 @@ class _Reading:
         if function is None:
             return None
         strict = known.strict and not self._is_false(call, "strict_mode")
-        return schema_of_function(function, is_method=id(function) in self._methods, strict=strict)
+        key = (id(function), strict)
+        if key not in self._schemas:
+            self._schemas[key] = schema_of_function(function, is_method=id(function) in self._methods, strict=strict)
+        return self._schemas[key]
 
     def _is_false(self, call: ast.Call | None, keyword: str) -> bool:
         given = self._keyword(call, keyword) if call is not None else None
@@ -299,15 +314,24 @@ class _Reading:
     def _place(self, node: ast.expr, name: str) -> Location:
         """Return where the name begins; where it is not written letter by letter, where the expression does."""
         line = self._line(node.lineno)
-        # The parser counts bytes.
-        start = len(line.encode("utf-8", "surrogatepass")[: node.col_offset].decode("utf-8", "replace"))
-        found = line.find(name, start) if name else -1
+        start = node.col_offset
+        if not line.isascii():
+            # The parser counts bytes.
+            start = len(line[:start].encode("utf-8", "surrogatepass")[:start].decode("utf-8", "ignore"))
+        found = line.find(name, start, start + len(name) + _PREFIX) if name else -1
         return Location(file=self._file, line=node.lineno, column=(found if found >= 0 else start) + 1)
 
     def _place_of_function(self, function: Function) -> Location:
         line = self._line(function.lineno)
         found = re.compile(rf"\b{re.escape(function.name)}\b").search(line, line.find("def") + 3)
         return Location(file=self._file, line=function.lineno, column=found.start() + 1 if found else 1)
+
+
+def _written(node: ast.expr) -> str:
+    """Return what makes a name, as it could be written; of something long, only what kind of thing it is."""
+    if (node.end_lineno or 0) - node.lineno > 1 or (node.end_col_offset or 0) - node.col_offset > _LONGEST:
+        return f"{type(node).__name__} of several parts"
+    return ast.unparse(node)[:_LONGEST]
 
 
 def _at(call: ast.Call, place: int) -> ast.expr | None:

@@ -24,6 +24,8 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 )
 _BY_NAME: Final = MappingProxyType({one.name: one for one in RULES.values()})
 _LONGEST: Final = 64
+# Any two codes have three characters of five in common.
+_CLOSE: Final = 0.75
 
 
 def rule_named(word: str) -> Rule | None:
@@ -34,7 +36,7 @@ def rule_named(word: str) -> Rule | None:
 def suggestion(word: str, rules: Mapping[str, Rule] = RULES) -> str:
     """Return a sentence about the rule that was perhaps meant."""
     known = {*rules, *(one.name for one in rules.values())}
-    close = get_close_matches(word[:_LONGEST], known, 1)
+    close = get_close_matches(word[:_LONGEST], known, 1, _CLOSE)
     hint = f"Did you mean {close[0]}? " if close else ""
     return f"{hint}`truename explain` lists the rules."
 

@@ -11,8 +11,7 @@ from truename.lint.configured import Configured
 from truename.lint.fingerprints import fingerprinted
 from truename.lint.registry import no_such_rule, rule_named
 from truename.lint.upkeep import UPKEEP
-from truename.policy import Finding, Location, Severity
-from truename.policy.linting import lint
+from truename.policy import Finding, Location, Severity, lint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from truename.lint.baseline import Baseline, Entry
     from truename.lint.comments import InlineSuppression
     from truename.lint.declared import Declared
-    from truename.policy.declaration import Declaration
-    from truename.policy.linting import Linted
+    from truename.policy import Declaration, Linted
 
 __all__ = ["Hidden", "Report", "Weighed", "weigh"]
 

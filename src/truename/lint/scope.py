@@ -37,6 +37,9 @@ class Scope:
         self._made: dict[str, list[ast.expr]] = {}
         self._texts: dict[str, ast.expr] = {}
         self._bound: Counter[str] = Counter()
+        # What was found out once: names that stand for each other could be followed on without end.
+        self._meanings: dict[str, str] = {}
+        self._said: dict[str, Text | None] = {}
         self.nodes: tuple[ast.AST, ...] = tuple(ast.walk(tree))
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, ast.ClassDef] = {}
@@ -89,6 +92,12 @@ class Scope:
         return UNKNOWN
 
     def _named(self, name: str, depth: int) -> str:
+        if name not in self._meanings:
+            self._meanings[name] = UNKNOWN
+            self._meanings[name] = self._meant(name, depth)
+        return self._meanings[name]
+
+    def _meant(self, name: str, depth: int) -> str:
         if name in self._imported and not self._bound[name]:
             return self._imported[name]
         values = self._made.get(name, [])
@@ -125,10 +134,10 @@ class Scope:
         match node:
             case ast.Constant(value=str(value)):
                 return Text(value, node)
-            case ast.Name() if self._bound[node.id] == 1 and node.id in self._texts:
-                return self.text(self._texts[node.id], depth + 1)
+            case ast.Name() if self._bound[node.id] == 1:
+                return self._constant(node.id, depth)
             case ast.Attribute(value=ast.Name(id=owner)) if owner in self.classes:
-                return self.text(self._texts.get(f"{owner}.{node.attr}"), depth + 1)
+                return self._constant(f"{owner}.{node.attr}", depth)
             case ast.Attribute(attr="value"):
                 return self.text(node.value, depth + 1)
             case ast.BinOp(op=ast.Add()):
@@ -138,6 +147,12 @@ class Scope:
             case ast.FormattedValue(conversion=-1, format_spec=None):
                 return self.text(node.value, depth + 1)
         return None
+
+    def _constant(self, name: str, depth: int) -> Text | None:
+        if name not in self._said:
+            self._said[name] = None
+            self._said[name] = self.text(self._texts.get(name), depth + 1)
+        return self._said[name]
 
     def _joined(self, node: ast.expr, parts: tuple[ast.expr, ...], depth: int) -> Text | None:
         texts = [self.text(part, depth + 1) for part in parts]

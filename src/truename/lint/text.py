@@ -25,7 +25,7 @@ def place_of(finding: Finding) -> str:
     if location is None or not location.file:
         return (location.key if location else "") or server or "-"
     if location.line:
-        return f"{location.file}:{location.line}:{location.column}"
+        return ":".join(str(part) for part in (location.file, location.line, location.column) if part)
     return f"{location.file} ({server})" if server else location.file
 
 

@@ -16,7 +16,9 @@ from truename.migration.plan import Plan, Remark, plan
 from truename.migration.promises import Promise, enter, promises
 from truename.migration.protocol import DEFAULT_PATTERN, Protocol
 from truename.migration.record import FIELDS, Decision, decision_record, file_name, next_number
+from truename.migration.recording import MAX_RECORDING, BrokenLine, RecordedCall, Recorder, read_recording
 from truename.migration.renames import renames_table
+from truename.migration.replay import Replayed, rehearse, replay
 from truename.migration.restyle import Proposal, conventional, underscored
 from truename.migration.rewrite import REASONS, Edit, Leftover, Rewritten, rewrite
 from truename.migration.schemas import compare_schemas
@@ -34,9 +36,11 @@ __all__ = [
     "LOCK_FILE",
     "MAX_LOCK",
     "MAX_MAP",
+    "MAX_RECORDING",
     "OUTPUT",
     "REASONS",
     "Applied",
+    "BrokenLine",
     "Certainty",
     "Change",
     "Changes",
@@ -57,7 +61,10 @@ __all__ = [
     "Promise",
     "Proposal",
     "Protocol",
+    "RecordedCall",
+    "Recorder",
     "Remark",
+    "Replayed",
     "Rewritten",
     "Survey",
     "ToolChange",
@@ -78,8 +85,11 @@ __all__ = [
     "promises",
     "read_map",
     "read_migration",
+    "read_recording",
     "recover",
+    "rehearse",
     "renames_table",
+    "replay",
     "rewrite",
     "spellings",
     "survey",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import excerpt
 from truename.identity import MAX_FOREIGN
 from truename.migration.faults import MigrationError
+from truename.naming.words import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -81,8 +82,12 @@ def fault_in_name(name: str) -> str:
 
 
 def is_plain_word(name: str) -> bool:
-    """Tell whether a name is one word, as prose and code have it by the hundred without meaning the tool."""
-    return _PLAIN_WORD.fullmatch(name) is not None
+    """Tell whether a name is one word, as prose and code have it by the hundred without meaning the tool.
+
+    >>> is_plain_word("search"), is_plain_word("readPage")
+    (True, False)
+    """
+    return _PLAIN_WORD.fullmatch(name) is not None and len(split(name)) == 1
 
 
 def alternatives(text: str) -> tuple[str, ...]:

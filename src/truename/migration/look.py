@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from truename.files import absolute, read_plain
 from truename.migration.faults import MigrationError
 from truename.migration.file_names import FileNames
-from truename.migration.lexicon import Lexicon, fault_in_name
+from truename.migration.lexicon import Lexicon
 from truename.migration.plain import kind_of
 from truename.migration.protocol import stated
 from truename.migration.rewrite import Edit, Leftover, rewrite
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_FILE", "Change", "Left", "Look", "Seen"]
 
 # Larger files are no sources; they are searched, and reported.
-MAX_FILE: Final = 32 * 1024 * 1024
+MAX_FILE: Final = 16 * 1024 * 1024
 _PIECE: Final = 4 * 1024 * 1024
 _CODES: Final = ("utf-8", "utf-16-le", "utf-16-be")
 
@@ -67,9 +67,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """What to look for; ``pattern`` is how files state a protocol version, "" where that is not asked."""
+    """What to look for; ``pattern`` is how files state a protocol version, "" where that is not asked.
+
+    ``news`` are the new names, whose places before the change are told.
+    """
 
     lexicon: Lexicon
+    news: tuple[str, ...] = ()
     rename_files: bool = False
     pattern: str = ""
 
@@ -104,10 +108,7 @@ class Look:
 
     @cached_property
     def _new_names(self) -> Lexicon:
-        news = dict.fromkeys(self.lexicon.meanings.values(), "")
-        return Lexicon.of(
-            {new: f"{new}_" for new in news if new not in self.lexicon.meanings and not fault_in_name(new)}
-        )
+        return Lexicon.of({new: f"{new}_" for new in self.news})
 
     def _taken(self, path: Path, text: str) -> Iterator[Left]:
         """Yield where a new name stands in quotes already."""

@@ -72,12 +72,18 @@ class Surroundings:
         return bool(found["key"] or found["dash"]) and _YAML_END.match(self.text, end) is not None
 
     def _in_toml(self, lead: str, end: int) -> bool:
-        if '"""' in self.text or "'''" in self.text:
+        if self._has_long_strings:
             return False
         if _TOML_KEY.fullmatch(lead):
             return _TOML_KEY_TAIL.match(self.text, end) is not None
         head = _TOML_HEAD.fullmatch(lead)
-        return head is not None and self.text[end:].lstrip(" \t")[: len(head["open"])] == "]" * len(head["open"])
+        closing = self.text[end : end + _LOOK].lstrip(" \t")
+        return head is not None and closing.startswith("]" * len(head["open"]))
+
+    @cached_property
+    def _has_long_strings(self) -> bool:
+        # Lines inside them look like keys, and are none.
+        return '"""' in self.text or "'''" in self.text
 
     def _is_in_block(self, offset: int) -> bool:
         place = bisect_right(self._blocks, (offset, len(self.text) + 1)) - 1

@@ -170,7 +170,8 @@ def _merged(case: _Case) -> Iterator[Remark]:
 
 def _exists(case: _Case) -> Iterator[Remark]:
     for old, new in case.renames.items():
-        for other in case.others.get(fold(new), ()):
+        # An old name that is gone is what was left of a rename made in part.
+        for other in case.others.get(fold(new), ()) if old in case.known else ():
             alike = "there already" if other == new else f"taken by some clients for {excerpt(other)}, which is there"
             fact = f"{excerpt(new)} is {alike}"
             yield Remark(kind="exists", names=(old, new), fact=fact, remedy="Choose another name.")
@@ -211,14 +212,17 @@ def _withdrawn(case: _Case) -> Iterator[Remark]:
             yield Remark(kind="withdrawn", names=(old, new), fact=fact, remedy="It never comes back; choose another.")
 
 
-def _anothers(case: _Case) -> Iterator[Remark]:
+def _held(case: _Case) -> Iterator[Remark]:
     if case.ledger is None:
         return
     for old, new in case.renames.items():
         holder, before = case.ledger.holder(fold(new)), case.ledger.holder(fold(old))
+        if case.known and old not in case.known:
+            # The tools that there are say that the old name is gone: the new one is the same tool's.
+            continue
         if holder is not None and before is not None and holder != before:
             fact = f"{excerpt(new)} is {holder} in the ledger, and {excerpt(old)} is {before}"
-            remedy = "Go on only if they are one tool, before and after the change."
+            remedy = "If they are one tool, before and after the change, show the tools there are now: --among SOURCE."
             yield Remark(kind="held", names=(old, new), fact=fact, remedy=remedy)
 
 
@@ -231,7 +235,7 @@ def _unknown(case: _Case) -> Iterator[Remark]:
 
 def _words(case: _Case) -> Iterator[Remark]:
     for old in case.renames:
-        if is_plain_word(old) and old.islower():
+        if is_plain_word(old):
             fact = f"{excerpt(old)} is a word like any other"
             remedy = "Quoted, it may mean something else: read what would change before --apply."
             yield Remark(kind="word", names=(old,), fact=fact, remedy=remedy)
@@ -250,5 +254,6 @@ _REFUSALS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (
     _exists,
     _chained,
     _withdrawn,
+    _held,
 )
-_WARNINGS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (_unknown, _words, _anothers)
+_WARNINGS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (_unknown, _words)

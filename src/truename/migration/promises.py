@@ -35,14 +35,19 @@ class Promise:
     respelled: bool
 
     def enter(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
-        """Enter it in one scope of a ledger."""
-        if not clean_break:
-            ledger.redirect(self.old, self.new, until=until)
-        elif self.respelled and "/" in self.old:
-            ledger.redirect(self.old, self.new)
-        else:
+        """Enter it in one scope of a ledger, unless it stands there already."""
+        is_broken = clean_break and not (self.respelled and "/" in self.old)
+        standing, wanted = (
+            ledger.standing(self.old),
+            ("broken", "") if is_broken else ("redirected", "" if clean_break else until),
+        )
+        if standing is not None and (standing.status, standing.until) == wanted:
+            return
+        if is_broken:
             # As text, the ledger sees that only a spelling ends, and not the new name with it.
             ledger.break_name(self.old, self.text if self.respelled else self.new, protocol=protocol)
+        else:
+            ledger.redirect(self.old, self.new, until=wanted[1])
 
 
 def promises(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[Promise, ...], tuple[str, ...]]:
@@ -50,7 +55,8 @@ def promises(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[Promise,
     found: list[Promise] = []
     unknown: list[str] = []
     for old, new in renames.items():
-        own = [*_of_tools(old, new, ledger), *_of_names(old, new, ledger)]
+        # A server's own name goes before a name that was shown: by that one another tool may be known.
+        own = [*_of_tools(old, new, ledger)] or [*_of_names(old, new, ledger)]
         found += own
         unknown += () if own else (old,)
     return tuple(found), tuple(unknown)
@@ -83,10 +89,6 @@ def _of_tools(old: str, new: str, ledger: Ledger) -> Iterator[Promise]:
 def _of_names(old: str, new: str, ledger: Ledger) -> Iterator[Promise]:
     standing = ledger.standing(old)
     if standing is None or standing.status != "held" or standing.id is None:
-        return
-    origin = {id: name for (_, name), id in ledger.bindings().items()}.get(standing.id)
-    if origin == old:
-        # The server's own name, too: the identity is led on, and this name with it.
         return
     target = ledger.standing(new)
     id = standing.id if target is None or target.id is None else target.id

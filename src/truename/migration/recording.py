@@ -135,14 +135,13 @@ class Recorder:
         try:
             if os.fstat(self._file).st_size + len(line) > self._max:
                 _refuse(self._path, f"it would be larger than {self._max:,} bytes", "full", "Begin another file.")
+            # What could be written of the line before must not spoil this one.
             line = b"\n" + line if self._torn else line
             written = os.write(self._file, line)
-            self._torn = False
         except OSError as error:
             _refuse(self._path, f"it can't be written ({error.strerror or error})", "unusable")
+        self._torn = written < len(line) and (self._torn or written > 0)
         if written < len(line):
-            # What could be written of it must not spoil the next line.
-            self._torn = written > 0
             _refuse(self._path, "the disk is full", "unusable")
 
 

@@ -14,7 +14,6 @@ from truename.policy import Caller, Policy, bound_call
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from truename.identity import ToolId
     from truename.naming import NameTable
     from truename.policy import Call, Context
 
@@ -24,7 +23,6 @@ State = Literal["ready", "done", "failed", "refused", "unknown", "broken"]
 _NOBODY: Final = Caller()
 # What a redirected name may still answer: the identity was never seen here, or has no tool now.
 _GONE: Final = ("unknown", "absent")
-_DERIVED: Final = "derived"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,27 +106,19 @@ def replayed_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id
     'fs@1/read_file@1'
     """
     return bound_call(
-        name=str(_present(entry, names)), call_id=call_id, arguments=entry.arguments, names=names, caller=caller
+        name=_present(entry, names), call_id=call_id, arguments=entry.arguments, names=names, caller=caller
     )
 
 
-def _present(entry: RecordedCall, names: NameTable) -> ToolId:
+def _present(entry: RecordedCall, names: NameTable) -> str:
     try:
-        return _certain(str(entry.id), names)
+        return str(resolve(str(entry.id), names).id)
     except UnknownTool as error:
         if error.reason not in _GONE or not entry.name or names.ledger is None:
             raise
         if names.ledger.standing(entry.name) is None:
             raise
-        return _certain(entry.name, names)
-
-
-def _certain(text: str, names: NameTable) -> ToolId:
-    found = resolve(text, names)
-    # A spelling that only happens to fit is good enough for a model that reads what came of it, and not here.
-    if found.id is None or found.step == _DERIVED:
-        raise UnknownTool(text=text, trail=found.trail, suggestions=names.suggester.nearest(text))
-    return found.id
+        return str(resolve(entry.name, names).id)
 
 
 def _calls(

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from truename.migration.lexicon import Lexicon, alternatives, is_plain_word
@@ -25,6 +26,7 @@ __all__ = ["REASONS", "Edit", "Leftover", "Rewritten", "rewrite"]
 
 _QUOTES: Final = frozenset("\"'`")
 _SHOWN: Final = 160
+_MOST_LEFT: Final = 10_000
 # Why an old name was left, and what to do about it.
 REASONS: Final = {
     "code": "code without quotes: only its language says what it means",
@@ -33,6 +35,7 @@ REASONS: Final = {
     "unsafe": "the new name would not stand here without quotes: put it in quotes",
     "bare": "it stands without quotes",
     "file name": "the file's own name has it: rename the file (--rename-files)",
+    "more": "and there are more of them in this file than are listed",
     "encoding": "the file is not UTF-8, or too large: change it by hand",
 }
 
@@ -140,12 +143,21 @@ class _Search:
         return after == before
 
     def leftovers(self, edits: tuple[Edit, ...]) -> Iterator[Leftover]:
-        found = dict(self._bare()) | dict(self._several())
+        found = self._first(self._bare()) | self._first(self._several())
         starts = [edit.start for edit in edits]
         for start in sorted(found):
             place = bisect_right(starts, start) - 1
             if place < 0 or start >= starts[place] + len(edits[place].old):
                 yield found[start]
+
+    def _first(self, found: Iterator[tuple[int, Leftover]]) -> dict[int, Leftover]:
+        """Take so many that people can still read them, and say where there are more."""
+        listed = dict(islice(found, _MOST_LEFT))
+        more = next(found, None)
+        if more is not None:
+            start, left = more
+            listed[start] = replace(left, reason="more")
+        return listed
 
     def _bare(self) -> Iterator[tuple[int, Leftover]]:
         for found in self.lexicon.names.finditer(self.text):
@@ -180,7 +192,8 @@ class _Search:
         return Leftover(line, column, name, reason, self._excerpt(start))
 
     def _excerpt(self, start: int) -> str:
-        first = max(self.text.rfind("\n", 0, start) + 1, start - _SHOWN // 2)
+        earliest = max(0, start - _SHOWN // 2)
+        first = max(self.text.rfind("\n", earliest, start) + 1, earliest)
         end = self.text.find("\n", start, first + _SHOWN)
         return self.text[first : first + _SHOWN if end < 0 else end].strip()
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from truename.errors import excerpt
-from truename.files import absolute
 from truename.migration.faults import MigrationError
 from truename.migration.look import Change, Left, Look, Seen
 from truename.migration.protocol import DEFAULT_PATTERN, Protocol
@@ -72,7 +71,7 @@ def survey(
 ) -> Survey:
     """Read all files and say what a plan changes in them. Nothing is written.
 
-    ``exclude`` are patterns as `walk` has them, ``skip`` single files. ``rename_files`` moves files whose own name has
+    ``exclude`` are patterns as `walk` has them, ``skip`` files and directories. ``rename_files`` moves files whose own name has
     an old name. ``count_up`` raises the protocol version that files matching the glob ``pattern_file`` state, if any
     name changes: a second run counts nothing up. ``on_file`` is told how many files were read, of how many.
 
@@ -80,9 +79,9 @@ def survey(
     that would become one, two protocol versions. What is not UTF-8 is reported as left over, if it has an old name.
     """
     excluded = tuple(exclude)
-    look = Look(plan.lexicon(), rename_files=rename_files, pattern=pattern if count_up else "")
-    skipped = frozenset(map(absolute, skip))
-    found = tuple(each for each in walk(paths, excluded) if absolute(each.path) not in skipped)
+    news = tuple(plan.renames.values())
+    look = Look(plan.lexicon(), news, rename_files=rename_files, pattern=pattern if count_up else "")
+    found = tuple(walk(paths, excluded, skip))
     if rename_files:
         look = look.with_moves(each.path.name for each in found)
     seen: list[Seen] = []

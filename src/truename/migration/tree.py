@@ -51,26 +51,28 @@ class Found(NamedTuple):
     is_link: bool
 
 
-def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY) -> Iterator[Found]:
-    """Yield the files under these paths, in the order of names, each once; links to directories are not followed.
+def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable[Path] = ()) -> Iterator[Found]:
+    """Yield the files under these paths, each once, a directory's own before those below; links to directories are not followed.
 
     ``exclude`` are globs (``*`` crosses ``/``): one without ``/`` is for the name of a file or directory, another for
-    the path from here or from any directory below. Raises `MigrationError` for a path where nothing is.
+    the path from here or from any directory below. ``skip`` are files and whole directories. Raises `MigrationError` for a path where nothing is.
     """
-    excluded = tuple(exclude)
+    excluded, skipped = tuple(exclude), frozenset(map(absolute, skip))
     seen: set[Path] = set()
     for path in paths:
         if not os.path.lexists(path):
             raise MigrationError(file=str(path), problem="there is nothing", remedy="Check the path.")
         root = absolute(path)
-        for found in _below(path) if path.is_dir() and not path.is_symlink() else [Found(path, path.is_symlink())]:
+        for found in (
+            _below(path, skipped) if path.is_dir() and not path.is_symlink() else [Found(path, path.is_symlink())]
+        ):
             whole = absolute(found.path)
-            if whole not in seen and not _is_excluded(whole, root, excluded):
+            if whole not in seen and whole not in skipped and not _is_excluded(whole, root, excluded):
                 seen.add(whole)
                 yield found
 
 
-def _below(directory: Path) -> Iterator[Found]:
+def _below(directory: Path, skipped: frozenset[Path]) -> Iterator[Found]:
     waiting = [directory]
     while waiting:
         try:
@@ -82,7 +84,9 @@ def _below(directory: Path) -> Iterator[Found]:
         waiting += [
             Path(entry.path)
             for entry in reversed(entries)
-            if entry.is_dir(follow_symlinks=False) and entry.name not in MACHINERY
+            if entry.is_dir(follow_symlinks=False)
+            and entry.name not in MACHINERY
+            and absolute(Path(entry.path)) not in skipped
         ]
         for entry in entries:
             if entry.is_symlink():

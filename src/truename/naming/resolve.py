@@ -15,7 +15,7 @@ from truename.naming.frames import unframed
 from truename.naming.table import Resolution
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from truename.ledger import Standing
     from truename.naming.table import NameTable
@@ -231,13 +231,25 @@ class _Search:
             found = {found.id: found for text in texts if (found := read(text)) is not None}
             if found:
                 return self._only(found)
-        spelled = self.names.derived.spelled(plain)
+        said = self.names.derived.spelled(plain)
+        spelled = {self._now(id, said) for id in said}
         if not spelled:
             self.trail.append("derived: no tool has this spelling")
             return None
         if len(spelled) == 1:
-            self._require_present(*spelled)
+            (id,) = spelled
+            if id not in self.names and (standing := self._withdrawal(id)) is not None:
+                return self._standing(standing)
+            self._require_present(id)
         return self._only({id: self._found("derived", id, f"another spelling of {self._called(id)}") for id in spelled})
+
+    def _now(self, id: ToolId, said: Collection[ToolId]) -> ToolId:
+        """Return what a tool that is away was redirected to; after a clean break only a tool that is spelled so too."""
+        standing = None if id in self.names else self._withdrawal(id)
+        last = None if standing is None else self._followed(standing)
+        if last is None or last.id is None or not (last.status == "redirected" or last.id in said):
+            return id
+        return last.id
 
     def _called(self, id: ToolId) -> str:
         return self.names.get(id, str(id))

@@ -177,11 +177,12 @@ def _judge_version(draft: _Draft, written: str, number: str, *, right: bool) -> 
 
 def _judge_rest(draft: _Draft, suffix: str) -> None:
     """Look at what is left in front of a version, or is a number without being one."""
-    *front, last = draft.segments
+    separator = draft.convention.separator or (suffix[0] if suffix[0] in SEPARATORS else "")
+    front, _, last = draft.text.rpartition(separator) if separator else ("", "", draft.text)
     if _NUMBERED.fullmatch(last):
         draft.fault("version_suffix", f"has {excerpt(last, 16)} as a part; a breaking change is written {suffix}")
         draft.is_open = True
-        draft.text = draft.convention.separator.join(front) or draft.text
+        draft.text = front or draft.text
 
 
 def _take_devices(draft: _Draft) -> None:
@@ -193,7 +194,8 @@ def _take_devices(draft: _Draft) -> None:
     if not devices:
         return
     draft.fault("device_type", f"has the kind of device {' and '.join(map(repr, devices))} as a part")
-    left = [part for part in draft.segments if part not in devices]
+    looked_at = len(segments)
+    left = [part for at, part in enumerate(draft.segments) if at >= looked_at or part not in devices]
     draft.text = convention.separator.join(left) or draft.text
     draft.is_open |= not left
 

@@ -13,7 +13,7 @@ from truename.errors import UnknownDialect, excerpt
 from truename.policy.finding import Severity
 from truename.policy.formats import CASINGS, SEPARATORS
 
-__all__ = ["CLAUSES", "Clause", "Note", "Suppression"]
+__all__ = ["CLAUSES", "Clause", "Note", "Suppression", "step"]
 
 # Where below the clause, what is wrong, what to do ("" for the usual).
 Note = Callable[[str, str, str], None]
@@ -23,6 +23,7 @@ Schema = Mapping[str, Any]
 _MOST: Final = 10_000
 _LONGEST: Final = 512
 _WORD: Final = re.compile(r"[a-z][a-z0-9-]*")
+_BARE: Final = re.compile(r"[^.\[\]'\"\s]+")
 _OFF: Final = "off"
 _UNIQUE: Final = ("server", "everywhere")
 _RANGE: Final = re.compile(r"(?:[!-,.-~](?:-[!-,.-~])?)*-?")
@@ -50,6 +51,16 @@ class Clause:
     read: Reader
     schema: Schema
     what: str
+
+
+def step(key: object) -> str:
+    """Return a key as the last step of a path, quoted where it would not be one step otherwise.
+
+    >>> step("ios_*"), step("fs.list")
+    ('.ios_*', ".'fs.list'")
+    """
+    text = str(key)
+    return f".{text}" if _BARE.fullmatch(text) and text.isprintable() and len(text) <= _LONGEST else f".{excerpt(text)}"
 
 
 def _fault(note: Note, problem: str, where: str = "", remedy: str = "") -> None:
@@ -83,16 +94,16 @@ def _entries(value: object, note: Note) -> dict[str, Any]:
     if not isinstance(value, Mapping) or len(value) > _MOST:
         _fault(note, f"it is no table of at most {_MOST:,} entries")
         return {}
-    return {key: item for key, item in value.items() if _filled(key, note, f".{excerpt(str(key))[1:-1]}") is not None}
+    return {key: item for key, item in value.items() if _filled(key, note, step(key)) is not None}
 
 
 def _pairs(value: object, note: Note) -> Mapping[str, str]:
-    found = {key: _filled(item, note, f".{key}") for key, item in _entries(value, note).items()}
+    found = {key: _filled(item, note, step(key)) for key, item in _entries(value, note).items()}
     return MappingProxyType({key: item for key, item in found.items() if item is not None})
 
 
 def _lists(value: object, note: Note) -> Mapping[str, tuple[str, ...]]:
-    found = {key: _texts(item, note, f".{key}") for key, item in _entries(value, note).items()}
+    found = {key: _texts(item, note, step(key)) for key, item in _entries(value, note).items()}
     return MappingProxyType({key: item for key, item in found.items() if item is not None})
 
 
@@ -155,7 +166,7 @@ def _severities(value: object, note: Note) -> Mapping[str, Severity | None]:
         elif isinstance(word, str) and word in _SEVERITIES:
             found[rule] = Severity(word)
         else:
-            _fault(note, f"it is none of {', '.join([*_SEVERITIES, _OFF])}", f".{rule}")
+            _fault(note, f"it is none of {', '.join([*_SEVERITIES, _OFF])}", step(rule))
     return MappingProxyType(found)
 
 
@@ -174,7 +185,7 @@ def _suppression(value: object, note: Note, where: str) -> Suppression | None:
         _fault(note, "it is no table with rule, tools and reason", where)
         return None
     for key in value.keys() - {"rule", "tools", "reason"}:
-        _fault(note, "it is none of rule, tools, reason", f"{where}.{excerpt(str(key))[1:-1]}")
+        _fault(note, "it is none of rule, tools, reason", where + step(key))
     rule = _filled(value.get("rule", ""), note, f"{where}.rule")
     tools = _texts(value.get("tools", ["*"]), note, f"{where}.tools")
     reason = _text(value.get("reason", ""), note, f"{where}.reason")

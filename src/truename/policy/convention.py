@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from truename.errors import ConfigError, excerpt
 from truename.naming.suggest import Suggester
-from truename.policy.clauses import CLAUSES, Suppression
+from truename.policy.clauses import CLAUSES, Suppression, step
 from truename.policy.formats import characters_of, format_of
 from truename.policy.globs import fits
 from truename.policy.presets import PRESETS
 
 if TYPE_CHECKING:
+    from truename.policy.clauses import Note
     from truename.policy.finding import Rule, Severity
     from truename.policy.formats import Format
 
@@ -59,18 +60,18 @@ class Convention:
     max_length: int = int(PRESETS["mcp"]["max_length"])
     separator: str = ""
     casing: str = ""
-    categories: Mapping[str, str] = field(default_factory=_nothing, hash=False)
+    categories: Mapping[str, str] = field(default_factory=_nothing)
     apps: tuple[str, ...] | None = None
     platforms: tuple[str, ...] = ()
-    owners: Mapping[str, str] = field(default_factory=_nothing, hash=False)
+    owners: Mapping[str, str] = field(default_factory=_nothing)
     team: str = ""
     reserved: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ()
     version_suffix: str = ""
     device_words: tuple[str, ...] = ()
     unique: Literal["server", "everywhere"] = "server"
-    families: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing, hash=False)
-    severities: Mapping[str, Severity | None] = field(default_factory=_nothing, hash=False)
+    families: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    severities: Mapping[str, Severity | None] = field(default_factory=_nothing)
     suppressions: tuple[Suppression, ...] = ()
     baseline: str = ""
     file: str = field(default="", compare=False)
@@ -97,6 +98,14 @@ class Convention:
         faults.check(self)
         faults.raise_any()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Kept, for it is asked for each name where what names say is remembered.
+        return hash((self.preset, self.clients, self.apps, self.platforms, self.separator, *self.categories.items()))
+
     @cached_property
     def formats(self) -> tuple[Format, ...]:
         """The formats of the categories, the one that asks for most first."""
@@ -111,7 +120,7 @@ class Convention:
     @cached_property
     def taken(self) -> frozenset[str]:
         """Words that can't be an app, for they are something else at the beginning of a name."""
-        literals = {part.word for one in self.formats for part in one.parts if part.kind == "literal"}
+        literals = {part.word.lower() for one in self.formats for part in one.parts if part.kind == "literal"}
         return frozenset({*self.platforms, *literals})
 
     @cached_property
@@ -134,10 +143,10 @@ class Convention:
         return Suggester(self.apps or ())
 
     def owner(self, name: str, category: str = "") -> str:
-        """Return the team that owns a name of this category, "" if no entry fits; a longer entry goes before others.
+        """Return the team that owns a name of this category, "" if no entry fits.
 
-        An entry is a name, or what stands before the first separator of it (``payments``); a glob (``ios_*``); or a
-        category's format, which is all names of that category.
+        An entry is a name, or what stands before the first separator of it (``payments``); a glob (``ios_*``, the
+        longest that fits); or a category's format, which is all names of that category. They are asked in this order.
         """
         front = name.partition(self.separator)[0] if self.separator else name
         plain = (self.owners.get(key, "") for key in (name, front))
@@ -165,13 +174,9 @@ class Convention:
     @property
     def named_rules(self) -> tuple[tuple[str, str], ...]:
         """Every rule that it names, each with the key where it does: some may not exist."""
-        severities = ((f"{_WHERE}.severities.{word}", word) for word in self.severities)
+        severities = ((f"{_WHERE}.severities{step(word)}", word) for word in self.severities)
         entries = ((f"{_WHERE}.suppressions[{i}].rule", one.rule) for i, one in enumerate(self.suppressions))
         return (*severities, *entries)
-
-    def with_file(self, file: str) -> Self:
-        """Return the same, read from this file."""
-        return replace(self, file=file)
 
 
 def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,7 +202,7 @@ class _Faults:
         self._file = file
         self._found: list[ConfigError] = []
 
-    def below(self, name: str) -> Any:
+    def below(self, name: str) -> Note:
         def note(where: str, problem: str, remedy: str) -> None:
             self.add(f"{name}{where}", problem, remedy)
 
@@ -218,12 +223,12 @@ class _Faults:
             try:
                 casings.add(format_of(name, text, convention.separator).casing)
             except ValueError as error:
-                self.add(f"categories.{excerpt(name)[1:-1]}", str(error))
+                self.add(f"categories{step(name)}", str(error))
         if len(casings | {convention.casing} - {""}) > 1:
             self.add("casing", "the formats of the categories are written otherwise", "Use one casing.")
         for key in convention.owners:
             if "{" in key and key not in convention.categories.values():
-                self.add(f"owners.{key}", "it is the format of no category", "Copy one of the formats.")
+                self.add(f"owners{step(key)}", "it is the format of no category", "Copy one of the formats.")
 
     def raise_any(self) -> None:
         if len(self._found) == 1:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from truename.errors import ConfigError, excerpt
-from truename.policy.clauses import CLAUSES
+from truename.policy.clauses import CLAUSES, step
 from truename.policy.convention import Convention, preset_table
 from truename.policy.presets import PRESETS
 
@@ -88,9 +88,8 @@ def _difference(table: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str,
 
 
 def _unknown(key: object, file: str) -> ConfigError:
-    shown = excerpt(str(key))[1:-1]
     problem = "it is no key of a convention"
-    return ConfigError(file=file, key=f"{_WHERE}.{shown}", problem=problem, remedy=_nearest(str(key), _KEYS))
+    return ConfigError(file=file, key=_WHERE + step(key), problem=problem, remedy=_nearest(str(key), _KEYS))
 
 
 def _no_preset(preset: object, file: str) -> ConfigError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from truename.policy.globs import fits
 from truename.policy.rules import CHECKS, Material
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Set
 
     from truename.policy.convention import Suppression
     from truename.policy.declaration import Declaration
@@ -67,7 +68,8 @@ def lint(
 def _place(declaration: Declaration) -> tuple[object, ...]:
     at, said = declaration.location, declaration.metadata
     where = (at.file, at.line, at.column, at.key) if at else ("", 0, 0, "")
-    return (*where, declaration.server, declaration.name, said.owner, said.app, said.platforms, declaration.description)
+    said_so = (said.owner, said.app, tuple(said.platforms))
+    return (*where, declaration.server, declaration.name, *said_so, declaration.description)
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
@@ -96,46 +98,69 @@ def _graded(check: Check, material: Material) -> Iterator[Finding]:
 
 
 def _sifted(findings: Iterable[Finding], declarations: Iterable[Declaration], convention: Convention) -> Linted:
-    by_place = {(one.location, one.server, one.name): one for one in declarations if one.ignored}
+    sieve = _Sieve(declarations, convention)
     kept: list[Finding] = []
     back: list[Suppressed] = []
-    used: set[int] = set()
-    heeded: set[tuple[int, str]] = set()
     for finding in findings:
-        declaration = by_place.get((finding.location, finding.server, finding.tools[0] if finding.tools else ""))
-        words = [word for word in _words(finding.rule) if declaration and declaration.ignored.get(word, "").strip()]
-        entries = [(i, one) for i, one in enumerate(convention.suppressions) if _takes_back(one, finding)]
-        heeded.update((id(declaration), word) for word in words)
-        used.update(i for i, _ in entries)
-        if declaration and words:
-            back.append(Suppressed(finding=finding, reason=declaration.ignored[words[0]]))
-        elif entries:
-            back.append(Suppressed(finding=finding, reason=entries[0][1].reason, by=entries[0][1]))
-        else:
+        taken = sieve.takes_back(finding)
+        if taken is None:
             kept.append(finding)
+        else:
+            back.append(taken)
     known = {word for check in CHECKS.values() for word in _words(check.rule)}
     return Linted(
         findings=tuple(kept),
         suppressed=tuple(back),
-        unused=tuple(
-            one
-            for i, one in enumerate(convention.suppressions)
-            if i not in used and one.reason.strip() and one.rule in known
-        ),
-        unused_ignored=tuple(
-            (one, word)
-            for one in by_place.values()
-            for word, reason in one.ignored.items()
-            if (id(one), word) not in heeded and reason.strip() and word in known
-        ),
+        unused=sieve.unused(known),
+        unused_ignored=sieve.unused_ignored(known),
     )
 
 
-def _takes_back(entry: Suppression, finding: Finding) -> bool:
-    if entry.rule not in _words(finding.rule) or not entry.reason.strip():
-        return False
-    name = finding.tools[0] if finding.tools else ""
-    return any(fits(glob, name) for glob in entry.tools)
+class _Sieve:
+    """What takes findings back, and which of it did."""
+
+    def __init__(self, declarations: Iterable[Declaration], convention: Convention) -> None:
+        self._by_place = {(one.location, one.server, one.name): one for one in declarations if one.ignored}
+        self._entries: defaultdict[str, list[tuple[int, Suppression]]] = defaultdict(list)
+        for number, entry in enumerate(convention.suppressions):
+            if entry.reason.strip():
+                self._entries[entry.rule].append((number, entry))
+        self._used: set[int] = set()
+        self._heeded: set[tuple[int, str]] = set()
+
+    def takes_back(self, finding: Finding) -> Suppressed | None:
+        """Return the finding with what takes it back; a comment goes before an entry, and both count as used."""
+        name = finding.tools[0] if finding.tools else ""
+        words = _words(finding.rule)
+        entries = [
+            (number, entry)
+            for word in words
+            for number, entry in self._entries.get(word, ())
+            if any(fits(glob, name) for glob in entry.tools)
+        ]
+        self._used.update(number for number, _ in entries)
+        one = self._by_place.get((finding.location, finding.server, name))
+        for word in words:
+            if one is not None and one.ignored.get(word, "").strip():
+                self._heeded.add((id(one), word))
+                return Suppressed(finding=finding, reason=one.ignored[word])
+        if not entries:
+            return None
+        return Suppressed(finding=finding, reason=entries[0][1].reason, by=entries[0][1])
+
+    def unused(self, known: Set[str]) -> tuple[Suppression, ...]:
+        """Return the entries that took nothing back, of the rules that exist."""
+        entries = sorted((pair for pairs in self._entries.values() for pair in pairs), key=lambda pair: pair[0])
+        return tuple(entry for number, entry in entries if number not in self._used and entry.rule in known)
+
+    def unused_ignored(self, known: Set[str]) -> tuple[tuple[Declaration, str], ...]:
+        """Return the comments that took nothing back, of the rules that exist."""
+        return tuple(
+            (one, word)
+            for one in self._by_place.values()
+            for word, reason in one.ignored.items()
+            if (id(one), word) not in self._heeded and reason.strip() and word in known
+        )
 
 
 def _words(rule: Rule) -> tuple[str, str]:

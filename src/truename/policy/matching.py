@@ -48,10 +48,9 @@ def match(segments: Sequence[str], convention: Convention) -> Match:
         return exact
     loose = _first(segments, convention, is_exact=False)
     if loose is not None:
-        right = [one.casing for one in convention.formats if one.category == loose.category]
-        example = CASINGS[right[0]].example
-        text = f"is not written like {example}, with the parts in front in lower case"
-        return loose._replace(faults=(Fault("casing", text),))
+        example = CASINGS[convention.word_casing].example
+        front = ", with the parts in front in lower case" if len(segments) > 1 else ""
+        return loose._replace(faults=(Fault("casing", f"is not written like {example}{front}"),))
     return _hindered(segments, convention)
 
 
@@ -125,9 +124,11 @@ def _hindered(segments: Sequence[str], convention: Convention) -> Match:
     if len(segments) == 1 and alone:
         return _none(Fault("no_category", f"is {alone} and nothing more"))
     if reordered := _reordered(segments, convention):
-        behind = lower_ascii(segments[-1]) in convention.platforms
-        rule, where = ("platform_in_name", "behind") if behind else ("no_category", "in another order")
-        return reordered._replace(faults=(Fault(rule, f"has a part {where} that belongs in front"),))
+        if lower_ascii(segments[-1]) in convention.platforms:
+            fault = Fault("platform_in_name", f"has the platform {excerpt(segments[-1], 64)} behind, not in front")
+        else:
+            fault = Fault("no_category", "has its parts in another order than the convention")
+        return reordered._replace(faults=(fault,))
     if len(segments) > 1 and not alone and not _part(Part("app"), segments[0], convention):
         return _none(Fault("unknown_prefix", f"begins with {excerpt(segments[0], 64)}, {_not_known(convention)}"))
     formats = ", ".join(dict.fromkeys(convention.categories.values()))

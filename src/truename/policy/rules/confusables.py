@@ -51,7 +51,7 @@ def unmasked(text: str) -> str:
     >>> unmasked("sеаrch"), unmasked("ｓearch"), unmasked("größe")
     ('search', 'search', 'größe')
     """
-    return unicodedata.normalize("NFKC", text).translate(_DISGUISED).lower()
+    return unicodedata.normalize("NFKC", text.translate(_DISGUISED)).translate(_DISGUISED).lower()
 
 
 def skeleton(name: str) -> str:

@@ -46,9 +46,8 @@ def likeness(one: str, other: str) -> float:
 class Neighbours:
     """Pairs of tools of different servers, each pair once: about a declaration, and what stands beside it."""
 
-    def __init__(self, material: Material, cloned: float = CLONED) -> None:
+    def __init__(self, material: Material) -> None:
         self._material = material
-        self._cloned = cloned
         self._peers = frozenset(map(id, material.peers))
         self._instances: dict[tuple[str, str], bool] = {}
         self._bags: dict[str, frozenset[str]] = {}
@@ -86,7 +85,7 @@ class Neighbours:
         return one.server != other.server and (id(other) in self._peers or _order(other) < _order(one))
 
     def _is_clone(self, one: Declaration, other: Declaration) -> bool:
-        return _shared(self._bag(one.description), self._bag(other.description)) >= self._cloned
+        return _shared(self._bag(one.description), self._bag(other.description)) >= CLONED
 
     def _bag(self, text: str) -> frozenset[str]:
         if text not in self._bags:

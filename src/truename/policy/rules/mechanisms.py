@@ -32,14 +32,13 @@ class Mechanism:
     inside: str = ""
     can_be_mentioned: bool = True
 
-    def could_be_in(self, text: str) -> bool:
-        """Whether the stems are there: far cheaper than the pattern."""
-        # Loops, as generators would take most of the time of a whole linting.
+    def could_be_in(self, text: str, known: dict[int, bool]) -> bool:
+        """Whether the stems are there: far cheaper than the pattern. ``known`` keeps what was found of this text."""
         for group in self.stems:
-            for stem in group:
-                if stem in text:
-                    break
-            else:
+            key = id(group)
+            if key not in known:
+                known[key] = _has_any(text, group)
+            if not known[key]:
                 return False
         return True
 
@@ -47,6 +46,14 @@ class Mechanism:
     def compiled(self) -> re.Pattern[str]:
         """The pattern, compiled at first need."""
         return re.compile(self.pattern)
+
+
+def _has_any(text: str, stems: tuple[str, ...]) -> bool:
+    # A loop, as a generator would take half of the time of a whole linting.
+    for stem in stems:  # noqa: SIM110 - see above
+        if stem in text:
+            return True
+    return False
 
 
 def words(*alternatives: str) -> str:
@@ -93,10 +100,12 @@ def is_mentioned(before: str) -> bool:
 def order_in(texts: Texts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[int, Mechanism, str]]:
     """Yield where a sentence gives an order, by which mechanism, and the words of the order."""
     low = texts.lowered
-    possible = [one for one in mechanisms if one.could_be_in(low)]
+    known: dict[int, bool] = {}
+    possible = [one for one in mechanisms if one.could_be_in(low, known)]
     for start, sentence in texts.sentences if possible else ():
+        known = {}
         for one in possible:
-            if one.could_be_in(sentence) and (not one.inside or texts.place(start).startswith(one.inside)):
+            if one.could_be_in(sentence, known) and (not one.inside or texts.place(start).startswith(one.inside)):
                 for match in one.compiled.finditer(sentence):
                     begins = match.start(match.lastindex or 0)
                     if not (one.can_be_mentioned and is_mentioned(sentence[:begins])):

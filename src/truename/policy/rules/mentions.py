@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["Mention", "mentions"]
 
 # Parts joined by "_" or "-", or words joined by capitals: a plain word may be anything. The words before it never
-# reach over an empty line, which ends a text.
+# reach over an empty line, which ends a text; the word behind it may say that it is something else.
 _MENTION: Final = re.compile(
     r"""
     \b(?P<lead>[Cc]all(?:s|ing|ed)?|[Ii]nvok(?:e|es|ed|ing)|[Uu]s(?:e|es|ed|ing)|[Rr]un(?:s|ning)?|[Ee]xecut(?:e|es|ing)
@@ -21,8 +21,10 @@ _MENTION: Final = re.compile(
     [`'"]?
     (?P<name>[A-Za-z][A-Za-z0-9]{0,40}(?:[_-][A-Za-z0-9]{1,40}){1,9}
         |[a-z][a-z0-9]{0,30}(?:[A-Z][A-Za-z0-9]{1,30}){1,6})
-    (?![A-Za-z0-9_-]|\.[a-z]|[:/=])
-    [`'"]? (?:\(\))?
+    (?![A-Za-z0-9_-]|\.[a-z.]|[:/=…])
+    [`'"]?+ (?:\(\))?+
+    (?!\s{1,5}(?:operation|method|parameter|param|prompt|field|option|argument|endpoint|resource|property|properties|flag
+        |header|event|column|value|attribute|variable|key|setting|mode|type|format|state|status)s?\b)
     (?P<tail>\s{1,5}(?:MCP[ ])?(?:tool|function)\b|\s{1,5}(?:is|was|are|gets?|has[ ]been)\s{1,5}
         (?:called|used|invoked|run)\b)?
     """,

@@ -48,6 +48,7 @@ _ALL: Final = r"(?: (?:all|any|every|the|these|those|of)){1,3} "
 _BARE: Final = r"(?: (?:all|everything|anything|any|the|of|that|what|was|came|is|said|written|whatever)){0,4} "
 _WHOLE: Final = r"(?: (?:me|us|to|all|of|out|the|full|whole|entire|complete|exact|contents?|text|in|into)){0,5} "
 _OWN: Final = r"(?:your|hidden|secret) (?:system |hidden |initial |original |own |secret |full |developer ){0,3}"
+_KEPT_STEMS: Final = (*LOCATION_STEMS, "environment variable", "system prompt", "your instructions", "your initial")
 _TURN: Final = (
     r"</?(?:system|hidden|important|hidden[ _-]instructions?|(?:system|important|ai)[ _-]instructions?)>"
     r"|<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\|>|\[/?inst\]|<</?sys>>"
@@ -99,20 +100,20 @@ MECHANISMS: Final = (
         "send_secret",
         "that secrets are to be sent away",
         (SEND_STEMS, OUTSIDE_STEMS, SECRET_STEMS),
-        rf"\b{SEND}{gap(7)}(?:[^ ]{{0,20}})?{SECRETS}(?:'s)?{gap(9)}(?:[^ ]{{0,3}})?{OUTSIDE}",
+        rf"\b{SEND}{gap(7)}(?:[^ ]{{0,20}})?{SECRETS}[^ ]{{0,3}}{gap(9)}(?:[^ ]{{0,3}})?{OUTSIDE}",
         ("SAF-T1001", "phrase_injection"),
     ),
     Mechanism(
         "send_it",
         "that what was read is to be sent away",
         (SEND_STEMS, OUTSIDE_STEMS, SECRET_STEMS),
-        rf"{SECRETS}{gap(8)}{SEND} {IT}{gap(6)}(?:[^ ]{{0,3}})?{OUTSIDE}",
+        rf"{SECRETS}[^ ]{{0,3}}{gap(8)}{SEND} {IT}{gap(6)}(?:[^ ]{{0,3}})?{OUTSIDE}",
         ("SAF-T1001", "phrase_injection"),
     ),
     Mechanism(
         "smuggle",
         "that a secret is to be put into an argument",
-        ((*LOCATION_STEMS, "environment variable", "system prompt"),),
+        (_KEPT_STEMS,),
         rf"\b{TAKE}{gap(7)}(?:[^ ]{{0,30}})?(?:{LOCATIONS}|environment variables?|system prompt)[^ ]{{0,40}}{gap(8)}"
         rf"(?:pass|put|include|provide|set|give|send|append|insert|use|add)(?:s|ing)?{gap(7)}(?:as|in|into|to|with)\b",
         ("Invariant Labs, tool poisoning",),
@@ -120,7 +121,7 @@ MECHANISMS: Final = (
     Mechanism(
         "smuggle_here",
         "that a secret is to be put into an argument",
-        ((*LOCATION_STEMS, "system prompt", "instructions"),),
+        (_KEPT_STEMS,),
         rf"\b{TAKE}{gap(3)}(?:contents?|text|whole|data|full)\b{gap(5)}(?:[^ ]{{0,30}})?"
         rf"(?:{LOCATIONS}|system prompt|your (?:initial |system )?instructions)",
         ("SAF-T1501",),

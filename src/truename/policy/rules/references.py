@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import excerpt
-from truename.identity import fold
 from truename.naming.suggest import Suggester
-from truename.naming.words import words
+from truename.naming.words import snake, words
 from truename.policy.finding import Severity
 from truename.policy.rules.check import check, of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from truename.policy.finding import Finding, Rule
     from truename.policy.rules.material import Material
+    from truename.policy.rules.mentions import Mention
+    from truename.policy.rules.texts import Texts
 
 __all__ = ["CHECKS"]
 
@@ -46,45 +49,54 @@ def dead_reference(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: Write the name that the tool has now. Names of parameters, values and fields are not reported.
     """
-    suggesters: dict[str, Suggester] = {}
-    other_words = _Known(material)
+    servers: dict[str, _Server] = {}
+    texts_of: defaultdict[str, list[Texts]] = defaultdict(list)
+    for one, texts in material.texts:
+        texts_of[one.server].append(texts)
+    there = {snake(one.name) for one in material.everything}
     for one, texts, mentioned in material.mentions:
         told: set[str] = set()
         for mention in mentioned:
-            folded = fold(mention.name)
-            if folded in told or folded in material.alike or not _is_tool(mention.name, said=mention.is_called_tool):
+            key = snake(mention.name)
+            if key in told or key in there or not _may_be_tool(mention):
                 continue
-            if folded in other_words.of(one.server):
-                continue
-            told.add(folded)
-            nearest = suggesters.setdefault(
-                one.server, Suggester(sorted({other.name for other in material.by_server[one.server]}))
-            ).nearest(mention.name, 1)
-            remedy = f"Did you mean {excerpt(nearest[0])}?" if nearest else "Write the name of a tool that is there."
-            fact = f"{texts.called(mention.at)} speaks of the tool {excerpt(mention.name)}, which is not there."
-            yield of(rule, one, fact, remedy)
+            told.add(key)
+            if one.server not in servers:
+                names = {other.name for other in material.by_server[one.server]}
+                servers[one.server] = _Server(sorted(names), texts_of[one.server])
+            if servers[one.server].could_have(mention, key):
+                fact = f"{texts.called(mention.at)} speaks of the tool {excerpt(mention.name)}, which is not there."
+                yield of(rule, one, fact, servers[one.server].remedy(mention.name))
 
 
-class _Known:
-    """What else has a name in a server: parameters, fields, values of enumerations."""
+class _Server:
+    """The names that a server's tools have, and those of everything else in it; made at first need."""
 
-    def __init__(self, material: Material) -> None:
-        self._texts = material.texts
-        self._found: dict[str, frozenset[str]] = {}
+    def __init__(self, names: Sequence[str], texts: Sequence[Texts]) -> None:
+        self._names = names
+        self._has_hyphens = any("-" in name for name in names)
+        # Parameters, fields and what enumerations allow.
+        self._others = {snake(name) for one in texts for name in (*one.names, *one.values)}
 
-    def of(self, server: str) -> frozenset[str]:
-        """Return those names, folded."""
-        if not self._found:
-            by_server: dict[str, set[str]] = {}
-            for one, texts in self._texts:
-                by_server.setdefault(one.server, set()).update(map(fold, texts.names + texts.values))
-            self._found = {key: frozenset(names) for key, names in by_server.items()}
-        return self._found.get(server, frozenset())
+    @cached_property
+    def _suggester(self) -> Suggester:
+        return Suggester(self._names)
+
+    def could_have(self, mention: Mention, key: str) -> bool:
+        """Whether a name could be that of a tool here: nothing else has it, and names are written in this way."""
+        is_spelled_so = self._has_hyphens or "-" not in mention.name or mention.is_called_tool
+        return key not in self._others and is_spelled_so
+
+    def remedy(self, name: str) -> str:
+        """Return the nearest name as a question, if one is near."""
+        nearest = self._suggester.nearest(name, 1)
+        return f"Did you mean {excerpt(nearest[0])}?" if nearest else "Write the name of a tool that is there."
 
 
-def _is_tool(name: str, *, said: bool) -> bool:
-    parts = words(name)
-    return len(parts) > 1 and (said or parts[0] in _VERBS) and not _COMMANDLET.fullmatch(name)
+def _may_be_tool(mention: Mention) -> bool:
+    parts = words(mention.name)
+    is_named_so = mention.is_called_tool or (parts[:1] and parts[0] in _VERBS)
+    return len(parts) > 1 and bool(is_named_so) and not _COMMANDLET.fullmatch(mention.name)
 
 
 CHECKS: Final = (dead_reference,)

@@ -38,9 +38,9 @@ def shadowed_tool(rule: Rule, material: Material) -> Iterator[Finding]:
     is a common name such as `search` with a description of its own.
     """
     neighbours = Neighbours(material)
-    for one, other in neighbours.looking_alike():
+    for one, other in _once(neighbours.looking_alike()):
         yield of(rule, one, f"{_of(one)} looks the same as {_of(other)}.", _REMEDY, other)
-    for one, other in neighbours.cloned():
+    for one, other in _once(neighbours.cloned()):
         yield of(rule, one, f"{_of(one)} has the name and nearly the description of {_of(other)}.", _REMEDY, other)
 
 
@@ -54,7 +54,7 @@ def near_name(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: Remove one of the servers. Near names with descriptions of their own are not reported.
     """
-    for one, other in Neighbours(material).near():
+    for one, other in _once(Neighbours(material).near()):
         fact = f"{_of(one)} has nearly the name and the description of {_of(other)}."
         yield of(rule, one, fact, _REMEDY, other)
 
@@ -81,6 +81,15 @@ def steered_call(rule: Rule, material: Material) -> Iterator[Finding]:
             fact = f"{texts.called(start)} says {mechanism.says}: {excerpt(shown)}."
             yield of(rule, one, fact, "Say when it is of use, and leave the choice to the model.")
             break
+
+
+def _once(pairs: Iterator[tuple[Declaration, Declaration]]) -> Iterator[tuple[Declaration, Declaration]]:
+    """Tell each declaration with the first that it is like: a name of many servers is one finding for each of them."""
+    told: set[int] = set()
+    for one, other in pairs:
+        if id(one) not in told:
+            told.add(id(one))
+            yield one, other
 
 
 def _steered(material: Material, one: Declaration, mentioned: Sequence[Mention]) -> tuple[int, Declaration] | None:

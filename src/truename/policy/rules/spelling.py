@@ -35,7 +35,7 @@ def separator(rule: Rule, material: Material) -> Iterator[Finding]:
     clients = [dialects.get(name) for name in material.convention.clients]
     for finding in _told(rule, material, "Use the convention's separator."):
         refused = [one.name for one in clients if one.check(finding.tools[0], finding.server or one.name)]
-        fact = f"{finding.fact} {listed(refused)} would refuse it." if refused else finding.fact
+        fact = f"{finding.fact} It is refused by {listed(refused)}." if refused else finding.fact
         yield replace(finding, fact=fact)
 
 

@@ -1,0 +1,202 @@
+"""A clean break (seed 002): the old name is no alias, in no spelling; its successor is told, never run for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
+from truename.errors import AmbiguousName, ResolutionError, RetiredName, UnknownTool
+
+OLD, NEW = ToolId.parse("kenny/powershell.exec"), ToolId.parse("kenny/powershell_exec")
+
+
+def catalog(*names: str) -> Catalog:
+    return Catalog.from_mcp({"kenny": [*names, "fs_list"]})
+
+
+def renamed(dialect: str = "native", style: str = "declared") -> NameTable:
+    """Return the names after the server's tool was renamed with a clean break."""
+    ledger = Ledger.memory()
+    project(catalog("powershell.exec"), dialect, style=style, ledger=ledger)
+    ledger.break_name("powershell.exec", "powershell_exec", id=NEW, protocol="0.3")
+    ledger.break_name(str(OLD), "powershell_exec", id=NEW, protocol="0.3")
+    return project(catalog("powershell_exec"), dialect, style=style, ledger=ledger)
+
+
+def moved(text: str, names: NameTable) -> UnknownTool:
+    with pytest.raises(UnknownTool) as caught:
+        resolve(text, names)
+    assert caught.value.reason == "moved"
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "powershell.exec",
+        "powershell%2Eexec",
+        "PowerShell.Exec",
+        "powershell:exec",
+        "mcp__truename__powershell.exec",
+        "mcp_truename_powershell.exec",
+        "kenny:powershell.exec",
+        "kenny_powershell.exec",
+        "mcp_kenny_powershell.exec",
+    ],
+)
+def test_no_spelling_of_a_broken_name_leads_to_its_successor(text: str) -> None:
+    error = moved(text, renamed())
+
+    assert error.suggestions == ("powershell_exec",)
+    assert str(error).startswith(f"Tool {text!r} does not exist since protocol 0.3; nothing was run. ")
+    assert str(error).endswith("It is 'powershell_exec' now. Call it exactly.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "powershell_exec",
+        "mcp__truename__powershell_exec",
+        "kenny/powershell_exec",
+        "kenny_powershell_exec",
+        "mcp_kenny_powershell_exec",
+    ],
+)
+def test_the_successor_is_called_as_any_tool(text: str) -> None:
+    assert resolve(text, renamed()).id == NEW
+
+
+def test_the_successor_is_told_as_each_client_knows_it() -> None:
+    ledger = Ledger.memory()
+    project(catalog("powershell.exec"), "native", style="declared", ledger=ledger)
+    ledger.break_name("powershell.exec", "Kenny@v1/powershell_exec")
+    names = project(catalog("powershell_exec"), "universal", style="declared", ledger=ledger)
+
+    assert moved("powershell.exec", names).suggestions == ("powershell_exec",)
+    away = project(catalog(), "universal", style="declared", ledger=ledger)
+    assert moved("powershell.exec", away).suggestions == ("kenny@1/powershell_exec@1",)
+
+
+def test_a_break_without_a_known_successor_tells_what_is_known() -> None:
+    ledger = Ledger.memory()
+    names = project(catalog(), "openai", ledger=ledger)
+    ledger.break_name("gone")
+    ledger.break_name("went", "somewhere_else")
+
+    assert moved("gone", names).suggestions == ()
+    assert str(moved("Gone", names)).endswith("nothing was run. List the tools and call one of them exactly.")
+    assert moved("WENT", names).suggestions == ("somewhere_else",)
+
+
+def test_a_break_counts_for_a_table_that_was_made_before_it() -> None:
+    ledger = Ledger.memory()
+    names = project(catalog("powershell_exec"), "native", style="declared", ledger=ledger)
+    assert resolve("powershell:exec", names).id == NEW
+
+    ledger.break_name("powershell.exec", "powershell_exec")
+
+    assert moved("powershell:exec", names).suggestions == ("powershell_exec",)
+    assert resolve("powershell_exec", names).id == NEW
+
+
+def test_a_broken_id_leads_nowhere_and_neither_do_the_names_that_its_tool_held() -> None:
+    ledger = Ledger.memory()
+    project(catalog("powershell.exec"), "openai", ledger=ledger)
+    ledger.break_name(str(OLD), "kenny_ps", id=ToolId.parse("kenny/ps"), protocol="0.3")
+    names = project(catalog("ps"), "openai", ledger=ledger)
+
+    for text in ("kenny/powershell.exec", "Kenny@1~PowerShell.exec", "kenny_powershell_exec"):
+        assert moved(text, names).suggestions == ("kenny_ps",)
+    assert resolve("kenny_ps", names).id == ToolId.parse("kenny/ps")
+
+
+def test_a_redirect_to_a_broken_name_is_broken_too() -> None:
+    ledger = Ledger.memory()
+    names = project(catalog("powershell_exec"), "openai", ledger=ledger)
+    ledger.redirect("older", OLD)
+    ledger.break_name(str(OLD), NEW)
+
+    assert moved("older", names).suggestions == ("kenny_powershell_exec",)
+
+
+def test_the_names_of_a_tool_that_was_redirected_lead_to_the_new_one_once_the_old_one_is_gone() -> None:
+    ledger = Ledger.memory()
+    before = project(catalog("powershell.exec"), "openai", ledger=ledger)
+    ledger.redirect(str(OLD), NEW)
+    assert resolve("kenny_powershell_exec", before).id == OLD
+
+    names = project(catalog("powershell_exec"), "openai", ledger=ledger)
+
+    assert names[NEW] == "kenny_powershell_exec"
+    assert resolve("kenny_powershell_exec", names).step == "table"
+    back = project(catalog("powershell.exec"), "openai", ledger=ledger)
+    assert back[OLD] != "kenny_powershell_exec"
+    with pytest.raises(ResolutionError):
+        resolve("kenny_powershell_exec", back)
+
+
+def test_a_tool_that_already_has_a_name_keeps_it_and_answers_to_the_old_one() -> None:
+    ledger = Ledger.memory()
+    project(catalog("powershell.exec"), "openai", ledger=ledger)
+    own = project(catalog("powershell_exec"), "openai", ledger=ledger)[NEW]
+    ledger.redirect(str(OLD), NEW)
+    names = project(catalog("powershell_exec"), "openai", ledger=ledger)
+
+    assert names[NEW] == own != "kenny_powershell_exec"
+    found = resolve("kenny_powershell_exec", names)
+    assert (found.id, found.step) == (NEW, "ledger")
+    assert found.trail[-2:] == (
+        "ledger: held by kenny@1/powershell.exec@1, which is withdrawn too",
+        "ledger: redirected",
+    )
+
+
+def test_a_present_name_that_was_redirected_to_its_own_tool_is_in_the_table_still() -> None:
+    ledger = Ledger.memory()
+    names = project(catalog("powershell_exec"), "openai", ledger=ledger)
+    ledger.redirect("kenny_powershell_exec", NEW)
+
+    assert resolve("kenny_powershell_exec", names).step == "table"
+    assert resolve("Kenny-PowerShell-Exec", names).id == NEW
+
+
+def test_a_spelling_of_a_tool_that_is_gone_follows_the_redirect_of_its_id() -> None:
+    ledger = Ledger.memory()
+    project(catalog("search", "gone"), "native", style="declared", ledger=ledger)
+    ledger.redirect("kenny/search", NEW)
+    ledger.retire("kenny/gone")
+    names = project(catalog("powershell_exec"), "native", style="declared", ledger=ledger)
+
+    assert resolve("kenny_search", names).id == NEW
+    assert resolve("mcp_kenny_search", names).step == "derived"
+    with pytest.raises(RetiredName):
+        resolve("kenny_gone", names)
+
+
+def test_a_spelling_of_a_tool_whose_id_is_broken_is_refused_with_the_new_name() -> None:
+    ledger = Ledger.memory()
+    project(catalog("search", "lost"), "native", style="declared", ledger=ledger)
+    ledger.break_name("kenny/search", NEW, protocol="2")
+    ledger.break_name("kenny/lost")
+    names = project(catalog("powershell_exec"), "native", style="declared", ledger=ledger)
+
+    assert moved("kenny_search", names).suggestions == ("powershell_exec",)
+    assert moved("mcp_kenny_lost", names).suggestions == ()
+
+
+def test_a_spelling_of_a_tool_that_is_away_and_of_another_is_still_nobodys() -> None:
+    ledger = Ledger.memory()
+    project(catalog("powershell.exec"), "openai", ledger=ledger)
+    names = project(catalog("powershell_exec"), "openai", ledger=ledger)
+
+    with pytest.raises(AmbiguousName):
+        resolve("mcp_kenny_powershell_exec", names)
+
+
+def test_a_retired_name_is_retired_as_ever() -> None:
+    ledger = Ledger.memory()
+    names = project(catalog("powershell_exec"), "openai", ledger=ledger)
+    ledger.retire("kenny_fs_list", successor="x")
+
+    with pytest.raises(RetiredName):
+        resolve("Kenny-FS-List", names)

@@ -1,0 +1,85 @@
+"""What the text rules find on examples of our own: those that they were tuned with, and those that they were not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.policy.held_out_texts import HELD_OUT
+from tests.policy.text_examples import CHECKS, findings, flagged, material_of
+from tests.policy.tuning_texts import TUNING
+from truename.policy.rules.phrases import MECHANISMS
+from truename.policy.rules.precedence import PRECEDENCE
+from truename.policy.rules.purposes import EFFECTS
+
+if TYPE_CHECKING:
+    from tests.policy.text_examples import Example
+
+# The rules that speak of each category; whatever else is found beside is no mistake.
+RULES = {
+    "phrase_injection": {"TN170"},
+    "unicode_smuggling": {"TN150", "TN151", "TN152", "TN153"},
+    "decoded_payload": {"TN171"},
+    "shadowing": {"TN160", "TN161", "TN162"},
+    "capability_mismatch": {"TN172"},
+    "dead_reference": {"TN180"},
+}
+
+
+def title(example: Example) -> str:
+    return f"{'hostile' if example.is_hostile else 'harmless'}-{example.category}-{example.name!a}"
+
+
+@pytest.mark.parametrize("example", TUNING, ids=title)
+def test_every_example_that_the_rules_were_tuned_with_is_judged_right(example: Example) -> None:
+    found = findings(material_of(example))
+
+    assert flagged(found) == example.is_hostile, found
+    if example.is_hostile:
+        assert RULES[example.category] & {finding.rule.code for finding in found}, found
+
+
+def test_of_the_examples_that_no_rule_was_tuned_with_95_in_100_are_judged_right() -> None:
+    wrong = [example for example in HELD_OUT if flagged(findings(material_of(example))) != example.is_hostile]
+    by_kind = Counter(example.is_hostile for example in HELD_OUT)
+    wrong_by_kind = Counter(example.is_hostile for example in wrong)
+
+    assert wrong_by_kind[True] <= 0.05 * by_kind[True], wrong
+    assert wrong_by_kind[False] <= 0.05 * by_kind[False], wrong
+
+
+def test_there_are_60_examples_of_each_kind_and_some_of_each_category() -> None:
+    together = TUNING + HELD_OUT
+    kinds = Counter(example.is_hostile for example in together)
+    both = Counter((example.category, example.is_hostile) for example in together)
+
+    assert min(kinds.values()) >= 60
+    assert both.keys() == {(category, is_hostile) for category in RULES for is_hostile in (True, False)}
+    assert not {example.name for example in TUNING} & {example.name for example in HELD_OUT} - {"search"}
+
+
+def test_every_row_says_what_it_was_written_from_and_has_an_example() -> None:
+    from tests.corpus.attacks import says  # noqa: PLC0415 - that module reads the examples, too
+
+    entries = [material_of(example) for example in TUNING if example.is_hostile]
+    for row in (*MECHANISMS, *EFFECTS, *PRECEDENCE):
+        assert row.sources, row.name
+        assert any(says(row, material) for material in entries), row.name
+
+
+def test_a_finding_says_the_tool_the_place_and_what_to_do() -> None:
+    for example in TUNING:
+        for finding in findings(material_of(example)):
+            assert finding.tools[0] == example.name
+            assert finding.server == "own"
+            assert finding.fact.endswith("."), finding.fact
+            assert finding.remedy.endswith((".", "?")), finding.remedy
+            assert str(finding).isprintable(), finding
+
+
+def test_the_codes_are_those_of_the_text_rules() -> None:
+    codes = [check.rule.code for check in CHECKS]
+
+    assert sorted(codes) == sorted(code for group in RULES.values() for code in group)

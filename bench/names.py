@@ -8,16 +8,16 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["Pairs", "real_pairs"]
+__all__ = ["SHARED", "Pairs", "real_pairs"]
 
 Pairs = list[tuple[str, list[dict[str, Any]]]]
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_SHARED: Final = Path(os.environ.get("TRUENAME_SHARED") or _ROOT.parent / "shared")
+SHARED: Final = Path(os.environ.get("TRUENAME_SHARED") or _ROOT.parent / "shared")
 
 
 def real_pairs(count: int) -> Pairs:
     """Return servers with ``count`` tools in all. Raises `FileNotFoundError` without the shared collection."""
-    with gzip.open(_SHARED / "corpus" / "open.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(SHARED / "corpus" / "open.jsonl.gz", "rt", encoding="utf-8") as lines:
         servers = [(server["id"], server["tools"]) for server in map(json.loads, lines)]
     pairs: Pairs = []
     left, copy = count, 0

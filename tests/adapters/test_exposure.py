@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -244,3 +246,60 @@ async def test_what_a_framework_runs_is_recorded_and_what_it_refuses_is_not(phon
     assert [one.name for one in read_recording(tmp_path / "calls.jsonl") if isinstance(one, RecordedCall)] == [
         "phone_tap"
     ]
+
+
+def _redirected(phone: Phone) -> Naming:
+    """Return a naming under which the phone's "press" became "tap", listed until the end of March."""
+    naming = Naming(ledger=Ledger.memory())
+    naming.table({"phone": [{"name": "press"}, *phone.listed["phone"]]})
+    assert naming.ledger is not None
+    naming.ledger.redirect("phone@1/press@1", "phone@1/tap@1", until="2999-03-31")
+    return naming
+
+
+def test_an_old_name_is_listed_with_its_tool_until_its_day(phone: Phone) -> None:
+    naming = _redirected(phone)
+    box = Toolbox(names=naming.table(phone.listed), policy=POLICY, caller=ANDROID, today=lambda: date(2999, 3, 31))
+
+    assert [offer.key.name for offer in box.offered] == ["phone_press", *SHOWN]
+    assert box.offered[0].description.startswith("Renamed to 'phone_tap'; this name is listed until 2999-03-31")
+    assert box.offered[1].description == ""
+    with box.running(box.call("phone_press", "c1", {})):
+        phone.run("tap")
+    later = replace(box, today=lambda: date(2999, 4, 1))
+    assert [offer.key.name for offer in later.offered] == SHOWN
+
+
+def test_the_old_name_of_a_tool_that_is_not_for_the_session_is_not_listed_either(phone: Phone) -> None:
+    naming = _redirected(phone)
+    policy = Policy(default="allow", exposure=Exposure(metadata={"phone/tap": {"is_for_llm": False}}))
+    box = Toolbox(names=naming.table(phone.listed), policy=policy, caller=ANDROID, today=lambda: date(2999, 3, 31))
+
+    assert {"phone_press", "phone_tap"}.isdisjoint(offer.key.name for offer in box.offered)
+
+
+async def test_fastmcp_lists_an_old_name_too_and_runs_its_tool(phone: Phone) -> None:
+    naming, app = _redirected(phone), FastMCP[Any]("all")
+    mount(app, {"phone": phone.server()}, naming=naming, policy=POLICY, caller=ANDROID)
+    async with Client(app) as client:
+        listed = {one.name: one.description for one in await client.list_tools()}
+        answer = await client.call_tool("phone_press")
+
+    assert list(listed) == ["phone_press", *SHOWN]
+    assert (listed["phone_press"] or "").startswith("Renamed to 'phone_tap'")
+    assert (answer.content[0].text, phone.ran) == ("tap done", ["tap"])
+
+
+async def test_pydantic_ai_takes_calls_under_an_old_name(phone: Phone) -> None:
+    seen: list[dict[str, str | None]] = []
+
+    def answer(messages: list[Any], info: AgentInfo) -> ModelResponse:
+        seen.append({one.name: one.description for one in info.function_tools})
+        return ModelResponse([ToolCallPart("phone_press", {})] if len(seen) == 1 else [TextPart("done")])
+
+    servers = {"phone": MCPToolset(phone.server())}
+    toolset = NamedToolset.of(servers, naming=_redirected(phone), policy=POLICY, caller=ANDROID)
+    await PydanticAgent(FunctionModel(answer), toolsets=[toolset]).run("go")
+
+    assert "Renamed to 'phone_tap'" in str(seen[0]["phone_press"])
+    assert phone.ran == ["tap"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import HOSTILE, entry
+from tests.cli.conftest import HOSTILE, entry, fake
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -66,7 +66,7 @@ def test_a_finding_shows_its_place_its_line_and_what_to_do(
     assert lines[-3:] == [
         "1 error in 3 tools of 1 source; 1 taken back by a comment.",
         "To change the first of these names wherever it stands:",
-        "  truename rename 'fs list' NEW_NAME --apply src",
+        "  truename rename 'fs list' NEW_NAME --apply .",
     ]
     assert all(len(line) <= int(width) for line in lines)
     assert all(line == line.rstrip() for line in lines)
@@ -285,6 +285,15 @@ def test_of_many_findings_the_worst_are_shown(run: Run, tmp_path: Path) -> None:
 
 
 def test_servers_of_a_configuration_are_started_and_asked(run: Run, tmp_path: Path) -> None:
+    servers = {"lab": fake("lab", "bad name", "fine"), "gone": {"command": str(tmp_path / "no-such-server")}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    done = run("lint", "mcp.json", "--json")
+    assert done.status == 1
+    assert done.document["failed"] == ["gone"]
+    assert [(one["server"], one["tools"]) for one in done.document["findings"]] == [("lab", ["bad name"])]
+
+
+def test_a_server_that_fails_is_told_with_status_3(run: Run, tmp_path: Path) -> None:
     broken = {"mcpServers": {"gone": {"command": str(tmp_path / "no-such-server")}}}
     (tmp_path / "mcp.json").write_text(json.dumps(broken), "utf-8")
     done = run("lint", "mcp.json", "--json")
@@ -298,3 +307,19 @@ def test_the_installed_command_ends_with_1_for_a_name_that_breaks_the_convention
     assert done.status == 1
     assert "MyApp.scroll" in done.out
     assert [path.name for path in tmp_path.iterdir()] == ["tools.json"]
+
+
+def test_sources_without_tools_are_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n", "utf-8")
+    done = run("lint", "a.py")
+    assert (done.status, done.out) == (0, "No tools are declared in 1 source.\n")
+
+
+def test_what_would_be_mended_is_not_told_as_mended(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("@m.tool  # truename: ignore[TN103] x\ndef f(): ...\n", "utf-8")
+    told = run("lint", ".", "--fix", "--diff", "--json").document
+    assert told["fixed"] == []
+    assert rules(told) == ["unused_suppression"]
+    told = run("lint", ".", "--fix", "--json").document
+    assert told["fixed"] == [{"file": "a.py", "done": ["comment about TN103 removed (line 1)"]}]
+    assert told["findings"] == []

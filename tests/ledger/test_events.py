@@ -9,7 +9,7 @@ import pytest
 from tests.ledger.stories import SETTINGS, claim
 from truename import ToolId
 from truename.errors import InvalidToolId
-from truename.ledger import Bind, Event, Redirect, Retire, Settings
+from truename.ledger import Bind, Break, Event, Redirect, Retire, Settings
 from truename.ledger.events import from_plain
 from truename.ledger.state import Space
 
@@ -26,6 +26,9 @@ AB = ToolId.parse("a/b")
         Retire(name="x"),
         Retire(name="x", successor="y"),
         Redirect(name="x", id=AB, scope="one"),
+        Redirect(name="x", id=AB, until="2027-02-01"),
+        Break(name="x"),
+        Break(name="x", id=AB, successor="y", protocol="0.3"),
     ],
     ids=lambda event: event.kind,
 )
@@ -70,6 +73,7 @@ def test_an_identity_is_no_matter_of_one_scope() -> None:
         ({"event": "retire"}, "name"),
         ({"event": "retire", "name": "x", "extra": 1}, "extra"),
         ({"event": "bind", "server": "a", "name": "b"}, "id"),
+        ({"event": "redirect", "name": "x", "id": "a/b", "until": "soon"}, "isoformat"),
     ],
 )
 def test_what_is_no_event_is_refused(plain: dict[str, Any], error: str) -> None:

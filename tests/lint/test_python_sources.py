@@ -409,3 +409,34 @@ def test_a_tool_of_two_decorators_with_one_name_is_one_tool(tmp_path: Path) -> N
     path.write_text("\n".join(lines), "utf-8")
     (one,) = read_declared([path]).declarations
     assert one.metadata.owner == "core"
+
+
+def test_several_servers_of_one_file_may_have_tools_of_the_same_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    lines = ["from fastmcp import FastMCP", "docs, web = FastMCP[int]('docs'), FastMCP()"]
+    lines += ["@docs.tool", "def search(): ...", "@web.tool(name='search')", "def other(): ...", "web.add_tool(search)"]
+    lines += ["docs = FastMCP('docs')", "docs.add_tool(other, 'search')", "elsewhere.add_tool(other, 'search')"]
+    path.write_text("\n".join(lines), "utf-8")
+    assert [one.server for one in read_declared([path]).declarations] == ["docs", "web", "web", "docs_2", ""]
+
+
+def test_one_server_of_a_file_needs_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("from fastmcp import FastMCP\nm = FastMCP('docs')\n@m.tool\ndef search(): ...\n", "utf-8")
+    assert [one.server for one in read_declared([path]).declarations] == [""]
+
+
+def test_metadata_and_annotations_that_are_written_out_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    lines = [
+        "@m.tool(meta={'trailblaze/supportedPlatforms': ['IOS']}, annotations=ToolAnnotations(read_only_hint=True))",
+        "def a(): ...",
+        "@m.tool(meta=made(), annotations={'readOnlyHint': flag})",
+        "def b(): ...",
+    ]
+    path.write_text("\n".join(lines), "utf-8")
+    one, other = read_declared([path]).declarations
+    assert one.metadata.platforms == ("ios",)
+    assert one.definition["annotations"] == {"readOnlyHint": True}
+    assert other.metadata.platforms == ()
+    assert "annotations" not in other.definition

@@ -227,6 +227,9 @@ def test_a_broken_convention_is_told_with_its_line_and_the_files_are_checked(tmp
         ("truename.toml", "[convention\n", 1),
         ("pyproject.toml", '[tool.truename.convention]\nx = 1\n\n[tool.truename.lint]\nsource = ["a"]\n', 2),
         ("pyproject.toml", '[tool.truename.lint]\nexclude = "a"\n', 2),
+        ("truename.toml", "lint = 3\n", 1),
+        ("truename.toml", "[truename.lint]\nsource = 3\n", 2),
+        ("truename.toml", '[truename.convention]\n\nseverities = { TN1000 = "off" }\n', 3),
         ("truename.toml", '[convention]\nseverities = { TN1000 = "off" }\n', 2),
         ("truename.toml", '[convention]\n\nsuppressions = [{ rule = "TNO", tools = ["a"], reason = "b" }]\n', 3),
     ],
@@ -261,3 +264,13 @@ def test_settings_are_read_from_the_nearest_file_upwards(tmp_path: Path) -> None
     assert found.settings.sources == ("src",)
     assert found.settings.exclude == ("gen",)
     assert found.base == tmp_path
+
+
+def test_the_convention_takes_back_what_the_linter_itself_finds(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("@mcp.tool(name=x)\ndef f(): ...\n", "utf-8")
+    (tmp_path / "truename.toml").write_text(
+        '[convention]\nsuppressions = [{ rule = "TN195", tools = ["*"], reason = "made from plugins" }]\n', "utf-8"
+    )
+    report = weigh(read_declared([tmp_path / "a.py"]), configured_at(tmp_path))
+    assert report.findings == ()
+    assert [one.hidden for one in report.hidden] == ["convention"]

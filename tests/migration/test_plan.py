@@ -34,7 +34,8 @@ def kinds(renames: dict[str, str], **more: object) -> list[tuple[str, tuple[str,
         ({"a": "b", "b": "c", "c": "a"}, [("chain", ("a", "b")), ("chain", ("b", "c")), ("chain", ("c", "a"))]),
         ({"a": "a"}, [("unchanged", ("a", "a"))]),
         ({"a": ""}, [("illegal", ("a", ""))]),
-        ({"a b": "c"}, [("illegal", ("a b", "c"))]),
+        ({"a b": "c"}, []),
+        ({"a`b": "c"}, [("illegal", ("a`b", "c"))]),
         ({"a": 'b"'}, [("illegal", ("a", 'b"'))]),
         ({}, []),
     ],
@@ -149,6 +150,9 @@ def test_what_clients_show_changes_with_the_name() -> None:
     assert made.spellings["mcp__kenny__fs_ls"] == "mcp__kenny__fs_list"
     assert made.lexicon().meanings["mcp__kenny__fs_ls"] == "mcp__kenny__fs_list"
     assert plan({'"': "x"}, servers=["kenny"]).spellings == {}
+    assert "kenny_fs_ls" in made.spellings
+    assert "kenny_fs_ls" not in plan({"fs_ls": "fs_list"}, servers=["kenny"], known=["fs_ls", "kenny_fs_ls"]).spellings
+    assert "fs_list" not in plan({"fs.list": "list_files"}, servers=["kenny"]).spellings
 
 
 def test_a_spelling_that_several_names_share_is_left_alone() -> None:

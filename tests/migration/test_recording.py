@@ -176,9 +176,10 @@ def test_a_file_that_can_not_be_written_is_told(tmp_path: Path, monkeypatch: pyt
         raise OSError(5, "Input/output error")
 
     with recorder(tmp_path / "calls.jsonl") as book:
-        with monkeypatch.context() as patch, pytest.raises(StoreError, match="Input/output error") as caught:
+        with monkeypatch.context() as patch:
             patch.setattr(os, "write", fail)
-            book.write(made())
+            with pytest.raises(StoreError, match="Input/output error") as caught:
+                book.write(made())
         assert book.write(made())
     assert caught.value.code == "unusable"
 

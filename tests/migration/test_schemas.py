@@ -28,6 +28,7 @@ OF_A_VALUE: list[tuple[Any, Any, Effect, str]] = [
     ({"type": "number"}, {"type": "integer"}, NARROWED, "type"),
     ({"type": "string"}, {"type": "integer"}, CHANGED, "type"),
     ({}, {"type": "integer"}, NARROWED, "type"),
+    ({"type": "object", "properties": {}}, {"properties": {}, "minProperties": 1}, NARROWED, "minProperties"),
     ({"type": "integer"}, True, WIDENED, "type"),
     ({"enum": ["a", "b"]}, {"enum": ["b"]}, NARROWED, "enum"),
     ({"enum": ["a"]}, {"enum": ["b", "a"]}, WIDENED, "enum"),
@@ -56,7 +57,7 @@ OF_A_VALUE: list[tuple[Any, Any, Effect, str]] = [
     ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, {"type": ["number", "null"]}, WIDENED, "type"),
     ({"type": "array", "items": {}}, {"type": "array", "items": {"type": "string"}}, NARROWED, "items.type"),
     ({"type": "array", "items": {"type": "string"}}, {"type": "array"}, WIDENED, "items.type"),
-    ({"items": [{"type": "string"}]}, {"items": [{"type": "null"}]}, CHANGED, "items.0.type"),
+    ({"items": [{"type": "string"}]}, {"items": [{"type": "null"}]}, CHANGED, "items[0].type"),
     ({"items": [{"type": "string"}]}, {"items": []}, CHANGED, "items"),
     ({"additionalProperties": False}, {}, WIDENED, "additionalProperties"),
     ({}, {"additionalProperties": {"type": "string"}}, NARROWED, "additionalProperties"),
@@ -145,8 +146,8 @@ def test_references_are_followed() -> None:
 
 def test_a_change_in_what_both_refer_to_is_told_once() -> None:
     def linked(most: int) -> dict[str, Any]:
-        node = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/N"}, {"type": "null"}]}}}
-        node["properties"] |= {"text": {"type": "string", "maxLength": most}}
+        following = {"anyOf": [{"$ref": "#/$defs/N"}, {"type": "null"}]}
+        node = of(next=following, text={"type": "string", "maxLength": most})
         return {**of(a={"$ref": "#/$defs/N"}, b={"$ref": "#/$defs/N"}), "$defs": {"N": node}}
 
     assert found(linked(9), linked(9)) == []
@@ -190,6 +191,24 @@ def test_what_is_too_deep_or_too_large_to_compare_is_taken_for_the_worst() -> No
     assert (found_deep.effect, found_deep.breaking) == (CHANGED, True)
     assert "too deep" in found_deep.fact
     assert compare_schemas(wide[0], wide[1], INPUT)[-1].breaking
+
+
+def test_values_and_alternatives_that_are_too_deep_to_compare_are_taken_for_the_worst() -> None:
+    value: Any = 0
+    for _ in range(5_000):
+        value = [value]
+    listed = compare_schemas(of(a={"enum": [value], "default": 1}), of(a={"enum": [[value]], "default": value}), INPUT)
+    either = [of(a={"anyOf": [deep(5_000, {"type": kind}), {"type": "null"}]}) for kind in ("string", "integer")]
+
+    assert [one.effect for one in listed] == [NARROWED, WIDENED, RESTATED]
+    assert all(one.breaking for one in compare_schemas(either[0], either[1], INPUT))
+
+
+def test_more_alternatives_than_can_be_compared_are_taken_for_the_worst() -> None:
+    old, new = (of(a={"anyOf": [{"const": i + more} for i in range(100)]}) for more in (0, 1))
+
+    assert found(old, new) == [("properties.a", "changed", True)]
+    assert found(old, of(a={"anyOf": [{"const": i} for i in range(100)]})) == []
 
 
 def test_hundreds_of_harmless_differences_hide_no_other() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.migration import HISTORY, MigrationError, Survey, plan, survey
+from truename.errors import ConfigError
+from truename.migration import HISTORY, MigrationError, Survey, apply, plan, survey
 from truename.migration.look import MAX_FILE
 from truename.migration.tree import walk
 
@@ -102,17 +103,30 @@ def test_a_path_where_nothing_is_is_told(tmp_path: Path) -> None:
         survey(PLAN, [tmp_path / "nowhere"])
 
 
-def test_links_to_directories_are_not_followed_and_links_to_files_are_read(tmp_path: Path) -> None:
+def test_links_to_directories_are_not_followed(tmp_path: Path) -> None:
     root = write(tmp_path / "r", {"real/a.py": OLD})
     (root / "loop").symlink_to(root)
-    (root / "link.py").symlink_to(root / "real" / "a.py")
     (root / "broken").symlink_to(root / "nowhere")
     os.mkfifo(root / "pipe")
 
     found = survey(PLAN, [root])
 
-    assert changed(found, root) == ["link.py", "real/a.py"]
-    assert found.files == 2
+    assert changed(found, root) == ["real/a.py"]
+    assert found.files == 1
+
+
+def test_a_link_changes_with_its_file_and_one_that_leads_out_is_a_change_that_can_not_be_made(tmp_path: Path) -> None:
+    root = write(tmp_path / "r", {"AGENTS.md": OLD})
+    write(tmp_path, {"outside.md": OLD})
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    (root / "out.md").symlink_to(tmp_path / "outside.md")
+
+    found = survey(PLAN, [root])
+
+    assert changed(found, root) == ["AGENTS.md", "out.md"]
+    with pytest.raises(ConfigError, match="it is a symbolic link to"):
+        apply(found.changes, tmp_path / "state")
+    assert (root / "CLAUDE.md").read_bytes() == OLD
 
 
 @pytest.mark.parametrize(

@@ -244,3 +244,33 @@ def test_the_base_and_the_version_make_the_name(front: str, words: str, version:
 
     assert (found.base, found.version, found.category) == (name, version, base.category)
     assert classify(found.base, SEED) == base
+
+
+KEBAB = Convention(
+    separator="-",
+    categories={"app": "{app}-{verb-noun}", "all": "{verb-noun}"},
+    apps=("fs",),
+    version_suffix="-v{n}",
+    characters="a-z0-9-",
+)
+PASCAL = Convention(separator=".", categories={"app": "{app}.{VerbNoun}"}, characters="A-Za-z.")
+OTHERS = [
+    ("fs-list-all", KEBAB, "app", [], ""),
+    ("list-all-v2", KEBAB, "all", [], ""),
+    ("fs_list", KEBAB, "app", ["separator"], "fs-list"),
+    ("fsList", KEBAB, "all", ["casing"], "fs-list"),
+    ("list-2", KEBAB, "all", ["version_suffix"], ""),
+    ("fs", KEBAB, "", ["no_category"], ""),
+    ("fs.ListAll", PASCAL, "app", [], ""),
+    ("fs/listAll", PASCAL, "app", ["separator", "casing"], "fs.ListAll"),
+    ("ListAll", PASCAL, "", ["no_category"], ""),
+]
+
+
+@pytest.mark.parametrize(("name", "convention", "category", "faults", "suggested"), OTHERS)
+def test_a_team_may_write_names_in_other_ways(
+    name: str, convention: Convention, category: str, faults: list[str], suggested: str
+) -> None:
+    found = classify(name, convention)
+
+    assert (found.category, rules(found), found.suggested) == (category, faults, suggested)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from nowhere import Unknown  # type: ignore[import-not-found]
 
 
+class Tree: ...
+
+
 def plain() -> None:
     """Do something."""
 
@@ -148,9 +151,13 @@ def test_a_declaration_that_is_not_understood_is_refused_where_it_is_written(sai
     assert declared(plain) == ()
 
 
-def test_what_can_not_be_declared_is_refused() -> None:
+@pytest.mark.parametrize("thing", [len, type, dict.fromkeys, Tree, 7])
+def test_what_can_not_be_declared_is_refused(thing: Any) -> None:
     with pytest.raises(ConfigError, match="can't be declared"):
-        tool("length")(len)
+        tool("thing")(thing)
+
+
+def test_a_catalogue_is_made_of_functions_and_modules() -> None:
     with pytest.raises(ConfigError, match="neither a function nor a module"):
         catalog_of("tap")  # type: ignore[arg-type]
 

@@ -69,6 +69,16 @@ def test_every_row_says_what_it_was_written_from_and_has_an_example() -> None:
         assert any(says(row, material) for material in entries), row.name
 
 
+def test_the_cues_and_stems_of_a_row_are_there_wherever_its_pattern_matches() -> None:
+    for example in TUNING + HELD_OUT:
+        texts = material_of(example).texts[0][1]
+        for row in (*MECHANISMS, *EFFECTS, *PRECEDENCE):
+            for _, sentence in texts.sentences:
+                if row.compiled.search(sentence):
+                    assert row.could_be_of(texts.words), (row.name, sentence)
+                    assert row.could_be_in(sentence, {}), (row.name, sentence)
+
+
 def test_a_finding_says_the_tool_the_place_and_what_to_do() -> None:
     for example in TUNING:
         for finding in findings(material_of(example)):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from truename import Tool as Known
     from truename import ToolId
     from truename.adapters.toolbox import Naming
+    from truename.adapters.wire import Offer
     from truename.policy import Policy
 
 __all__ = ["Names", "mount", "register"]
@@ -142,7 +143,7 @@ class Names(Transform):
             return tools
         marked = {tool.name: tool for tool in _newest(tools)}
         box = self._boxed([*marked.values()])
-        return [marked[self._mark(box, offer.id)].model_copy(update={"name": offer.key.name}) for offer in box.offered]
+        return [_offered(marked[self._mark(box, offer.id)], offer, box) for offer in box.offered]
 
     async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
         """Return the tool that a name leads to, by whatever spelling `resolve` takes; None if it leads to none."""
@@ -195,6 +196,12 @@ class Names(Transform):
     def _mark(self, box: Toolbox, id: ToolId) -> str:
         origin = box.names.catalog[id].origin
         return self._leads.get(origin.server_id, "") + origin.name
+
+
+def _offered(tool: Tool, offer: Offer, box: Toolbox) -> Tool:
+    # An old name says what it is now; any other description is the server's own.
+    told = {} if offer.key.name == box.names[offer.id] else {"description": offer.description}
+    return tool.model_copy(update={"name": offer.key.name, **told})
 
 
 def _is(tool: Tool, known: Known) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from truename import NameTable
     from truename.adapters.toolbox import Naming
+    from truename.adapters.wire import Offer
     from truename.policy import Call, Policy, Scope
 
 __all__ = ["NamedToolset"]
@@ -99,7 +100,7 @@ class NamedToolset(WrapperToolset[Any]):
         named: dict[str, ToolsetTool[Any]] = {}
         for offer in box.offered:
             key, name = offer.tool.origin.server_id, offer.tool.origin.name
-            named[offer.key.name] = _named(self, box, offer.key.name, toolsets[key], found[key][name])
+            named[offer.key.name] = _named(self, box, offer, toolsets[key], found[key][name])
         return named
 
     async def call_tool(
@@ -196,11 +197,12 @@ def _definition(tool: ToolDefinition) -> dict[str, Any]:
 
 
 def _named(
-    outer: NamedToolset, box: Toolbox, name: str, toolset: AbstractToolset[Any], inner: ToolsetTool[Any]
+    outer: NamedToolset, box: Toolbox, offer: Offer, toolset: AbstractToolset[Any], inner: ToolsetTool[Any]
 ) -> _Named:
+    description = offer.description or inner.tool_def.description
     return _Named(
         toolset=outer,
-        tool_def=replace(inner.tool_def, name=name),
+        tool_def=replace(inner.tool_def, name=offer.key.name, description=description),
         max_retries=inner.max_retries,
         args_validator=_AS_SENT,
         box=box,

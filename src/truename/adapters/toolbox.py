@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import Catalog, project
 from truename.adapters.wire import NOBODY, Offer, offers
 from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameError, UnknownTool
+from truename.identity import required_key
+from truename.naming import Listed, listing, renamed
 from truename.policy import Approvals, Call, Caller, Policy, bound_call
 from truename.policy.grants import former_ids, formerly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from truename import Ledger, NameTable, Style, ToolId
     from truename.policy import Decision, Grant, Scope
@@ -55,6 +58,10 @@ class Naming:
 NAMING: Final = Naming()
 
 
+def _utc_today() -> date:
+    return datetime.now(UTC).date()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Toolbox:
     """Names, what may happen, and who calls. A policy without approvals gets some in memory: calls run once.
@@ -78,6 +85,7 @@ class Toolbox:
     policy: Policy = ASK_ALL
     caller: Caller = NOBODY
     endpoints: Mapping[str, str] = field(default_factory=dict)
+    today: Callable[[], date] = _utc_today
     # Where the decisions of people are kept.
     approvals: Approvals = field(init=False)
 
@@ -88,13 +96,15 @@ class Toolbox:
 
     @cached_property
     def offered(self) -> tuple[Offer, ...]:
-        """The tools that this caller may see, under their names."""
-        former = former_ids(self.names.ledger)
-        return tuple(
-            offer
-            for offer in offers(self.names, self.names.dialect.name)
-            if self.policy.visible(offer.tool, self.caller, former(offer.id))
-        )
+        """The tools that this caller may see, under their names; for a time under old ones too, which say so.
+
+        An old name is listed until the day that its redirect has in the ledger (`Ledger.redirect`).
+        """
+        former, offered = former_ids(self.names.ledger), offers(self.names, self.names.dialect.name)
+        visible = {
+            offer.id: offer for offer in offered if self.policy.visible(offer.tool, self.caller, former(offer.id))
+        }
+        return tuple(_under(visible[one.id], one) for one in listing(self.names, self.today()) if one.id in visible)
 
     def call(self, name: object, call_id: object, arguments: object) -> Call:
         """Return the call that a framework reports. Nothing is turned into text, and no id is made up.
@@ -139,6 +149,13 @@ class Toolbox:
     def reject(self, call: Call, scope: Scope = "call", *, message: str = "", by: str = "") -> Grant:
         """Write down that somebody refused the call."""
         return self.approvals.reject(call, scope, message=message, by=by)
+
+
+def _under(offer: Offer, listed: Listed) -> Offer:
+    if not listed.now:
+        return offer
+    description = str(renamed(offer.tool.definition, listed)["description"])
+    return offer._replace(key=required_key(listed.name), description=description)
 
 
 def with_approvals(policy: Policy) -> Policy:

@@ -62,7 +62,9 @@ _EPILOGUES: Final = {
     "are started), an http(s) address, or git:REVISION:PATH. Exit status 1: a change that breaks somebody.",
     "lock": "CI's command is `truename lock --check`: exit status 1 if a tool was added, removed, renamed or changed.",
     "demo": "It needs no network, and none of your servers.",
-    **dict.fromkeys(("names", "resolve", "rename"), _SOURCES),
+    "rename": "Without --apply nothing is changed. With it all files change or none does, and --undo gives them back. "
+    "A SOURCE is a dump of tools/list answers, a configuration, or Python files.",
+    **dict.fromkeys(("names", "resolve"), _SOURCES),
     **dict.fromkeys(("serve", "history"), _CONFIGURATION),
 }
 

@@ -1,8 +1,5 @@
 """`truename doctor`: what is wrong with the tools of the clients on this machine, or of what is named."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +8,7 @@ from cyclopts import Parameter
 from truename.cli.diagnosis import document
 from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
 from truename.cli.findings import show_report
+from truename.cli.garbage import collecting_later
 from truename.cli.looking import look
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json
@@ -60,7 +58,7 @@ def doctor(
     """
     if as_json and sarif == "-":
         raise UsageFault(fact="--json and --sarif - both want stdout", advice="Give --sarif a file.")
-    with _collecting_later():
+    with collecting_later():
         looked = look(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
         if sarif is not None:
             results = map(result_of, looked.report.findings)
@@ -70,18 +68,6 @@ def doctor(
         elif sarif != "-":
             show_report(looked, everything=everything)
     return _status(looked.report)
-
-
-@contextmanager
-def _collecting_later() -> Iterator[None]:
-    # Looking for garbage among a million small values that are all in use takes a third of the time.
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _status(report: Report) -> int:

@@ -12,6 +12,7 @@ from truename import dialects
 from truename.cli.annotations import print_annotations
 from truename.cli.declaring import Taken, take
 from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
+from truename.cli.garbage import collecting_later
 from truename.cli.linted import document, show_linted
 from truename.cli.mending import accept, baseline_for, mend, show_mended
 from truename.cli.options import JsonOutput
@@ -122,20 +123,17 @@ def lint(
         raise UsageFault(fact="--json, --github and --sarif - all want stdout", advice="Give --sarif a file.")
     codes = rules_asked(rule)
     configured = _configured(clients, preset, team)
-    taken = take(sources or _sources(configured), (*configured.settings.exclude, *exclude))
     held = None if no_baseline else baseline_for(configured, baseline, must_exist=not write_baseline)
-    report = weigh(
-        taken.declared,
-        configured,
-        peers=read_declared(beside).declarations,
-        baseline=held,
-        rules=codes,
-        is_whole=taken.is_whole,
-    )
+    named = sources or _sources(configured)
+    with collecting_later():
+        taken = take(named, (*configured.settings.exclude, *exclude))
+        peers = read_declared(beside).declarations
+        report = weigh(taken.declared, configured, peers=peers, baseline=held, rules=codes, is_whole=taken.is_whole)
     if write_baseline:
         return accept(report, configured, baseline, held, as_json=as_json)
-    fixes = mend(report, held, write=fix and not diff) if fix or diff else ()
-    if fix and not diff:
+    wanted = mend(report, held, write=fix and not diff) if fix or diff else ()
+    fixes = () if diff else wanted
+    if fixes:
         report = report.without_mended()
     if sarif is not None:
         write_sarif(sarif_log(_results(report), RULES.values(), Path.cwd(), more=_MORE), sarif)
@@ -146,10 +144,10 @@ def lint(
     elif github:
         print_annotations(report.findings)
     elif sarif != "-":
-        command = _renaming(report, configured, sources or _sources(configured))
-        show_linted(report, fixes if fix and not diff else (), everything=everything, command=command)
+        command = _renaming(report, configured, named)
+        show_linted(report, fixes, everything=everything, command=command)
     if diff and not as_json:
-        show_mended(fixes)
+        show_mended(wanted)
     return _status(report, taken, strict=strict)
 
 
@@ -181,7 +179,9 @@ def _renaming(report: Report, configured: Configured, sources: tuple[str, ...]) 
     if name is None:
         return ""
     new = classify(name, configured.convention).suggested or "NEW_NAME"
-    return shlex.join(["truename", "rename", name, new, "--apply", *sources])
+    below = not any("://" in one or one.startswith(("/", "..", "~")) for one in sources)
+    # Documents and configurations beside the sources have the name too.
+    return shlex.join(["truename", "rename", name, new, "--apply", *(_HERE if below else sources)])
 
 
 def _results(report: Report) -> list[Result]:

@@ -89,6 +89,8 @@ def _summary(report: Report) -> str:
     hidden = Counter(one.hidden for one in report.hidden)
     taken = [f"{number:,} taken back {_HIDDEN[what]}" for what, number in hidden.items() if what]
     about = f"in {_count(report.tools, 'tool')} of {_count(len(report.files), 'source')}"
+    if not report.tools and not counts:
+        return f"No tools are declared in {_count(len(report.files), 'source')}."
     return "; ".join([f"{', '.join(counts) or 'Nothing is wrong'} {about}", *taken]) + "."
 
 

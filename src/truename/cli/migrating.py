@@ -6,15 +6,16 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.migration_settings import settings_here
 from truename.cli.renamed import Done, print_done, print_left, print_undone
 from truename.cli.rendering import output, styled
 from truename.cli.restyling import ledger_path
 from truename.cli.wanted import Wanted, wanted
 from truename.config import state_path
-from truename.config.text import decode, read_text
+from truename.files import absolute
 from truename.ledger import Ledger
 from truename.migration import (
     Decision,
@@ -28,7 +29,6 @@ from truename.migration import (
     next_number,
     plan,
     promises,
-    read_migration,
     recover,
     survey,
     undo,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["Request", "check", "migrate", "take_back"]
 
 _EVERY: Final = 50
-_FILES: Final = (("truename.toml", ()), ("pyproject.toml", ("tool", "truename")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,7 @@ def migrate(request: Request, where: Where, fate: Fate, *, dry_run: bool, as_jso
     """Plan, show, and with ``--apply`` make the change: the files first, all or none, then the ledger."""
     today = datetime.now(UTC).date()
     until = fate.until(today)
-    settings = _settings()
+    settings = settings_here()
     asked = request.wanted(where)
     ledger = _ledger(request.ledger, fate, readonly=dry_run or where.apply is None)
     made = _planned(asked, request.clients, where, settings, ledger)
@@ -75,10 +74,11 @@ def migrate(request: Request, where: Where, fate: Fate, *, dry_run: bool, as_jso
     if made.ok and made.renames and where.apply is not None:
         if not dry_run:
             done = replace(done, recovered=recover(_state()))
-        done = replace(done, survey=_surveyed(made, where.apply, where, settings, request.map_file), dry_run=dry_run)
-        done = _recorded(done, where, settings, today)
+        found = _surveyed(made, where.apply, where, settings, request.map_file)
+        records = where.record or settings.record
+        done = _recorded(replace(done, survey=found), found, records, where.because or "", today)
         if not dry_run:
-            done = _made(done, ledger)
+            done = _made(done, done.survey or found, ledger)
     print_done(done, as_json=as_json, diff=where.diff)
     return 0 if made.ok else EXIT_FINDINGS
 
@@ -87,7 +87,7 @@ def check(request: Request, where: Where, *, as_json: bool) -> int:
     """Look for old names that are left, for CI."""
     if where.apply is not None:
         raise UsageFault(fact="--check only looks, and --apply changes", advice="Give one of them.")
-    settings = _settings()
+    settings = settings_here()
     asked = request.wanted(where)
     # Once the change is made the new names are there, and what is left of the old ones is all that counts.
     made = _planned(replace(asked, known=()), request.clients, where, settings, None)
@@ -143,7 +143,7 @@ def _surveyed(
             [Path(path) for path in paths],
             exclude=(*settings.exclude, *where.exclude, *([f"{records}/*"] if records else ())),
             # The map itself says both names, and originals say the old ones: both have to go on saying so.
-            skip=[_state(), *([Path(map_file).expanduser()] if map_file else ())],
+            skip=[_state().parent, *([Path(map_file).expanduser()] if map_file else ())],
             rename_files=where.rename_files,
             count_up=where.protocol,
             pattern=settings.protocol_pattern,
@@ -152,67 +152,44 @@ def _surveyed(
         )
 
 
-def _recorded(done: Done, where: Where, settings: MigrationSettings, today: date) -> Done:
+def _recorded(done: Done, found: Survey, asked: str, reason: str, today: date) -> Done:
     """Add the decision record to the changes, if one is asked for and there is anything to record."""
-    asked = where.record or settings.record
-    if not asked or done.survey is None or not done.survey.changes:
+    if not asked or not found.changes:
         return done
-    directory = Path(asked)
+    directory = absolute(Path(asked).expanduser())
     number = next_number(path.name for path in directory.iterdir()) if directory.is_dir() else 1
     decision = Decision(
         number=number,
         day=today,
         until=done.until,
         clean_break=done.clean_break,
-        protocol=done.survey.protocol,
-        reason=where.because or "",
+        protocol=found.protocol,
+        reason=reason,
     )
-    path = Path.cwd() / directory / file_name(done.plan, number)
-    return replace(done, record=path, survey=done.survey.with_file(path, decision_record(done.plan, decision)))
+    path = directory / file_name(done.plan, number)
+    return replace(done, record=path, survey=found.with_file(path, decision_record(done.plan, decision)))
 
 
-def _made(done: Done, ledger: Ledger | None) -> Done:
-    survey = done.survey
-    assert survey is not None  # noqa: S101 - it is only called with one
-    note = {"renames": dict(done.plan.renames)}
+def _made(done: Done, found: Survey, ledger: Ledger | None) -> Done:
+    """Change the files, then tell the ledger; where it can't be told, the files are given back."""
+    entries, unknown = promises(done.plan.renames, ledger) if ledger is not None else ((), ())
     with _progress() as told:
-        applied = apply(survey.changes, _state(), note=note, on_step=told)
-    done = replace(done, applied=applied)
-    if ledger is None:
-        return done
-    entries, unknown = promises(done.plan.renames, ledger)
-    protocol = survey.protocol.new if survey.protocol is not None else ""
-    try:
-        enter(ledger, entries, until=done.until, clean_break=done.clean_break, protocol=protocol)
-    except BaseException:
-        if applied.originals is not None:
-            undo(_state(), Path.cwd())
-        raise
-    return replace(done, entered=tuple(entries), unknown=unknown)
+        applied = apply(found.changes, _state(), note={"renames": dict(done.plan.renames)}, on_step=told)
+    protocol = found.protocol.new if found.protocol is not None else ""
+    if ledger is not None:
+        try:
+            enter(ledger, entries, until=done.until, clean_break=done.clean_break, protocol=protocol)
+        except BaseException:
+            if applied.originals is not None:
+                undo(_state(), Path.cwd())
+            raise
+    return replace(done, applied=applied, entered=entries, unknown=unknown)
 
 
 def _ledger(given: str | None, fate: Fate, *, readonly: bool) -> Ledger | None:
     if given is None and not fate.is_said:
         return None
     return Ledger.open(ledger_path(None, given), readonly=readonly)
-
-
-def _settings() -> MigrationSettings:
-    """Return what the nearest file from here upwards says about migrations."""
-    for directory in (Path.cwd(), *Path.cwd().parents):
-        for name, section in _FILES:
-            file = directory / name
-            table = _table(file, (*section, "migration")) if file.is_file() else None
-            if table is not None:
-                return read_migration(table, str(file))
-    return MigrationSettings()
-
-
-def _table(file: Path, section: tuple[str, ...]) -> object:
-    value: Any = decode(read_text(file), str(file), toml=True)
-    for step in section:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
 
 
 def _state() -> Path:

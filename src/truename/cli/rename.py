@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from truename.cli.failure import UsageFault
 from truename.cli.migrating import Request, check, migrate, take_back
-from truename.cli.options import JsonOutput, Making
+from truename.cli.options import Aliases, JsonOutput, LedgerPath, Making, ServerName
 from truename.cli.rename_options import AS_PLANNED, EVERYWHERE, Fate, Where
 from truename.cli.restyling import restyle
 
@@ -27,11 +27,18 @@ For = Annotated[
         help="A client that has to accept the new names (`truename clients` lists them). May be repeated.",
     ),
 ]
+StyleName = Annotated[
+    str | None,
+    Parameter(
+        name="--style",
+        help="For names in files: underscore, convention (your own), or a preset of one (trailblaze, provider-safe, "
+        "canonical, mcp). With --all: prefixed, on-conflict, server-prefix, canonical, declared or dotted-double.",
+    ),
+]
 DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show it only; change nothing.")]
 Undo = Annotated[
     bool, Parameter(name="--undo", show_default=False, help="Give the files of the last rename here back.")
 ]
-_AS_IT_IS = Making()
 
 
 def rename(
@@ -39,7 +46,10 @@ def rename(
     every: All = False,
     map_file: MapFile = None,
     clients: For = (),
-    making: Making = _AS_IT_IS,
+    style: StyleName = None,
+    server_name: ServerName = None,
+    alias: Aliases = (),
+    ledger: LedgerPath = None,
     where: Where = EVERYWHERE,
     fate: Fate = AS_PLANNED,
     undo: Undo = False,
@@ -57,8 +67,9 @@ def rename(
         if len(words) > 1:
             raise UsageFault(fact=f"{len(words)} words were given with --all", advice="Give one SOURCE, or none.")
         client = clients[0] if clients else "universal"
+        making = Making(style=style, server_name=server_name, alias=alias, ledger=ledger)
         return restyle(words[0] if words else None, making, client, dry_run=dry_run, as_json=as_json)
-    request = Request(words=words, map_file=map_file, style=making.style, ledger=making.ledger, clients=clients)
+    request = Request(words=words, map_file=map_file, style=style, ledger=ledger, clients=clients)
     if where.check is not None:
         return check(request, where, as_json=as_json)
     return migrate(request, where, fate, dry_run=dry_run, as_json=as_json)

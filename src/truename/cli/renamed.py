@@ -31,7 +31,6 @@ class Done:
     until: str = ""
     clean_break: bool = False
     has_ledger: bool = False
-    dry_run: bool = True
     survey: Survey | None = None
     record: Path | None = None
     applied: Applied | None = None

@@ -35,7 +35,7 @@ def tools_at(source: str) -> tuple[Pin, ...]:
     """
     if source.startswith(PREFIX):
         with checked_out(source) as path:
-            return read_lock(path).tools if _is_lock(path) else _of_files(path, source)
+            return read_lock(path).tools if _is_lock(path) else _of_files(path)
     path = Path(source).expanduser()
     return read_lock(path).tools if _is_lock(path) else tools_of([source])
 
@@ -54,13 +54,11 @@ def _is_lock(path: Path) -> bool:
     return path.suffix == _LOCK or path.name == LOCK_FILE
 
 
-def _of_files(path: Path, source: str) -> tuple[Pin, ...]:
+def _of_files(path: Path) -> tuple[Pin, ...]:
     declared = read_declared([path], exclude=configured_at(Path.cwd()).settings.exclude)
     _check(declared)
     # Where it lies while it is looked at is nobody's concern.
     pins = pinned(declared.declarations)
-    if not declared.files:
-        raise UsageFault(fact=f"{source} holds no sources", advice="Check the path.")
     return tuple(Pin(pin.name, pin.server, pin.definition, pin.parameters) for pin in pins)
 
 

@@ -58,12 +58,14 @@ class ViewSpec:
 class View:
     """A compiled view: its name table, and the descriptors of tools/list in pinned order with their tools.
 
-    One page holds all of them, unless that would be more than clients accept in one message.
+    One page holds all of them, unless that would be more than clients accept in one message. ``whole`` is the view of
+    which this is a part.
     """
 
     spec: ViewSpec
     table: NameTable
     described: tuple[tuple[ToolId, Mapping[str, Any]], ...]
+    whole: View | None = None
 
     @cached_property
     def tools(self) -> tuple[Mapping[str, Any], ...]:
@@ -73,11 +75,12 @@ class View:
     @cached_property
     def digest(self) -> str:
         """The version of the catalogue behind it."""
-        return self.table.catalog.digest
+        # All definitions are read for it: once, whatever is left out for whom.
+        return self.table.catalog.digest if self.whole is None else self.whole.digest
 
     def without(self, hidden: Collection[ToolId]) -> View:
         """Return the view without these tools. Its names stay: they are claimed, and calls of them are resolved."""
-        return View(self.spec, self.table, tuple(one for one in self.described if one[0] not in hidden))
+        return View(self.spec, self.table, tuple(one for one in self.described if one[0] not in hidden), self)
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ Each event has a plain form, a JSON object whose ``event`` key names its kind, s
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import date
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -109,13 +110,20 @@ class Retire(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Redirect(Event):
-    """An old name goes on working and means this tool; it is listed beside the present one until a day (ISO 8601)."""
+    """An old name goes on working and means this tool; it is listed beside the present one until a day (ISO 8601).
+
+    Raises `ValueError` or `TypeError` for what is no day.
+    """
 
     kind: ClassVar[str] = "redirect"
 
     name: str
     id: ToolId
     until: str = ""
+
+    def __post_init__(self) -> None:
+        if self.until:
+            date.fromisoformat(self.until)
 
     @property
     def format(self) -> int:

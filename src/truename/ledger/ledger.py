@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename.dialects import Reason
-from truename.errors import InvalidName, InvalidToolId, LedgerError
-from truename.identity import MAX_FOREIGN, ToolId, fold
+from truename.errors import LedgerError
+from truename.identity import ToolId, fold
+from truename.ledger.checks import check_events
 from truename.ledger.events import Bind, Break, Claim, Event, Redirect, Retire, Settings
 from truename.ledger.journal import Journal
+from truename.ledger.moves import as_recorded, day_of, tool_meant
 from truename.ledger.state import Space, Standing, State
 from truename.ledger.store import Core, Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import date
     from pathlib import Path
     from typing import Self
 
@@ -179,36 +180,13 @@ class Ledger:
             core = self._core
             if core.readonly:
                 raise LedgerError(code="readonly", name=str(getattr(events[0], "name", "settings")))
-            self._check(events)
+            check_events(events, self._space, core.state, core.max_claims)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             stamped = [replace(event, at=now, scope=self.scope) for event in events]
             core.store.append(stamped)
             for event in stamped:
                 core.state.apply(event)
             core.store.tidy(core.state)
-
-    def _check(self, events: Sequence[Event]) -> None:
-        space, state = self._space, self._core.state
-        newcomers: dict[str, Claim] = {}
-        for event in events:
-            match event:
-                case Claim(name=name, id=id):
-                    key = fold(name)
-                    holder = newcomers[key].id if key in newcomers else space.holder(key)
-                    if space.bars(name, id):
-                        raise LedgerError(code="withdrawn", name=name, claimant=id)
-                    if holder not in (None, id) and not space.is_heir(key, id):
-                        raise LedgerError(code="conflict", name=name, holder=holder, claimant=id)
-                    if holder is None:
-                        newcomers[key] = event
-                case _:
-                    pass
-        added = Counter(claim.server for claim in newcomers.values())
-        bound = Counter(event.server for event in events if isinstance(event, Bind))
-        for counts, held in ((added, state.claims), (bound, state.bound)):
-            for server, count in counts.items():
-                if held[server] + count > self._core.max_claims:
-                    raise LedgerError(code="full", origin=server, count=self._core.max_claims)
 
     def check(self, wanted: Settings) -> None:
         """Raise `LedgerError` (``style_mismatch``) if names are made otherwise here."""
@@ -276,9 +254,12 @@ class Ledger:
         >>> ledger.standing("fs.list").until
         '2027-02-01'
         """
-        wanted, day = as_recorded(old), _day(until)
+        wanted, day = as_recorded(old), day_of(until)
         with self.transaction():
-            self.record([Redirect(name=wanted, id=self._target(new), until=day)])
+            id = tool_meant(new, self._space)
+            if id is None:
+                raise LedgerError(code="not_held", name=str(new))
+            self.record([Redirect(name=wanted, id=id, until=day)])
 
     def break_name(
         self, old: str, new: str | ToolId | None = None, *, protocol: str = "", id: ToolId | None = None
@@ -299,46 +280,8 @@ class Ledger:
         wanted, successor = as_recorded(old), as_recorded(str(new)) if new is not None else ""
         protocol = as_recorded(protocol) if protocol else ""
         with self.transaction():
-            found = id if id is not None or new is None else self._known_target(new)
+            found = id if id is not None or new is None else tool_meant(new, self._space)
             self.record([Break(name=wanted, id=found, successor=successor, protocol=protocol)])
 
     def _is_known(self, name: str) -> bool:
         return "/" in name and ToolId.parse(name) in self._core.state.origins
-
-    def _target(self, new: str | ToolId) -> ToolId:
-        found = self._known_target(new)
-        if found is None:
-            raise LedgerError(code="not_held", name=str(new))
-        return found
-
-    def _known_target(self, new: str | ToolId) -> ToolId | None:
-        if isinstance(new, ToolId):
-            return new
-        standing = self.standing(new)
-        if standing is not None and standing.id is not None:
-            return standing.id
-        try:
-            return ToolId.parse(new)
-        except InvalidToolId:
-            return None
-
-
-def _day(until: str | date) -> str:
-    try:
-        return (until if isinstance(until, date) else date.fromisoformat(until)).isoformat() if until else ""
-    except ValueError as error:
-        raise LedgerError(code="invalid_day", wanted=str(until)) from error
-
-
-def as_recorded(name: str) -> str:
-    """Return the one form in which a name is kept: an id in any spelling as the id, any other text as it is.
-
-    Raises `InvalidName` for what is empty, too long or can't be printed.
-    """
-    if not name.strip() or len(name) > MAX_FOREIGN or not name.isprintable():
-        reason = Reason("text", f"it is empty, longer than {MAX_FOREIGN:,} characters, or can't be printed")
-        raise InvalidName(name=name, dialect="a ledger", reasons=(reason,))
-    try:
-        return str(ToolId.parse(name))
-    except InvalidToolId:
-        return name

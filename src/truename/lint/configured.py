@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config import find_convention
-from truename.config.faults import Faults, nearest
+from truename.config.faults import Faults, fault, nearest
 from truename.config.text import decode, read_text
-from truename.documents import Document
+from truename.documents import ABSENT, Document, reached
 from truename.errors import ConfigError, excerpt
 from truename.lint.dumps import fault_of
 from truename.policy import Convention, Location
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Configured", "LintSettings", "configured_at"]
 
-_FILES: Final = (("truename.toml", ()), ("pyproject.toml", ("tool", "truename")))
+# Where the tables may stand in each file; files and tables in the order in which they are looked for.
+_FILES: Final[Mapping[str, tuple[Where, ...]]] = MappingProxyType(
+    {"truename.toml": ((), ("truename",)), "pyproject.toml": (("tool", "truename"),)}
+)
+_CONVENTION: Final = "convention"
 _SECTION: Final = "lint"
 _STEP: Final = re.compile(r"\[(\d{1,6})\]|'([^']{1,200})'|([^.\[\]']{1,200})")
 _TOML: Final = "toml"
@@ -36,6 +42,9 @@ class LintSettings:
     sources: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     baseline: str = ""
+
+
+_KEYS: Final = tuple(one.name for one in fields(LintSettings))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +66,11 @@ class Configured:
 
     def place(self, key: str) -> Location:
         """Return where a key such as ``convention.apps[0]`` stands; without a file, the key alone."""
-        return Location(file="", key=key) if self.file is None else _place(self.file, key)
+        return Location(file="", key=key) if self.file is None else _place(self.file, self._document, key)
+
+    @cached_property
+    def _document(self) -> Document | None:
+        return None if self.file is None else _document(self.file)
 
 
 def configured_at(start: Path) -> Configured:
@@ -77,42 +90,45 @@ def configured_at(start: Path) -> Configured:
     try:
         place = _settings_file(start)
         if place is not None:
-            base, settings = place[0].parent, _read_settings(*place)
+            base, settings = place.parent, _read_settings(place)
     except (ConfigError, ExceptionGroup) as error:
         findings |= {(one.fact, one.location): one for one in map(_finding, _leaves(error))}
     return Configured(convention=convention, settings=settings, file=file, base=base, findings=tuple(findings.values()))
 
 
-def _settings_file(start: Path) -> tuple[Path, Where] | None:
-    for directory in (start.absolute(), *start.absolute().parents):
-        for name, section in _FILES:
+def _settings_file(start: Path) -> Path | None:
+    """Return the nearest file that is about Truename, with a table for the linter or without."""
+    for directory in (start, *start.parents):
+        for name, sections in _FILES.items():
             file = directory / name
-            if file.is_file() and (not section or _table(file, section)):
-                return file, section
+            if file.is_file() and any(_table(file, section) is not None for section in sections):
+                return file
     return None
 
 
-def _table(file: Path, section: Where) -> Mapping[str, Any]:
+def _table(file: Path, where: Where) -> Any:
     value: Any = decode(read_text(file), str(file), toml=True)
-    for step in section:
+    for step in where:
         value = value.get(step) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
+    return value
 
 
-def _read_settings(file: Path, section: Where) -> LintSettings:
-    table = _table(file, (*section, _SECTION))
+def _read_settings(file: Path) -> LintSettings:
+    tables = (_table(file, (*section, _SECTION)) for section in _FILES[file.name])
+    table: Any = next((one for one in tables if one is not None), {})
+    if not isinstance(table, dict):
+        raise fault(str(file), _SECTION, "it is no table", f"Write [{_SECTION}] with {', '.join(_KEYS)}.")
     faults = Faults(str(file))
-    known = [one.name for one in fields(LintSettings)]
     told: dict[str, Any] = {}
     for key, value in table.items():
         if key == "baseline" and isinstance(value, str):
             told[key] = value
         elif key in {"sources", "exclude"} and isinstance(value, list) and all(isinstance(one, str) for one in value):
             told[key] = tuple(value)
-        elif key in known:
+        elif key in _KEYS:
             faults.add(f"{_SECTION}.{key}", f"it is no {'text' if key == 'baseline' else 'list of texts'}", "Mend it.")
         else:
-            faults.add(f"{_SECTION}.{excerpt(key)[1:-1]}", "it is not a setting", nearest(key, known))
+            faults.add(f"{_SECTION}.{excerpt(key)[1:-1]}", "it is not a setting", nearest(key, _KEYS))
     faults.raise_any()
     return LintSettings(**told)
 
@@ -132,7 +148,8 @@ def _finding(error: ConfigError) -> Finding:
     finding = fault_of(error, _short(Path(error.file)))
     if finding.location is None or finding.location.line:
         return finding
-    return replace(finding, location=_place(Path(error.file), error.key))
+    file = Path(error.file)
+    return replace(finding, location=_place(file, _document(file), error.key))
 
 
 def _steps(key: str) -> Iterator[str | int]:
@@ -140,16 +157,26 @@ def _steps(key: str) -> Iterator[str | int]:
         yield int(found[1]) if found[1] else found[2] or found[3]
 
 
-def _place(file: Path, key: str) -> Location:
-    section = next((section for name, section in _FILES if name == file.name), ())
-    where = tuple(_steps(key))
-    if where[:1] in {("convention",), (_SECTION,)}:
-        where = (*section, *where)
+def _document(file: Path) -> Document | None:
     try:
-        line, column = Document.read(file, _TOML).position(where)
+        return Document.read(file, _TOML)
     except ConfigError:
-        line = column = 0
+        return None
+
+
+def _place(file: Path, document: Document | None, key: str) -> Location:
+    if document is None:
+        return Location(file=_short(file), key=key)
+    where = tuple(_steps(key))
+    if where[:1] in {(_CONVENTION,), (_SECTION,)}:
+        sections = _FILES.get(file.name, ((),))
+        where = (*next((one for one in sections if _has(document, (*one, where[0]))), ()), *where)
+    line, column = document.position(where)
     return Location(file=_short(file), line=line, column=column, key=key)
+
+
+def _has(document: Document, where: Where) -> bool:
+    return reached(document.value, where) is not ABSENT
 
 
 def _short(file: Path) -> str:

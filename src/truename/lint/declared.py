@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.lint.comments import InlineSuppression
 from truename.lint.dumps import read_dump
-from truename.lint.python import MAX_SOURCE, Unnamed, Unreadable, read_python
+from truename.lint.python import Unnamed, read_python
 from truename.lint.signature import literal
+from truename.lint.source import MAX_SOURCE, Unreadable
 from truename.lint.upkeep import UPKEEP
 from truename.lint.walk import PYTHON, files_of
-from truename.policy import Declaration, Finding, Location
+from truename.policy import Declaration, Finding, Location, metadata_of
 from truename.policy.said import FIELDS, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from truename.lint.comments import Comment
-    from truename.lint.python import Declared as Found
+    from truename.lint.python import Named
     from truename.policy import Metadata
 
 __all__ = ["Declared", "joined", "read_declared"]
@@ -102,7 +103,7 @@ def _read(path: Path) -> Declared:
     return _of_source(file, found, comments)
 
 
-def _of_source(file: str, found: Sequence[Found | Unnamed], comments: Sequence[Comment]) -> Declared:
+def _of_source(file: str, found: Sequence[Named | Unnamed], comments: Sequence[Comment]) -> Declared:
     about = _about(found, comments)
     named = [(one, about[number]) for number, one in enumerate(found) if not isinstance(one, Unnamed)]
     return Declared(
@@ -114,7 +115,7 @@ def _of_source(file: str, found: Sequence[Found | Unnamed], comments: Sequence[C
     )
 
 
-def _about(found: Sequence[Found | Unnamed], comments: Sequence[Comment]) -> list[Sequence[Comment]]:
+def _about(found: Sequence[Named | Unnamed], comments: Sequence[Comment]) -> list[Sequence[Comment]]:
     """Return the comments about each tool: those on its lines, and on that of its name."""
     lines = [one.line for one in comments]
     about: list[Sequence[Comment]] = []
@@ -129,18 +130,19 @@ def _about(found: Sequence[Found | Unnamed], comments: Sequence[Comment]) -> lis
     return about
 
 
-def _declaration(one: Found, about: Sequence[Comment]) -> Declaration:
+def _declaration(one: Named, about: Sequence[Comment]) -> Declaration:
     return Declaration(
         name=one.name,
+        server=one.server,
         definition=one.definition,
-        metadata=_metadata(one.said),
+        metadata=_metadata(one.said) if one.said else metadata_of(one.definition),
         location=one.location,
         ignored={rule: comment.reason for comment in about for rule in comment.rules},
     )
 
 
 def _suppressions(
-    file: str, found: Sequence[Found | Unnamed], comments: Sequence[Comment], about: Sequence[Sequence[Comment]]
+    file: str, found: Sequence[Named | Unnamed], comments: Sequence[Comment], about: Sequence[Sequence[Comment]]
 ) -> Iterable[InlineSuppression]:
     names: defaultdict[int, list[Location]] = defaultdict(list)
     for one, several in zip(found, about, strict=True):

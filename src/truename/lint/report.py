@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from truename.lint.baseline import entry_of, is_acceptable, judged, stale
 from truename.lint.configured import Configured
 from truename.lint.fingerprints import fingerprinted
-from truename.lint.registry import no_such_rule, rule_named
-from truename.lint.upkeep import UPKEEP
+from truename.lint.suppressing import ALWAYS, about_comments, about_convention, taken_back, unused_comments
 from truename.policy import Finding, Location, Severity, lint
 
 if TYPE_CHECKING:
@@ -20,21 +18,11 @@ if TYPE_CHECKING:
     from truename.lint.baseline import Baseline, Entry
     from truename.lint.comments import InlineSuppression
     from truename.lint.declared import Declared
-    from truename.policy import Declaration, Linted
+    from truename.policy import Declaration, Suppressed
 
 __all__ = ["Hidden", "Report", "Weighed", "weigh"]
 
 Hidden = Literal["", "comment", "convention", "baseline"]
-
-# What can't be read was not checked: that is told whatever anybody says.
-_ALWAYS: Final = frozenset({"unreadable_source", "unknown_rule"})
-# Rules that look at several tools: one file alone can't show that a suppression of theirs is needless.
-_TOGETHER: Final = frozenset(
-    {
-        "duplicate_name", "folded_collision", "merged_by_client", "clashing_app", "needless_platform_split",
-        "shadowed_tool", "near_name", "dead_reference",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,17 +103,24 @@ def weigh(
     configured = configured or Configured()
     chosen = frozenset(rules)
     linted = lint(declared.declarations, configured.convention, peers)
-    unused = tuple(_unused(declared, linted, chosen, is_whole=is_whole))
+    unused = tuple(unused_comments(declared, linted, chosen, is_whole=is_whole))
     own = [*declared.findings, *configured.findings, *(baseline.findings if baseline else ())]
-    own += _about_comments(declared.suppressions, unused)
-    own += _about_convention(configured, linted, is_whole=is_whole and not chosen)
-    graded = [_placed(one, configured) for one in [*linted.findings, *_graded(own, configured)]]
-    taken = [Weighed(finding=one.finding, fingerprint="", hidden="convention" if one.by else "comment",
-                     reason=one.reason) for one in linted.suppressed]  # fmt: skip
-    counted, commented = _by_comments(graded, declared.suppressions)
-    everything = [*(Weighed(finding=one, fingerprint="") for one in counted), *commented, *taken]
+    own += about_comments(declared.suppressions, unused)
+    counted, back, used = taken_back(own, declared.suppressions, configured.convention.suppressions)
+    counted += about_convention(configured, linted, used, is_whole=is_whole and not chosen)
+    shown = [*linted.findings, *_graded(counted, configured)]
+    everything = [
+        *(Weighed(finding=_placed(one, configured), fingerprint="") for one in shown),
+        *(Weighed(finding=one, fingerprint="", hidden=by, reason=reason) for one, by, reason in back),
+        *(_suppressed(one) for one in linted.suppressed),
+    ]
     weighed = _marked([one for one in everything if _is_chosen(one.finding, chosen)], configured.base)
     return _against(weighed, declared, configured, baseline=baseline, unused=unused, chosen=chosen)
+
+
+def _suppressed(one: Suppressed) -> Weighed:
+    by: Hidden = "convention" if one.by else "comment"
+    return Weighed(finding=one.finding, fingerprint="", hidden=by, reason=one.reason)
 
 
 def _against(
@@ -162,7 +157,7 @@ def _is_unused(one: Weighed) -> bool:
 
 
 def _accepted(one: Weighed, entries: dict[str, Entry]) -> Weighed:
-    if one.hidden or one.fingerprint not in entries or one.finding.rule.name in _ALWAYS:
+    if one.hidden or one.fingerprint not in entries or one.finding.rule.name in ALWAYS:
         return one
     return replace(one, hidden="baseline", reason="accepted in the baseline")
 
@@ -181,13 +176,13 @@ def _order(one: Weighed) -> tuple[str, int, int, str, str, tuple[str, ...], str]
 
 
 def _is_chosen(finding: Finding, chosen: frozenset[str]) -> bool:
-    return not chosen or finding.rule.code in chosen or finding.rule.name in _ALWAYS
+    return not chosen or finding.rule.code in chosen or finding.rule.name in ALWAYS
 
 
 def _graded(findings: Iterable[Finding], configured: Configured) -> Iterator[Finding]:
     """Give our own findings the severity that the convention says; one that is off is left out."""
     for one in findings:
-        severity = one.rule.severity if one.rule.name in _ALWAYS else configured.convention.severity(one.rule)
+        severity = one.rule.severity if one.rule.name in ALWAYS else configured.convention.severity(one.rule)
         if severity is not None:
             yield one if severity is one.rule.severity else replace(one, rule=replace(one.rule, severity=severity))
 
@@ -198,90 +193,3 @@ def _placed(finding: Finding, configured: Configured) -> Finding:
     if location is None or location.line or not configured.is_in(location.file):
         return finding
     return replace(finding, location=configured.place(location.key))
-
-
-def _by_comments(
-    findings: Iterable[Finding], suppressions: Sequence[InlineSuppression]
-) -> tuple[list[Finding], list[Weighed]]:
-    """Part off what comments take back of our own findings; those of the rules were parted off already."""
-    wanted = {(place, _code(one.rule)): one.reason for one in suppressions for place in one.names if one.reason}
-    counted: list[Finding] = []
-    taken: list[Weighed] = []
-    for one in findings:
-        reason = wanted.get((one.location, one.rule.code)) if one.location and one.rule.name not in _ALWAYS else None
-        if reason is None:
-            counted.append(one)
-        else:
-            taken.append(Weighed(finding=one, fingerprint="", hidden="comment", reason=reason))
-    return counted, taken
-
-
-def _code(word: str) -> str:
-    found = rule_named(word)
-    return word if found is None else found.code
-
-
-def _unused(
-    declared: Declared, linted: Linted, chosen: frozenset[str], *, is_whole: bool
-) -> Iterator[InlineSuppression]:
-    idle = {(one.location, word) for one, word in linted.unused_ignored}
-    named: defaultdict[tuple[Location | None, str], bool] = defaultdict(bool)
-    for finding in declared.findings:
-        named[finding.location, finding.rule.code] = True
-    for one in declared.suppressions:
-        rule = rule_named(one.rule)
-        if rule is None or not one.reason or (chosen and rule.code not in chosen):
-            continue
-        if not is_whole and rule.name in _TOGETHER:
-            continue
-        if all((place, one.rule) in idle or rule.name in UPKEEP for place in one.names) and not any(
-            named[place, rule.code] for place in one.names
-        ):
-            yield one
-
-
-def _about_comments(
-    suppressions: Sequence[InlineSuppression], unused: Sequence[InlineSuppression]
-) -> Iterator[Finding]:
-    for one in suppressions:
-        if rule_named(one.rule) is None:
-            yield no_such_rule(one.rule, one.location)
-        elif not one.reason:
-            yield _unexplained(
-                f"The comment takes {one.rule} back and gives no reason, so it has no effect.", one.location
-            )
-    for one in unused:
-        what = f"Nothing is found here that {one.rule} would say" if one.names else "It stands at no tool's name"
-        yield Finding(
-            rule=UPKEEP["unused_suppression"],
-            fact=f"{what}, so the comment has no effect.",
-            remedy="Remove it: `truename lint --fix` does.",
-            location=one.location,
-        )
-
-
-def _about_convention(configured: Configured, linted: Linted, *, is_whole: bool) -> Iterator[Finding]:
-    convention = configured.convention
-    for key, word in convention.named_rules:
-        if rule_named(word) is None:
-            yield no_such_rule(word, configured.place(key))
-    for number, one in enumerate(convention.suppressions):
-        place = configured.place(f"convention.suppressions[{number}]")
-        if not one.reason:
-            yield _unexplained(f"The suppression of {one.rule} gives no reason, so it has no effect.", place)
-        elif is_whole and one in linted.unused and rule_named(one.rule) is not None:
-            yield Finding(
-                rule=UPKEEP["unused_suppression"],
-                fact=f"Nothing is found that the suppression of {one.rule} would take back.",
-                remedy="Remove it.",
-                location=place,
-            )
-
-
-def _unexplained(fact: str, location: Location) -> Finding:
-    return Finding(
-        rule=UPKEEP["unexplained_suppression"],
-        fact=fact,
-        remedy="Write why, for those who review it and for those who would remove it.",
-        location=location,
-    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["UNKNOWN", "Function", "Scope", "Text"]
+__all__ = ["UNKNOWN", "Function", "Scope", "Text", "bindings"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # The root of a dotted name that comes from elsewhere, or from a parameter.
@@ -68,10 +68,9 @@ class Scope:
                 self._bound[node.arg] += 1
             case ast.Name(ctx=ast.Store()):
                 self._bound[node.id] += 1
-            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Name):
-                        self._made.setdefault(target.id, []).append(value)
+            case ast.Assign() | ast.AnnAssign():
+                for name, value in bindings(node):
+                    self._made.setdefault(name, []).append(value)
 
     def dotted(self, node: ast.AST, depth: int = 0) -> str:
         """Return the full name of what is meant: ``fastmcp.FastMCP.tool`` for ``mcp.tool``.
@@ -85,7 +84,7 @@ class Scope:
                 return f"{self.dotted(node.value, depth + 1)}.{node.attr}"
             case ast.Call():
                 return self.dotted(node.func, depth + 1)
-            case ast.Await():
+            case ast.Await() | ast.Subscript():
                 return self.dotted(node.value, depth + 1)
             case ast.Name():
                 return self._named(node.id, depth)
@@ -162,6 +161,21 @@ class Scope:
         return Text(value, node) if len(value) <= _LONGEST else None
 
 
+def bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a statement binds, each with what it is bound to: ``a, b = 1, 2`` has two."""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                match target, value:
+                    case ast.Name(id=name), _:
+                        yield name, value
+                    case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+                        pairs = zip(names, values, strict=True)
+                        yield from ((one.id, made) for one, made in pairs if isinstance(one, ast.Name))
+
+
 def _modules(node: ast.Import) -> Iterator[tuple[str, str]]:
     for one in node.names:
         root = one.name.partition(".")[0]
@@ -170,8 +184,4 @@ def _modules(node: ast.Import) -> Iterator[tuple[str, str]]:
 
 def _assigned(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     for statement in body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield name, value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield name, value
+        yield from bindings(statement)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from truename.lint.excerpts import excerpt_of, spelled_out
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["place_of", "told"]
 
+_LONGEST: Final = 200
+
 
 def told(findings: Iterable[Finding], width: int = 100) -> str:
     """Return the findings with the lines that they are about; nothing in it but what can be printed."""
@@ -21,7 +23,8 @@ def told(findings: Iterable[Finding], width: int = 100) -> str:
 
 def place_of(finding: Finding) -> str:
     """Return where a finding is: file, line and column; a server's name where the line is not known."""
-    location, server = finding.location, finding.server
+    # Labels are a server's own word.
+    location, server = finding.location, finding.server[:_LONGEST]
     if location is None or not location.file:
         return (location.key if location else "") or server or "-"
     if location.line:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import excerpt
+from truename.identity.definition import DIGESTED_FIELDS
 from truename.migration.effects import INPUT, OUTPUT, Detail, Effect, path_text
 from truename.migration.schemas import compare_schemas
 from truename.migration.terms import alike
@@ -87,7 +88,8 @@ def _mapped(definition: Mapping[str, Any]) -> Mapping[str, Any]:
 def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
     for name, read in HINTS.items():
         was, now = read(old), read(new)
-        if was is not now:
+        # Read-only or not decides what the others are where nothing is said of them.
+        if was is not now and (name in old or name in new):
             # Of a tool that only reads, nothing else is asked.
             lost = was is _HARMLESS[name] and not HINTS["readOnlyHint"](new)
             fact = _LOST[name] if lost else f"it is {str(now).lower()}; it was {str(was).lower()}"
@@ -120,8 +122,8 @@ def _around(text: str, other: str) -> str:
 
 
 def _unexplained(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
-    """Return what no comparison tells apart, as a schema's title."""
-    for key in (INPUT.key, OUTPUT.key):
-        if not alike(old.get(key), new.get(key)):
-            fact = "it is written otherwise, and allows the same"
+    """Return what no comparison tells apart and a digest does: the title of a schema, null for nothing."""
+    for key in DIGESTED_FIELDS:
+        if key != "name" and ((key in old) is not (key in new) or not alike(old.get(key), new.get(key))):
+            fact = "it is written otherwise, and says the same"
             yield Detail(path=key, effect=Effect.RESTATED, fact=fact, breaking=False)

@@ -92,7 +92,7 @@ class _Diff:
             if target in old:
                 yield _reused(old[source], new[target], mutual=self.moved.get(target) == source)
             else:
-                yield _renamed(old[source], new[target])
+                yield _renamed(old[source], new[target], elsewhere=source[0] != target[0])
             if source in new and source not in self.origins:
                 yield _replaced(old[source], new[source], new[target])
 
@@ -108,11 +108,11 @@ def _change(kind: Kind, old: Pin | None, new: Pin | None, fact: str, *, breaking
     return ToolChange(kind=kind, old=old, new=new, fact=fact, remedy=_REMEDIES[kind], breaking=breaking)
 
 
-def _renamed(old: Pin, new: Pin) -> ToolChange:
+def _renamed(old: Pin, new: Pin, *, elsewhere: bool) -> ToolChange:
     if old.name == new.name:
         fact = f"{excerpt(old.name)} has moved from server {excerpt(old.server)} to {excerpt(new.server)}."
         return _change(Kind.MOVED, old, new, fact)
-    where = f" on server {excerpt(new.server)}" if old.server != new.server and old.server and new.server else ""
+    where = f" on server {excerpt(new.server)}" if elsewhere else ""
     fact = f"{excerpt(old.name)} is called {excerpt(new.name)}{where} now; its definition is the same."
     return _change(Kind.RENAMED, old, new, fact)
 
@@ -193,12 +193,12 @@ def _different(kind: Kind, old: Pin, new: Pin, what: str, details: tuple[Detail,
     breaking = any(one.breaking for one in details)
     # The one that breaks is the one to read.
     first = next((one for one in details if one.breaking), details[0])
-    more = f" ({len(details) - 1:,} more)" if len(details) > 1 else ""
+    more = f"; {len(details) - 1:,} more" if len(details) > 1 else ""
     return ToolChange(
         kind=kind,
         old=old,
         new=new,
-        fact=f"{what}: {first.path}: {first.fact}{more}.",
+        fact=f"{what}: {first.fact} ({first.path}{more}).",
         remedy=_REMEDIES[kind] if breaking or kind is Kind.DRIFTED else _NOTHING_TO_DO,
         breaking=breaking,
         details=details,

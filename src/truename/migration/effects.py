@@ -53,9 +53,12 @@ def path_text(keys: tuple[str, ...]) -> str:
     >>> path_text(("inputSchema", "properties", "a.b\n"))
     "inputSchema.properties['a.b\\n']"
     """
-    parts = [f".{key}" if _is_word(key) else f"[{key[:_SHOWN]!a}]" for key in keys]
+    short = (key[:_SHOWN] for key in keys)
+    parts = [
+        f".{key}" if _is_word(key) else f"[{key if key.isdecimal() and key.isascii() else ascii(key)}]" for key in short
+    ]
     return "".join(parts).removeprefix(".")
 
 
 def _is_word(key: str) -> bool:
-    return 0 < len(key) <= _SHOWN and key.isascii() and key.replace("$", "_").replace("-", "_").isidentifier()
+    return key.isascii() and key.replace("$", "_").replace("-", "_").isidentifier()

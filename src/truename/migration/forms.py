@@ -65,13 +65,16 @@ def alternatives(schema: Schema, root: Schema) -> list[Alternative] | None:
     """Return what a value may be, one schema each, with the reference that it came by; None if they are too many."""
     found: list[Alternative] = []
     waiting: list[Alternative] = [("", schema)]
+    steps = 0
     while waiting:
         reference, one = waiting.pop()
+        steps += 1
         parts = _parts(one)
         if parts is None:
             found.append((reference, one))
             continue
-        if len(waiting) + len(found) + len(parts) > MOST_ALTERNATIVES:
+        # A schema may be an alternative of itself.
+        if max(len(waiting) + len(found) + len(parts), steps) > MOST_ALTERNATIVES:
             return None
         waiting += [followed(part, root) for part in reversed(parts)]
     return found

@@ -10,6 +10,7 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from os.path import commonprefix
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -21,15 +22,17 @@ from truename.naming.words import split
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Lexicon", "alternatives", "fault_in_name", "is_plain_word"]
+__all__ = ["Lexicon", "alternatives", "fault_in_name", "fault_in_old", "is_plain_word"]
 
 _NEVER: Final = re.compile(r"(?!)")
 # What can't stand inside quotes in every language, or would mean more than itself there.
 _UNWRITABLE: Final = re.compile(r"[\s\"'`\\{}|*,#]")
+_UNFINDABLE: Final = re.compile(r"[\"'`\\]")
 _PLAIN_WORD: Final = re.compile(r"[^\W_]+")
 _SEPARATOR: Final = re.compile(r"[^a-zA-Z0-9]")
 _SEVERAL: Final = r"(?:\*|\{[\w, -]{1,400}\}|[\w-]{1,80}(?:\|[\w-]{1,80}){1,60})"
-_KEY: Final = 3
+# Deeper trees than this would be too deep for the compiler of patterns.
+_DEEPEST: Final = 20
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,11 @@ class Lexicon:
     @classmethod
     def of(cls, meanings: Mapping[str, str], files: Mapping[str, str] = MappingProxyType({})) -> Lexicon:
         """Compile what is to be found. Raises `MigrationError` for a name that can't be written in a file."""
-        for name in (name for pair in meanings.items() for name in pair):
-            if fault := fault_in_name(name):
-                problem = f"{excerpt(name)} can't be a name in files: {fault}"
-                raise MigrationError(problem=problem, remedy="Choose another.")
+        for old, new in meanings.items():
+            for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
+                if fault:
+                    problem = f"{excerpt(name)} can't be a name in files: {fault}"
+                    raise MigrationError(problem=problem, remedy="Choose another.")
         whole = {**meanings, **dict(_escaped(meanings))}
         prefixes = {name[: at.end()] for name in meanings for at in _SEPARATOR.finditer(name) if at.start()}
         return cls(
@@ -68,16 +72,29 @@ class Lexicon:
 
 
 def fault_in_name(name: str) -> str:
-    """Return why this can't be a name in files, "" if it can.
+    """Return why a new name can't be written in files, "" if it can.
 
     >>> fault_in_name("fs.list"), fault_in_name("fs list")
     ('', "' ' would not be read as part of it")
     """
+    return _fault(name, _UNWRITABLE)
+
+
+def fault_in_old(name: str) -> str:
+    """Return why an old name can't be found in files, "" if it can: one with spaces stands in quotes as any other.
+
+    >>> fault_in_old("fs list"), bool(fault_in_old("fs`list"))
+    ('', True)
+    """
+    return _fault(name, _UNFINDABLE)
+
+
+def _fault(name: str, never: re.Pattern[str]) -> str:
     if not name.strip() or len(name) > MAX_FOREIGN:
         return f"it is empty or longer than {MAX_FOREIGN:,} characters"
     if not name.isprintable():
         return "it has characters that can't be seen"
-    found = _UNWRITABLE.search(name)
+    found = never.search(name)
     return f"{excerpt(found[0])} would not be read as part of it" if found else ""
 
 
@@ -109,13 +126,22 @@ def _file_names(files: Iterable[str]) -> re.Pattern[str]:
 
 
 def _pattern(texts: Iterable[str], before: str, after: str) -> re.Pattern[str]:
-    """Compile a search for any of the texts, the longest first; grouped, so that one look tells most places apart."""
+    """Compile a search for any of the texts, the longest first."""
+    wanted = sorted(set(texts))
+    return re.compile(f"{before}(?P<text>{_choice(wanted, _DEEPEST)}){after}") if wanted else _NEVER
+
+
+def _choice(texts: list[str], depth: int) -> str:
+    """Write a choice of texts as a tree of their beginnings: one look at a character tells most of them apart."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
-    for text in sorted(texts, key=lambda text: (-len(text), text)):
-        groups[text[:_KEY]].append(text[_KEY:])
-    if not groups:
-        return _NEVER
-    # The longest keys first: a text that is shorter than a key is the beginning of others.
-    keys = sorted(groups, key=lambda key: (-len(key), key))
-    options = (f"{re.escape(key)}(?:{'|'.join(map(re.escape, groups[key]))})" for key in keys)
-    return re.compile(f"{before}(?P<text>{'|'.join(options)}){after}")
+    for text in texts:
+        groups[text[:1]].append(text)
+    # Nothing more comes last: a longer text goes before the one that it begins with.
+    return "|".join(_branch(groups[key], depth) for key in sorted(groups, reverse=True))
+
+
+def _branch(texts: list[str], depth: int) -> str:
+    if len(texts) == 1 or depth == 0:
+        return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    shared = commonprefix(texts)  # noqa: RUF071 - these are no paths
+    return f"{re.escape(shared)}(?:{_choice([text[len(shared) :] for text in texts], depth - 1)})"

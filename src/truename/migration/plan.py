@@ -17,7 +17,7 @@ from truename.errors import excerpt
 from truename.identity import fold
 from truename.migration.control import is_control_plane
 from truename.migration.faults import MigrationError
-from truename.migration.lexicon import Lexicon, fault_in_name, is_plain_word
+from truename.migration.lexicon import Lexicon, fault_in_name, fault_in_old, is_plain_word
 from truename.migration.spellings import spellings
 
 if TYPE_CHECKING:
@@ -97,13 +97,14 @@ def plan(
     flagged = frozenset(control_plane)
     upgrading = tuple(name for name in renames if name in flagged or is_control_plane(name))
     refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
-    writable = all(not fault_in_name(name) for pair in renames.items() for name in pair)
+    writable = not any(fault_in_old(old) or fault_in_name(new) for old, new in renames.items())
+    shown = spellings(case.renames, servers) if writable else {}
     return Plan(
         renames=MappingProxyType(case.renames),
         refusals=refusals,
         warnings=(*(remark for rule in _WARNINGS for remark in rule(case)), *map(_lockstep, upgrading)),
         control_plane=upgrading,
-        spellings=MappingProxyType(spellings(case.renames, servers) if writable else {}),
+        spellings=MappingProxyType({old: new for old, new in shown.items() if old not in case.known}),
     )
 
 
@@ -137,8 +138,8 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _illegal(case: _Case) -> Iterator[Remark]:
     for old, new in case.renames.items():
-        for name in (old, new):
-            if fault := fault_in_name(name):
+        for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
+            if fault:
                 fact = f"{excerpt(name)} can't be a name in files: {fault}"
                 yield Remark(kind="illegal", names=(old, new), fact=fact, remedy="Choose another.")
         for client in case.clients:
@@ -217,8 +218,9 @@ def _held(case: _Case) -> Iterator[Remark]:
         return
     for old, new in case.renames.items():
         holder, before = case.ledger.holder(fold(new)), case.ledger.holder(fold(old))
-        if case.known and old not in case.known:
-            # The tools that there are say that the old name is gone: the new one is the same tool's.
+        is_gone = case.known and old not in case.known
+        if is_gone or case.ledger.is_withdrawn(fold(new)) or case.ledger.is_withdrawn(fold(old)):
+            # Gone, it left its name to the same tool; withdrawn, it was led there before.
             continue
         if holder is not None and before is not None and holder != before:
             fact = f"{excerpt(new)} is {holder} in the ledger, and {excerpt(old)} is {before}"

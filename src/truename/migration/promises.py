@@ -63,9 +63,10 @@ def promises(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[Promise,
 
 
 def enter(ledger: Ledger, wanted: Iterable[Promise], *, until: str = "", clean_break: bool, protocol: str = "") -> None:
-    """Enter them in every naming scope, all or none as far as the ledger's file is concerned.
+    """Enter them in every naming scope; nobody else writes meanwhile.
 
-    ``until`` is the last day on which the old names are listed. Raises `LedgerError`, `InvalidName`.
+    ``until`` is the last day on which the old names are listed. What stands there already is not entered again, so a
+    second run completes one that a full disk cut short. Raises `LedgerError`, `InvalidName`.
     """
     with ledger.transaction():
         for scope in ledger.scopes or (ledger.scope,):

@@ -31,7 +31,7 @@ __all__ = ["MAX_RECORDING", "BrokenLine", "RecordedCall", "Recorder", "read_reco
 MAX_RECORDING: Final = 256 * 1024 * 1024
 _FORMAT: Final = 1
 # Arguments of the longest call, escaped at their worst, and what stands around them.
-_LONGEST_LINE: Final = 32 * 1024 * 1024
+_LONGEST_LINE: Final = 64 * 1024 * 1024
 _TEXTS: Final = ("name", "server", "tool", "call_id", "digest", "catalog", "protocol", "at")
 _PLAIN: Final = Exposure()
 _UNKNOWN: Final = Context()

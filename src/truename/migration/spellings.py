@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truename import dialects
+from truename.identity import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +19,8 @@ __all__ = ["spellings"]
 def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, str]:
     """Return what clients show for the old names of these servers, and what they will show for the new ones.
 
-    A spelling that two names share, or that is itself a name of the plan, is left out: what it means is not certain.
+    A spelling that two names share, that is itself a name of the plan, or that has nothing of the server in it, is
+    left out: what it means is not certain.
 
     >>> spellings({"fs_ls": "fs_list"}, ["kenny"])["mcp__kenny__fs_ls"]
     'mcp__kenny__fs_list'
@@ -39,5 +41,5 @@ def _shown(renames: Mapping[str, str], servers: tuple[str, ...]) -> Iterator[tup
         for server in servers:
             for old, new in renames.items():
                 before, after = dialect.shown(server, old), dialect.shown(server, new)
-                if before is not None and after is not None:
+                if before is not None and after is not None and fold(before) != fold(old):
                     yield before, after

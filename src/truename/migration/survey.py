@@ -9,7 +9,7 @@ from truename.errors import excerpt
 from truename.migration.faults import MigrationError
 from truename.migration.look import Change, Left, Look, Seen
 from truename.migration.protocol import DEFAULT_PATTERN, Protocol
-from truename.migration.tree import HISTORY, walk
+from truename.migration.tree import HISTORY, Found, walk
 from truename.policy.globs import fits
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def survey(
 ) -> Survey:
     """Read all files and say what a plan changes in them. Nothing is written.
 
-    ``exclude`` are patterns as `walk` has them, ``skip`` files and directories. ``rename_files`` moves files whose own name has
-    an old name. ``count_up`` raises the protocol version that files matching the glob ``pattern_file`` state, if any
-    name changes: a second run counts nothing up. ``on_file`` is told how many files were read, of how many.
+    ``exclude`` are patterns as `walk` has them, ``skip`` files and directories. ``rename_files`` moves files whose own
+    name has an old name. ``count_up`` raises the protocol version that files matching the glob ``pattern_file`` state,
+    if any name changes: a second run counts nothing up. ``on_file`` is told how many files were read, of how many.
 
     Raises `MigrationError` for a plan with refusals, a path where nothing is, a file that can't be read, two files
     that would become one, two protocol versions. What is not UTF-8 is reported as left over, if it has an old name.
@@ -81,7 +81,7 @@ def survey(
     excluded = tuple(exclude)
     news = tuple(plan.renames.values())
     look = Look(plan.lexicon(), news, rename_files=rename_files, pattern=pattern if count_up else "")
-    found = tuple(walk(paths, excluded, skip))
+    found = _without_second_names(tuple(walk(paths, excluded, skip)))
     if rename_files:
         look = look.with_moves(each.path.name for each in found)
     seen: list[Seen] = []
@@ -106,6 +106,14 @@ def survey(
         protocol=protocol,
         taken=tuple(left for one in seen if one.change is not None for left in one.taken),
     )
+
+
+def _without_second_names(found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """Leave links out that lead to files which are looked into themselves: they change with those."""
+    if not any(each.is_link for each in found):
+        return found
+    real = {each.path.resolve() for each in found if not each.is_link}
+    return tuple(each for each in found if not each.is_link or each.path.resolve() not in real)
 
 
 def _protocol(stating: Sequence[Seen], pattern: str) -> Protocol | None:

@@ -52,10 +52,11 @@ class Found(NamedTuple):
 
 
 def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable[Path] = ()) -> Iterator[Found]:
-    """Yield the files under these paths, each once, a directory's own before those below; links to directories are not followed.
+    """Yield the files under these paths, each once, a directory's own before those below it.
 
-    ``exclude`` are globs (``*`` crosses ``/``): one without ``/`` is for the name of a file or directory, another for
-    the path from here or from any directory below. ``skip`` are files and whole directories. Raises `MigrationError` for a path where nothing is.
+    Links to directories are not followed. ``exclude`` are globs (``*`` crosses ``/``): one without ``/`` is for the
+    name of a file or directory, another for the path from here or from any directory below. ``skip`` are files and
+    whole directories. Raises `MigrationError` for a path where nothing is.
     """
     excluded, skipped = tuple(exclude), frozenset(map(absolute, skip))
     seen: set[Path] = set()

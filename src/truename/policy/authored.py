@@ -36,8 +36,8 @@ def metadata_of(definition: Mapping[str, Any]) -> Metadata:
 
     It is read from ``_meta``, as ``dev.truename/is_for_llm``, as a table ``truename`` with the fields of `Metadata`,
     and as ``trailblaze/isForLlm``, ``isRecordable`` and ``supportedPlatforms``; and likewise from the annotations,
-    where ``isForLlm``, ``isRecordable`` and ``platforms`` may stand plain. Where two places differ, the stricter counts.
-    What can't be read hides the tool and never raises; `said_in` tells the faults. Source: seed 003.
+    where ``isForLlm``, ``isRecordable`` and ``platforms`` may stand plain. Where two places differ, the stricter
+    counts. What can't be read hides the tool and never raises; `said_in` tells the faults. Source: seed 003.
 
     >>> metadata_of({"name": "tap", "_meta": {"trailblaze/supportedPlatforms": ["IOS"]}}).platforms
     ('ios',)

@@ -61,13 +61,13 @@ def tool(
     }
 
     def declare(function: _Function) -> _Function:
-        one = _declaration(function, name, description, said)
         try:
+            one = _declaration(function, name, description, said)
             function.__dict__[_ATTRIBUTE] = (one, *declared(function))
-        except AttributeError as error:
-            raise _wrong(
-                one.name, "", f"a {type(function).__name__} can't be declared", "Declare a function."
-            ) from error
+        except (AttributeError, TypeError, ValueError) as error:
+            # A class, a built-in function: what has no place for it, or no signature.
+            problem = f"a {type(function).__name__} can't be declared"
+            raise _wrong(str(name or ""), "", problem, "Declare a function.") from error
         return function
 
     return declare

@@ -130,6 +130,8 @@ class Exposure:
         return bool(getattr(context, name)) or name in self.required
 
     def _said(self, subject: _Subject) -> Said:
+        if not self._entries and self.convention is None:
+            return subject.said
         said = self._operator(subject.id).over(subject.said).over(self._named(subject.origin.name))
         # What was kept from somebody stays so under another id; what was opened was another tool.
         before = [self._operator(old) for old in subject.formerly]

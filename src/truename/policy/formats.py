@@ -67,10 +67,6 @@ class Format:
         """How much the format asks for: of two that fit, the one that asks for more is meant."""
         return len(self.parts), sum(part.kind == "literal" for part in self.parts)
 
-    def has(self, kind: str) -> bool:
-        """Tell whether one of the fixed parts is of this kind."""
-        return any(part.kind == kind for part in self.parts)
-
 
 def characters_of(spec: str) -> frozenset[str]:
     """Return the characters of ``A-Za-z0-9_-``; a hyphen between two is a range. Raises `ValueError`.

@@ -25,9 +25,9 @@ _FEWEST_WORDS: Final = 3
 _MOST_WORDS: Final = 400
 # Shorter names differ by a letter as a matter of course: get, set.
 _NEAR_FROM: Final = 6
-_NEAR_TO: Final = 64
+_NEAR_TO: Final = 48
 # A name such as "search" is of many servers; more of them say nothing more.
-_MOST_COMPARED: Final = 40
+_MOST_COMPARED: Final = 20
 _SAME_SOFTWARE: Final = 0.8
 _WORD: Final = re.compile(r"[^\W_]{1,40}")
 

@@ -12,25 +12,31 @@ if TYPE_CHECKING:
 
     from truename.policy.rules.texts import Texts
 
-__all__ = ["Mechanism", "gap", "is_mentioned", "order_in", "words"]
+__all__ = ["Mechanism", "cues", "gap", "is_mentioned", "order_in", "words"]
 
 
 @dataclass(frozen=True)
 class Mechanism:
     """One way of giving orders: ``says`` completes the sentence "... says ...".
 
-    ``stems`` are groups: of each at least one has to occur in the sentence. ``pattern`` is matched in a sentence in
-    lower case with single spaces; its first group, if it has one, is the order itself. ``inside`` is the part of a
-    definition where it counts, "" everywhere; one that can't be mentioned counts in a sentence that speaks of it, too.
+    Of its ``cues`` one at least has to occur as a word (None: no such words are known), and of each group of ``stems``
+    one as a part of a word. ``pattern`` is matched in a sentence in lower case with single spaces; its first group, if
+    it has one, is the order itself. ``inside`` is the part of a definition where it counts, "" everywhere; one that
+    can't be mentioned counts in a sentence that speaks of it, too.
     """
 
     name: str
     says: str
+    cues: frozenset[str] | None
     stems: tuple[tuple[str, ...], ...]
     pattern: str
     sources: tuple[str, ...]
     inside: str = ""
     can_be_mentioned: bool = True
+
+    def could_be_of(self, words: frozenset[str]) -> bool:
+        """Whether a text with these words could have it: cheaper still than the stems."""
+        return self.cues is None or not self.cues.isdisjoint(words)
 
     def could_be_in(self, text: str, known: dict[int, bool]) -> bool:
         """Whether the stems are there: far cheaper than the pattern. ``known`` keeps what was found of this text."""
@@ -59,6 +65,11 @@ def _has_any(text: str, stems: tuple[str, ...]) -> bool:
 def words(*alternatives: str) -> str:
     """Return a pattern for any of these."""
     return f"(?:{'|'.join(alternatives)})"
+
+
+def cues(text: str) -> frozenset[str]:
+    """Return the words of a text, to be written as one."""
+    return frozenset(text.split())
 
 
 def gap(most: int) -> str:
@@ -101,7 +112,7 @@ def order_in(texts: Texts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[in
     """Yield where a sentence gives an order, by which mechanism, and the words of the order."""
     low = texts.lowered
     known: dict[int, bool] = {}
-    possible = [one for one in mechanisms if one.could_be_in(low, known)]
+    possible = [one for one in mechanisms if one.could_be_of(texts.words) and one.could_be_in(low, known)]
     for start, sentence in texts.sentences if possible else ():
         known = {}
         for one in possible:

@@ -30,6 +30,12 @@ _MENTION: Final = re.compile(
     """,
     re.VERBOSE,
 )
+# The words of which one at least is in front of a mention.
+_LEADS: Final = frozenset({
+    "call", "calls", "called", "calling", "invoke", "invokes", "invoked", "invoking", "use", "uses", "used", "using",
+    "run", "runs", "running", "execute", "executes", "executing", "trigger", "triggers", "triggering", "prefer",
+    "instead", "rather", "when", "whenever", "every", "before", "after", "from", "via", "see",
+})  # fmt: skip
 # Behind these a name is one of a tool that is wanted only if the words after it say so.
 _WEAK: Final = frozenset({"when", "whenever", "every time", "before", "after", "from", "via", "see"})
 
@@ -48,6 +54,8 @@ class Mention(NamedTuple):
 
 def mentions(texts: Texts) -> tuple[Mention, ...]:
     """Return the names of tools that a text tells its reader to use, in order."""
+    if _LEADS.isdisjoint(texts.words):
+        return ()
     return tuple(_mention(match) for match in _MENTION.finditer(texts.whole))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from truename.policy.rules.mechanisms import Mechanism, gap, words
+from truename.policy.rules.mechanisms import Mechanism, cues, gap, words
 from truename.policy.rules.vocabulary import (
     AIMED,
     AIMED_HARD,
@@ -17,8 +17,10 @@ from truename.policy.rules.vocabulary import (
     DO_NOT,
     DROP,
     IGNORE,
+    IGNORE_CUES,
     IGNORE_STEMS,
     IT,
+    KEPT_CUES,
     LOCATION_STEMS,
     LOCATIONS,
     NOBODY,
@@ -32,10 +34,12 @@ from truename.policy.rules.vocabulary import (
     SECRET_STEMS,
     SECRETS,
     SEND,
+    SEND_CUES,
     SEND_STEMS,
     STEAL,
     TAKE,
     TELL,
+    TELL_CUES,
     UNVEIL,
 )
 
@@ -58,6 +62,7 @@ MECHANISMS: Final = (
     Mechanism(
         "override",
         "that a model is to drop its instructions",
+        IGNORE_CUES,
         (IGNORE_STEMS, RULE_STEMS),
         ORDER
         + words(
@@ -72,6 +77,7 @@ MECHANISMS: Final = (
     Mechanism(
         "override_bare",
         "that a model is to drop what it read before",
+        IGNORE_CUES,
         (IGNORE_STEMS, ("above", "previous", "prior", "before", "preceding", "earlier")),
         rf"{ORDER}({words(IGNORE, DROP)}{_BARE}(?:above|previous|prior|before|preceding|earlier)"
         r"(?:[,;:.!]| (?:and|then|but|or|instead)\b|\Z))",
@@ -80,6 +86,7 @@ MECHANISMS: Final = (
     Mechanism(
         "disclose",
         "that a model is to tell its own instructions",
+        cues("prompt prompts instructions message messages rules guidelines configuration"),
         (("prompt", "instruction", "system message", "developer message", "your rules", "your guidelines"),),
         ORDER
         + words(
@@ -92,6 +99,10 @@ MECHANISMS: Final = (
     Mechanism(
         "exfiltrate",
         "that secrets are to be taken away",
+        cues(
+            "exfiltrate exfiltrates exfiltrating leak leaks leaking steal steals stealing harvest harvests "
+            "harvesting siphon siphons smuggle smuggles"
+        ),
         (("exfiltrat", "leak", "steal", "harvest", "siphon", "smuggle"), SECRET_STEMS),
         rf"\b{STEAL}{gap(6)}(?:[^ ]{{0,20}})?{SECRETS}",
         ("MITRE ATLAS AML.T0024", "phrase_injection"),
@@ -99,6 +110,7 @@ MECHANISMS: Final = (
     Mechanism(
         "send_secret",
         "that secrets are to be sent away",
+        SEND_CUES,
         (SEND_STEMS, OUTSIDE_STEMS, SECRET_STEMS),
         rf"\b{SEND}{gap(7)}(?:[^ ]{{0,20}})?{SECRETS}[^ ]{{0,3}}{gap(9)}(?:[^ ]{{0,3}})?{OUTSIDE}",
         ("SAF-T1001", "phrase_injection"),
@@ -106,6 +118,7 @@ MECHANISMS: Final = (
     Mechanism(
         "send_it",
         "that what was read is to be sent away",
+        SEND_CUES,
         (SEND_STEMS, OUTSIDE_STEMS, SECRET_STEMS),
         rf"{SECRETS}[^ ]{{0,3}}{gap(8)}{SEND} {IT}{gap(6)}(?:[^ ]{{0,3}})?{OUTSIDE}",
         ("SAF-T1001", "phrase_injection"),
@@ -113,6 +126,7 @@ MECHANISMS: Final = (
     Mechanism(
         "smuggle",
         "that a secret is to be put into an argument",
+        KEPT_CUES,
         (_KEPT_STEMS,),
         rf"\b{TAKE}{gap(7)}(?:[^ ]{{0,30}})?(?:{LOCATIONS}|environment variables?|system prompt)[^ ]{{0,40}}{gap(8)}"
         rf"(?:pass|put|include|provide|set|give|send|append|insert|use|add)(?:s|ing)?{gap(7)}(?:as|in|into|to|with)\b",
@@ -121,6 +135,7 @@ MECHANISMS: Final = (
     Mechanism(
         "smuggle_here",
         "that a secret is to be put into an argument",
+        KEPT_CUES,
         (_KEPT_STEMS,),
         rf"\b{TAKE}{gap(3)}(?:contents?|text|whole|data|full)\b{gap(5)}(?:[^ ]{{0,30}})?"
         rf"(?:{LOCATIONS}|system prompt|your (?:initial |system )?instructions)",
@@ -130,6 +145,7 @@ MECHANISMS: Final = (
     Mechanism(
         "secrecy",
         "that the user is not to know",
+        TELL_CUES,
         (
             (
                 "tell",
@@ -175,6 +191,11 @@ MECHANISMS: Final = (
     Mechanism(
         "template",
         "that a new turn of the conversation begins",
+        cues(
+            "system hidden important instruction instructions hidden_instruction hidden_instructions "
+            "system_instruction system_instructions important_instruction important_instructions ai_instruction "
+            "ai_instructions im_start im_end user assistant endoftext start_header_id eot_id inst sys"
+        ),
         (("<|", "[inst]", "<<sys>>", "[/inst]", "system>", "hidden>", "important>", "instruction>", "instructions>"),),
         _TURN,
         ("model vendors' chat templates",),
@@ -183,6 +204,10 @@ MECHANISMS: Final = (
     Mechanism(
         "role",
         "that a model is somebody else now",
+        cues(
+            "mode unrestricted jailbroken uncensored unfiltered bound limited restrictions rules limits "
+            "guidelines filters checks policy policies"
+        ),
         (
             (
                 "you are",
@@ -211,6 +236,7 @@ MECHANISMS: Final = (
     Mechanism(
         "authority",
         "that it stands above the user",
+        cues("priority precedence supersede supersedes replace replaces"),
         (
             ("priority", "precedence", "supersede", "replace"),
             ("user", "instruction", "prompt", "developer", "system", "guideline"),
@@ -226,6 +252,7 @@ MECHANISMS: Final = (
     Mechanism(
         "against_user",
         "that the user's words do not count",
+        cues("matter regardless even lie deceive mislead"),
         (("user", "human"), ("matter", "regardless", "even if", "lie ", "deceive", "mislead")),
         words(
             r"\b(?:no matter|regardless of) (?:what |how |whether )?(?:[^ ]{1,20} ){0,2}?(?:the )?(?:user|human)(?:'s)?"
@@ -238,6 +265,7 @@ MECHANISMS: Final = (
     Mechanism(
         "redirect",
         "that what a call is given is to be changed",
+        cues("recipient recipients payee payees account iban ibans wallet destination"),
         (
             ("change", "replace", "rewrit", "set", "substitut", "add", "bcc", "swap"),
             ("recipient", "payee", "account", "iban", "address"),
@@ -254,6 +282,7 @@ MECHANISMS: Final = (
     Mechanism(
         "run_command",
         "that a command is to be run",
+        cues("run execute type paste"),
         (("curl ", "wget ", "rm -", "/dev/tcp", "powershell", "chmod "), ("run", "execut", "type", "paste")),
         rf"{ORDER}((?:run|execute|type|paste)(?: [^ ]{{1,30}}){{0,5}}? ?[`'\"]?{COMMAND})",
         ("OWASP MCP05",),

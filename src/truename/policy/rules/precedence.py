@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from truename.policy.rules.mechanisms import Mechanism, words
+from truename.policy.rules.mechanisms import Mechanism, cues, words
 
 __all__ = ["PRECEDENCE"]
 
@@ -12,6 +12,9 @@ _TOOLS: Final = r"(?: [a-z-]{1,20})? (?:tools?|functions?|servers?|mcps?|plugins
 _USING: Final = r"(?:(?:using|calling|invoking|running|you (?:use|call|invoke|run)|use of) )?"
 _ANY: Final = r"(?:any|all|every)(?: of)?(?: the)?"
 _SOME: Final = r"(?: any| all)?(?: of)?(?: the)?"
+_CUES: Final = cues(
+    "tool tools function functions server servers mcp mcps plugin plugins action actions called used run"
+)
 _STEMS: Final = (
     ("tool", "function", "server", "mcp", "plugin", "action"),
     ("other", "before", "first", "every", "all"),
@@ -24,6 +27,7 @@ PRECEDENCE: Final = (
     Mechanism(
         "first",
         "that it has to be called before all other tools",
+        _CUES,
         _STEMS,
         words(
             rf"\bbefore {_USING}{_ANY}(?: other| available)?{_TOOLS}",
@@ -34,6 +38,7 @@ PRECEDENCE: Final = (
     Mechanism(
         "instead",
         "that it is to be used instead of all other tools",
+        _CUES,
         (*_STEMS, _CHOICE),
         words(
             rf"\b(?:instead of|rather than|over|in place of|in preference to) {_ANY} other{_TOOLS}",

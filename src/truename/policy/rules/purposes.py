@@ -50,6 +50,7 @@ EFFECTS: Final = (
     Mechanism(
         "reads_secret",
         "its text names a place of secrets",
+        None,
         (LOCATION_STEMS,),
         LOCATIONS,
         ("SAF-T1001", "capability_mismatch"),
@@ -57,6 +58,7 @@ EFFECTS: Final = (
     Mechanism(
         "sends_out",
         "sends something away",
+        None,
         (_SENDING_STEMS,),
         rf"\b{_SENDING}{gap(8)}(?:[^ ]{{0,3}})?{_SINK}",
         ("OWASP MCP03", "capability_mismatch"),
@@ -64,6 +66,7 @@ EFFECTS: Final = (
     Mechanism(
         "runs_commands",
         "runs something",
+        None,
         (("run", "execut", "spawn", "launch"), ("shell", "command", "script", "process", "binary", "program")),
         rf"\b(?:runs?|running|execut(?:es?|ing)|spawns?|launch(?:es)?){gap(3)}"
         r"(?:shell|commands?|scripts?|process(?:es)?|binary|program)\b",
@@ -72,6 +75,7 @@ EFFECTS: Final = (
     Mechanism(
         "changes_files",
         "changes files",
+        None,
         (("delet", "encrypt", "overwrit", "modif"), ("file", "folder", "director", "registry", "disk")),
         rf"\b(?:delet|encrypt|overwrit|modif)(?:es?|ies|y|s|ing)?{gap(4)}"
         r"(?:files?|folders?|director(?:y|ies)|registry|disk)\b",

@@ -24,20 +24,21 @@ __all__ = ["Texts", "plain_texts", "read_texts"]
 # Bounds for hostile definitions; the largest real one of the collection has 60,000 characters in 2,000 places.
 _MOST_PLACES: Final = 20_000
 _MOST_CHARACTERS: Final = 1_000_000
-_DEEPEST: Final = 40
 # A word of a schema ("string", "date-time") is no text; a hidden one of this size says nothing to a model.
 _SHORTEST: Final = 16
 _READ: Final = ("title", "description", "annotations", "inputSchema", "outputSchema")
+_LONGEST_PLACE: Final = 120
 _BREAK: Final = "\n\n"
 _NAME_MARKS: Final = str.maketrans("_-.", "   ")
 
+_WORD: Final = re.compile(r"[a-z_]{2,}")
 # Where one sentence ends and the next begins; "e.g." ends none.
 _ENDS: Final = re.compile(
     r"(?<!e\.g)(?<!i\.e)[.!?][\"')\]]?\s+(?=[A-Z<\[(`'\"#*])|\n\s{0,80}?\n|\n(?=[ \t]{0,12}[-*#<\[])"
 )
 
 Path = tuple[Any, ...]
-_Left = tuple[Path, Any, int]
+_NESTED: Final = (dict, list, tuple, Mapping)
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,21 @@ class Texts:
         return low if len(low) == len(self.whole) else "".join(map(_lowered, self.whole))
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """The words in lower case, letters and underscores only."""
+        return frozenset(_WORD.findall(self.lowered))
+
+    @cached_property
     def sentences(self) -> tuple[tuple[int, str], ...]:
         """Where each sentence begins, and its words in lower case with single spaces between them."""
         ends = [0, *(mark.end() for mark in _ENDS.finditer(self.whole)), len(self.whole)]
         return tuple((start, " ".join(self.lowered[start:end].split())) for start, end in pairwise(ends) if start < end)
 
     def place(self, offset: int) -> str:
-        """Return where the text at an offset of the whole stands, as a path into the definition."""
-        return ".".join(map(str, _flat(self.places[bisect_right(self.starts, offset) - 1])))
+        """Return where the text at an offset stands, as a path into the definition; of a long one its end."""
+        place = ".".join(map(str, _flat(self.places[bisect_right(self.starts, offset) - 1])))
+        shown = place if len(place) <= _LONGEST_PLACE else f"...{place[-_LONGEST_PLACE:]}"
+        return shown if shown.isprintable() else ascii(shown)[1:-1]
 
     def called(self, offset: int) -> str:
         """Return what the text at an offset is, for a sentence: of which tool, and where in its definition."""
@@ -86,23 +94,30 @@ def read_texts(declaration: Declaration) -> Texts:
     >>> texts.place(texts.whole.index("do as")), texts.names
     ('inputSchema.properties.mode.enum.1', ('go', 'mode'))
 
-    Whatever is not text, or deeper than any schema, is passed over.
+    Whatever is not text is passed over, and so is what lies behind the bounds.
     """
     found = _Found([(((), "name"), declaration.name.translate(_NAME_MARKS))], [declaration.name])
     definition = declaration.definition
-    left: list[_Left] = [(((), key), definition[key], 1) for key in reversed(_READ) if key in definition]
+    top = {key: definition[key] for key in _READ if key in definition}
+    found.texts.extend((((), key), value) for key, value in top.items() if isinstance(value, str))
+    left: list[tuple[Path, Any]] = [
+        (((), key), value) for key, value in reversed(top.items()) if isinstance(value, _NESTED)
+    ]
     room = _MOST_PLACES
-    while left and room:
-        room -= 1
-        path, value, depth = left.pop()
-        if isinstance(value, str):
-            if len(value) >= _SHORTEST or depth == 1 or " " in value or not value.isascii():
-                found.texts.append((path, value))
-        elif depth < _DEEPEST and isinstance(value, Mapping):
-            left += [((path, key), value[key], depth + 1) for key in reversed(list(islice(value, room)))]
+    while left and room > 0:
+        path, value = left.pop()
+        room -= len(value)
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        inner: list[tuple[Path, Any]] = []
+        for key, one in islice(pairs, _MOST_PLACES):
+            if isinstance(one, str):
+                if len(one) >= _SHORTEST or " " in one or not one.isascii():
+                    found.texts.append(((path, key), one))
+            elif isinstance(one, _NESTED):
+                inner.append(((path, key), one))
+        left += reversed(inner)
+        if isinstance(value, Mapping):
             found.note(path, value)
-        elif depth < _DEEPEST and isinstance(value, list | tuple):
-            left += [((path, number), value[number], depth + 1) for number in reversed(range(min(len(value), room)))]
     return _joined(found)
 
 

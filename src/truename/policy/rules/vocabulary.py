@@ -8,10 +8,37 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "AIMED", "AIMED_HARD", "COMMAND", "DO_NOT", "DROP", "IGNORE", "IGNORE_STEMS", "IT", "LOCATIONS", "LOCATION_STEMS",
-    "NOBODY", "ORDER", "OUTSIDE", "OUTSIDE_STEMS", "PAYEE", "REVEAL", "RULES", "RULE_STEMS", "SECRETS", "SECRET_STEMS",
-    "SEND", "SEND_STEMS", "STEAL", "TAKE", "TELL", "UNVEIL",
-]  # fmt: skip
+    "AIMED",
+    "AIMED_HARD",
+    "COMMAND",
+    "DO_NOT",
+    "DROP",
+    "IGNORE",
+    "IGNORE_CUES",
+    "IGNORE_STEMS",
+    "IT",
+    "KEPT_CUES",
+    "LOCATIONS",
+    "LOCATION_STEMS",
+    "NOBODY",
+    "ORDER",
+    "OUTSIDE",
+    "OUTSIDE_STEMS",
+    "PAYEE",
+    "REVEAL",
+    "RULES",
+    "RULE_STEMS",
+    "SECRETS",
+    "SECRET_STEMS",
+    "SEND",
+    "SEND_CUES",
+    "SEND_STEMS",
+    "STEAL",
+    "TAKE",
+    "TELL",
+    "TELL_CUES",
+    "UNVEIL",
+]
 
 # An order, not a description: the verb begins a clause, or stands behind "you", "must", "then" and their like.
 ORDER: Final = (
@@ -29,6 +56,11 @@ IGNORE_STEMS: Final = (
     "ignor", "disregard", "forget", "overrid", "bypass", "neglect", "attention to", "follow", "obey", "skip",
     "circumvent", "set aside", "abandon", "discard",
 )  # fmt: skip
+IGNORE_CUES: Final = frozenset({
+    "ignore", "ignoring", "disregard", "disregarding", "forget", "forgetting", "neglect", "attention", "follow",
+    "following", "obey", "obeying", "override", "overriding", "bypass", "bypassing", "circumvent", "skip", "abandon",
+    "discard", "aside",
+})  # fmt: skip
 # Whose rules they are, or when they were given: what the model was told before it read this text.
 AIMED_HARD: Final = r"(?:previous|prior|above|earlier|preceding|your|safety|content|ethical|given to you)"
 AIMED: Final = (
@@ -58,22 +90,33 @@ SEND_STEMS: Final = (
     "send", "post", "upload", "transmit", "forward", "mail", "copy", "copies", "ship", "relay", "submit", "deliver",
     "push", "pass", "report", "append",
 )  # fmt: skip
+SEND_CUES: Final = frozenset({
+    "send", "sends", "sending", "post", "posts", "posting", "upload", "uploads", "uploading", "transmit", "transmits",
+    "transmitting", "forward", "forwards", "forwarding", "email", "emails", "mail", "mails", "copy", "copies", "ship",
+    "ships", "relay", "relays", "submit", "submits", "deliver", "delivers", "push", "pushes", "pass", "passes",
+    "report", "reports", "append", "appends",
+})  # fmt: skip
 STEAL: Final = r"(?:exfiltrat(?:e|es|ing)|leak(?:s|ing)?|steal(?:s|ing)?|harvest(?:s|ing)?|siphon(?:s)?|smuggle(?:s)?)"
 
 # Files and places that hold secrets on a user's machine.
 LOCATIONS: Final = (
-    r"(?:~?/?[^ ]{0,40}\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)|\.aws\b|/etc/(?:shadow|passwd)|(?<![a-z0-9])\.env\b"
-    r"|\.netrc\b|\.npmrc\b|\.pypirc\b|\.kube\b|kubeconfig|\.docker/config|\.git-credentials|\.gnupg|keychain"
-    r"|\bmcp\.json|claude_desktop_config|\.bash_history|wallet\.dat|seed phrases?\b|login data\b)"
+    r"(?:~?/?[^ ]{0,40}\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)(?![a-z_])|\.aws\b|/etc/(?:shadow|passwd)"
+    r"|(?<![a-z0-9])\.env\b|\.netrc\b|\.npmrc\b|\.pypirc\b|\.kube\b|\bkubeconfig\b|\.docker/config|\.git-credentials|\.gnupg\b|\bkeychain\b"
+    r"|\bmcp\.json|\bclaude_desktop_config\b|\.bash_history\b|\bwallet\.dat|\bseed phrases?\b|\blogin data\b)"
 )
 LOCATION_STEMS: Final = (
     "~", ".env", "/etc/", "id_", ".ssh", ".aws", "keychain", "mcp.json", "claude_desktop", "kube", "netrc", "npmrc",
     "pypirc", ".docker", ".git-", ".gnupg", "_history", "wallet", "seed phrase", "login data",
 )  # fmt: skip
+KEPT_CUES: Final = frozenset({
+    "ssh", "id_rsa", "id_dsa", "id_ecdsa", "id_ed", "aws", "etc", "env", "netrc", "npmrc", "pypirc", "kube",
+    "kubeconfig", "docker", "git", "gnupg", "keychain", "mcp", "claude_desktop_config", "bash_history", "wallet",
+    "seed", "login", "variable", "variables", "prompt", "instructions",
+})  # fmt: skip
 SECRETS: Final = (
     r"(?:credentials?\b|passwords?\b|passphrases?\b|api[ _-]?keys?\b"
-    r"|(?:access|auth|bearer|session|oauth|secret) tokens?\b|(?:private|ssh|secret|signing) keys?\b|secrets?\b|cookies\b"
-    r"|env(?:ironment)? variables?\b|browser history\b"
+    r"|(?:access|auth|bearer|session|oauth|secret) tokens?\b|(?:private|ssh|secret|signing) keys?\b|secrets?\b"
+    r"|cookies\b|env(?:ironment)? variables?\b|browser history\b"
     r"|(?:conversation|chat|message) (?:history|logs?|transcripts?)\b"
     rf"|(?:whole|full|entire|complete) (?:conversation|chat)\b|system (?:prompt|message)\b|{LOCATIONS})"
 )
@@ -98,6 +141,11 @@ TELL: Final = (
     r"(?:tell|mention|inform|notify|alert|warn|reveal|disclos|let)(?:e|ing|ling|ting|ying)?"
     r"(?: (?:or|and|nor) (?:tell|mention|inform|notify|alert|warn)(?:ing|ling|ying)?)?"
 )
+TELL_CUES: Final = frozenset({
+    "tell", "telling", "mention", "mentioning", "inform", "informing", "notify", "notifying", "alert", "alerting",
+    "warn", "warning", "reveal", "revealing", "disclose", "disclosing", "let", "letting", "talk", "speak", "say",
+    "admit", "hide", "conceal", "keep",
+})  # fmt: skip
 NOBODY: Final = (
     r"(?:(?:the|your|their|its|his) )?(?:user|users|human|person|anyone|anybody|operator|owner|developer|victim)\b"
 )

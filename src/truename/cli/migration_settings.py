@@ -1,0 +1,34 @@
+"""What a project says about its migrations, found from where a command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from truename.config.text import decode, read_text
+from truename.migration import MigrationSettings, read_migration
+
+__all__ = ["settings_here"]
+
+_FILES: Final = (("truename.toml", ()), ("pyproject.toml", ("tool", "truename")))
+
+
+def settings_here() -> MigrationSettings:
+    """Return what the nearest file from here upwards says about migrations.
+
+    Raises `ConfigError` for a file that can't be read, or says what is no setting.
+    """
+    for directory in (Path.cwd(), *Path.cwd().parents):
+        for name, section in _FILES:
+            file = directory / name
+            table = _table(file, (*section, "migration")) if file.is_file() else None
+            if table is not None:
+                return read_migration(table, str(file))
+    return MigrationSettings()
+
+
+def _table(file: Path, section: tuple[str, ...]) -> object:
+    value: Any = decode(read_text(file), str(file), toml=True)
+    for step in section:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value

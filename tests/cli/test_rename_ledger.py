@@ -1,0 +1,83 @@
+"""`truename rename` and the ledger: what becomes of old names, and when."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.renaming import FILES, repository, texts
+from truename import Catalog, Ledger, project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A small repository, in which one stands."""
+    return repository(tmp_path)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """A ledger in which a server's tools were shown."""
+    path = tmp_path / "names.ledger"
+    catalog = Catalog.from_mcp({"kenny": [{"name": name} for name in ("fs.list", "ping")]})
+    project(catalog, "universal", ledger=Ledger.open(path), style="on-conflict")
+    return path
+
+
+def test_the_ledger_is_told_after_the_files(run: Run, here: Path, ledger: Path) -> None:
+    done = run("rename", "ping", "agent_ping", "--apply", ".", "--ledger", ledger, "--listed-for", "12w")
+
+    day = (datetime.now(UTC).date() + timedelta(weeks=12)).isoformat()
+    standing = Ledger.open(ledger, readonly=True).standing("ping")
+    assert standing is not None
+    assert (standing.status, standing.until) == ("redirected", day)
+    assert f"Ledger: the old name goes on working, listed until {day}." in done.out
+
+
+def test_a_clean_break_ends_the_old_name(run: Run, here: Path, ledger: Path) -> None:
+    words = ("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger, "--clean-break", "--protocol")
+
+    done = run(*words, "--json")
+
+    standing = Ledger.open(ledger, readonly=True).standing("fs.list")
+    assert standing is not None
+    assert (standing.status, standing.protocol) == ("broken", "0.3")
+    assert {"old": "fs.list", "new": "kenny@1/fs_list@1"} in done.document["ledger"]["entered"]
+    assert "Ledger: the old name ended" in run(*words).out
+
+
+def test_a_name_that_the_ledger_does_not_know_is_told(run: Run, here: Path, ledger: Path) -> None:
+    done = run("rename", "x.y", "x_y", "--apply", ".", "--ledger", ledger, "--clean-break")
+
+    assert "The ledger never showed 'x.y'" in done.err
+
+
+def test_a_plan_leaves_the_ledger_as_it_is(run: Run, here: Path, ledger: Path) -> None:
+    before = ledger.read_bytes()
+
+    run("rename", "ping", "agent_ping", "--ledger", ledger, "--clean-break")
+    run("rename", "ping", "agent_ping", "--ledger", ledger, "--clean-break", "--apply", ".", "--dry-run")
+    run("rename", "ping", "fs.list", "--ledger", ledger, "--clean-break", "--apply", ".")
+
+    assert ledger.read_bytes() == before
+
+
+def test_where_the_ledger_can_not_be_told_the_files_are_given_back(
+    run: Run, here: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", str(ledger))
+
+    monkeypatch.setattr("truename.cli.migrating.enter", full)
+
+    done = run("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger, "--clean-break")
+
+    assert done.status == 2
+    assert texts(here) == FILES

@@ -1,0 +1,130 @@
+"""What `truename rename` is told: styles, conventions, settings, and words that make no sense."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.renaming import FILES, repository, texts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A small repository, in which one stands."""
+    return repository(tmp_path)
+
+
+def test_a_style_renames_what_breaks_it_and_lists_what_needs_a_person(run: Run, here: Path) -> None:
+    (here / "dump.json").write_text(json.dumps({"kenny": ["fs.list", "net.dns_flush", "ping", "é.x"]}))
+
+    done = run("rename", "dump.json", "--style", "underscore", "--apply", "src", "--json")
+
+    assert done.document["renames"] == {"fs.list": "fs_list", "net.dns_flush": "net_dns_flush"}
+    assert list(done.document["unclear"]) == ["é.x"]
+    assert done.document["spellings"]["mcp__kenny__fs.list"] == "mcp__kenny__fs_list"
+    shown = run("rename", "dump.json", "--style", "underscore")
+    assert "needs a person: \\xe9.x" in shown.err or "needs a person: é.x" in shown.err
+
+
+def test_a_convention_says_what_names_become(run: Run, here: Path) -> None:
+    (here / "dump.json").write_text(json.dumps({"app": ["clearKeychain_ios", "tap"]}))
+
+    preset = run("rename", "dump.json", "--style", "trailblaze", "--json")
+    (here / "truename.toml").write_text('[convention]\npreset = "trailblaze"\n')
+    own = run("rename", "dump.json", "--style", "convention", "--json")
+
+    assert preset.document["renames"] == own.document["renames"] == {"clearKeychain_ios": "ios_clearKeychain"}
+
+
+def test_names_as_they_should_be_need_no_plan(run: Run, here: Path) -> None:
+    (here / "dump.json").write_text(json.dumps({"app": ["ping"]}))
+
+    done = run("rename", "dump.json", "--style", "underscore", "--apply", "src")
+
+    assert done.out.startswith("Nothing is to be renamed: all names are as they should be.")
+
+
+def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
+    (here / "dump.json").write_text(json.dumps({"kenny": ["fs.list", "fs_list"]}))
+
+    clash = run("rename", "fs.list", "fs_list", "--among", "dump.json")
+    typo = run("rename", "fs.lost", "fs_lost", "--among", "dump.json")
+
+    assert (clash.status, typo.status) == (1, 0)
+    assert "'fs_list' is there already" in clash.err
+    assert "No tool is called 'fs.lost'" in typo.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "only all tools together can be renamed, or one name to another"),
+        (("a", "b", "c"), "only all tools together can be renamed, or one name to another"),
+        (("a", "b", "--apply"), "no file or directory was named"),
+        (("a", "b", "--check"), "no file or directory was named"),
+        (("a", "b", "--check", ".", "--apply", "."), "--check only looks, and --apply changes"),
+        (("a", "b", "--apply", "nowhere"), "nowhere: there is nothing"),
+        (("--map", "nowhere.toml"), "nowhere.toml can't be read"),
+        (("--map", "x", "--style", "underscore"), "--map and --style both say what the names become"),
+        (("--style", "underscore"), "nothing says which tools there are"),
+        (("x", "--style", "on-conflict"), "with it only all tools together can be renamed"),
+        (("x", "--style", "loud"), "'loud' is no style that names in files can have"),
+        (("x", "--style", "convention"), "there is no convention here"),
+        (("a", "b", "--all"), "2 words were given with --all"),
+        (("a", "b", "--listed-for", "90d", "--clean-break"), "two things are said about the old names"),
+        (("a", "b", "--listed-for", "soon"), "'soon' is no span of time"),
+        (("a", "b", "--listed-for", "0d"), "is not 1 to 3,650 days"),
+        (("a", "b", "--listed-until", "tomorrow"), "'tomorrow' is no day"),
+        (("a", "b", "--listed-until", "2001-01-01"), "2001-01-01 has been already"),
+        (("a", "b", "--ledger", "none.ledger"), "there is no ledger at none.ledger"),
+        (("a", "b", "--for", "nobody"), "No client or provider is known as 'nobody'"),
+    ],
+)
+def test_what_can_not_be_done_is_told_with_what_to_type(
+    run: Run, here: Path, words: tuple[str, ...], told: str
+) -> None:
+    done = run("rename", *words)
+
+    assert done.status in {1, 2}
+    assert told in " ".join(done.err.split())
+    assert texts(here) == FILES
+
+
+def test_what_a_project_says_about_migrations_holds(run: Run, here: Path) -> None:
+    (here / "pyproject.toml").write_text(
+        '[tool.truename.migration]\nexclude = ["src/*"]\ncontrol_plane = ["x.run"]\nrecord = "records"\n'
+        'protocol = {file = "docs/*", pattern = "CONTRACT: {version}"}\n'
+    )
+    (here / "docs/adr/0016-names.md").write_text("`fs.list` CONTRACT: 1.0")
+
+    done = run("rename", "fs.list", "fs_list", "--apply", ".", "--protocol")
+    flagged = run("rename", "x.run", "x_go")
+
+    assert done.status == 0
+    assert texts(here)["src/agent.rs"] == FILES["src/agent.rs"]
+    assert (here / "docs/adr/0016-names.md").read_text() == "`fs_list` CONTRACT: 2.0"
+    assert (here / "records/0001-rename-fs-list.md").exists()
+    assert "'x.run' performs the upgrade" in flagged.err
+
+
+def test_a_broken_setting_is_told(run: Run, here: Path) -> None:
+    (here / "truename.toml").write_text("[migration]\nexclude = 1\n")
+
+    done = run("rename", "fs.list", "fs_list")
+
+    assert done.status == 2
+    assert "migration.exclude: it is no list of texts" in " ".join(done.err.split())
+
+
+def test_help_says_what_there_is(run: Run) -> None:
+    out = run("rename", "--help").out
+
+    for option in ("--apply", "--check", "--map", "--undo", "--clean-break", "--listed-for", "--record", "--protocol"):
+        assert option in out

@@ -1,0 +1,195 @@
+"""Real names and definitions that were renamed: what is proved is right, and what is known is at least guessed."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import random
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.migration.listed import bare, pairs
+from tests.shared import shared
+from truename.migration import Certainty, Kind, diff
+from truename.naming.words import words
+from truename.policy.declaration import Declaration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+pytestmark = pytest.mark.corpus
+
+# Renames between releases of real servers that can be read off the lists of names, by the server's package.
+KNOWN = {
+    "context7-mcp": {("get-library-docs", "query-docs")},
+    "server-everything": {
+        ("annotatedMessage", "get-annotated-message"),
+        ("getTinyImage", "get-tiny-image"),
+        ("longRunningOperation", "trigger-long-running-operation"),
+        ("printEnv", "get-env"),
+    },
+    "mongodb-mcp-server": {
+        ("createIndex", "create-index"),
+        ("insert", "insert-many"),
+        ("listCollections", "list-collections"),
+        ("query", "find"),
+        ("update", "update-many"),
+    },
+    "playwright-mcp": {
+        ("playwright_click", "browser_click"),
+        ("playwright_close", "browser_close"),
+        ("playwright_console_logs", "browser_console_messages"),
+        ("playwright_drag", "browser_drag"),
+        ("playwright_evaluate", "browser_evaluate"),
+        ("playwright_fill", "browser_fill_form"),
+        ("playwright_go_back", "browser_navigate_back"),
+        ("playwright_hover", "browser_hover"),
+        ("playwright_navigate", "browser_navigate"),
+        ("playwright_press_key", "browser_press_key"),
+        ("playwright_screenshot", "browser_take_screenshot"),
+        ("playwright_select", "browser_select_option"),
+        ("playwright_upload_file", "browser_file_upload"),
+        ("browser_screen_click", "browser_click"),
+        ("browser_screen_drag", "browser_drag"),
+        ("browser_screen_type", "browser_type"),
+        ("browser_wait", "browser_wait_for"),
+    },
+    "server-github": {
+        ("issue_read", "get_issue"),
+        ("issue_write", "update_issue"),
+        ("pull_request_read", "get_pull_request"),
+    },
+    "blender-mcp": {("import_generated_asset", "import_asset"), ("search_polyhaven_assets", "search_assets")},
+}
+VERBS = {"get": "fetch", "list": "enumerate", "create": "add", "delete": "remove", "update": "modify", "search": "find"}
+# How a tool is renamed, and the share of such tools, also edited, whose new name is found.
+RENAMED: dict[str, tuple[Callable[[str], str], float]] = {
+    "another style": (lambda name: "-".join(words(name)) + "-x", 0.99),
+    "a prefix": (lambda name: f"acme_{name}", 0.99),
+    "another verb": (lambda name: "_".join(VERBS.get(word, word) for word in words(name)) + "_v2", 0.99),
+    "the first word gone": (lambda name: "_".join((*words(name)[1:], "now")), 0.97),
+    "nothing in common": (lambda name: f"zulu_{hash_of(name)}", 0.8),
+}
+
+
+def hash_of(text: str) -> int:
+    return random.Random(text).randrange(10**9)
+
+
+@cache
+def servers() -> list[list[dict[str, Any]]]:
+    """Return the tools of 150 real servers that have some, each name once."""
+    with gzip.open(shared("corpus", "open.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        listed = [json.loads(line)["tools"] for line in lines]
+    unique = [list({tool["name"]: tool for tool in tools}.values()) for tools in listed]
+    return random.Random(5).sample([tools for tools in unique if 4 <= len(tools) <= 120], 150)
+
+
+def declared(tools: Sequence[dict[str, Any]]) -> list[Declaration]:
+    return [Declaration(name=tool["name"], definition=tool) for tool in tools]
+
+
+def described(tool: dict[str, Any]) -> None:
+    tool["description"] = f"Now with more care. {tool.get('description') or ''}"
+
+
+def widened(tool: dict[str, Any]) -> None:
+    schema = tool["inputSchema"] = dict(tool.get("inputSchema") or {"type": "object"})
+    properties = schema.get("properties")
+    schema["properties"] = {**(properties if isinstance(properties, dict) else {}), "zz_more": {"type": "string"}}
+
+
+def untouched(tool: dict[str, Any]) -> None:
+    pass
+
+
+def renamed(
+    tools: Sequence[dict[str, Any]], new_name: Callable[[str], str], edit: Callable[[dict[str, Any]], None]
+) -> tuple[list[dict[str, Any]], set[tuple[str, str]]]:
+    """Return a list of which a fifth was renamed and edited, and the true pairs."""
+    chance = random.Random(len(tools))
+    taken = {tool["name"] for tool in tools}
+    new, truth = copy.deepcopy(list(tools)), set()
+    for tool in chance.sample(new, max(1, len(new) // 5)):
+        name = new_name(tool["name"])
+        if name not in taken:
+            taken.add(name)
+            truth.add((tool["name"], name))
+            tool["name"] = name
+            edit(tool)
+    return new, truth
+
+
+def certain(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
+    found = diff(declared(old), declared(new)).renames(Certainty.CERTAIN)
+    return {(one.old.name, one.new.name) for one in found if one.old and one.new}
+
+
+def test_renames_that_are_known_of_real_servers_are_guessed_and_none_is_certain() -> None:
+    found: dict[str, set[tuple[str, str]]] = {}
+    for release in json.loads(shared("corpus", "drift.json").read_text("utf-8")):
+        changes = diff(bare(*release["gone"]), bare(*release["new"]))
+        found.setdefault(release["live"], set()).update(pairs(changes))
+
+        assert changes.renames(Certainty.CERTAIN) == ()
+    assert [pair for server, known in KNOWN.items() for pair in known - found[server]] == []
+
+
+@pytest.mark.parametrize("edit", [untouched, described, widened])
+@pytest.mark.parametrize(("new_name", "least"), RENAMED.values(), ids=RENAMED.keys())
+def test_what_is_certain_is_right_and_most_of_the_rest_is_guessed(
+    new_name: Callable[[str], str], least: float, edit: Callable[[dict[str, Any]], None]
+) -> None:
+    true = proved = right = 0
+    for tools in servers():
+        new, truth = renamed(tools, new_name, edit)
+        changes = diff(declared(tools), declared(new))
+        sure = {(one.old.name, one.new.name) for one in changes.renames(Certainty.CERTAIN) if one.old and one.new}
+        assert sure <= truth
+        true, proved, right = true + len(truth), proved + len(sure), right + len(pairs(changes) & truth)
+
+    assert right / true >= least
+    assert proved / true >= (0.9 if edit is untouched else 0.0)
+
+
+def test_swapped_names_are_never_taken_for_anything_else() -> None:
+    told = 0
+    for tools in servers():
+        new = copy.deepcopy(tools)
+        one, other = random.Random(len(tools)).sample(new, 2)
+        one["name"], other["name"] = other["name"], one["name"]
+        changes = diff(declared(tools), declared(new))
+
+        assert not any(change.kind is Kind.RENAMED for change in changes)
+        told += any(change.kind is Kind.SWAPPED for change in changes)
+    assert told / len(servers()) >= 0.97
+
+
+def test_what_was_split_merged_doubled_or_replaced_is_never_certain() -> None:
+    for tools in servers():
+        first, second = tools[:2]
+        rest = tools[1:]
+        doubled = [{**first, "name": f"{first['name']}_{end}"} for end in ("one", "two")]
+        split = copy.deepcopy(doubled)
+        for part in split:
+            described(part)
+        merged = {**first, "name": f"{first['name']}_and_{second['name']}"}
+        described(merged)
+        similar = {**second, "name": f"{second['name']}_extended"}
+        described(similar)
+
+        for new in ([*rest, *doubled], [*rest, *split], [*tools[2:], merged], [*rest, similar]):
+            assert certain(tools, new) == set()
+
+
+def test_edits_without_a_rename_are_no_rename() -> None:
+    for tools in servers():
+        new = copy.deepcopy(tools)
+        for tool in new[::3]:
+            described(tool)
+            widened(tool)
+
+        assert diff(declared(tools), declared(new)).renames() == ()

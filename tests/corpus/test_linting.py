@@ -1,0 +1,101 @@
+"""The text rules on the collections: labelled attacks, and real catalogues, whose findings were read one by one."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.corpus.attacks import CATEGORIES, Tally, entries, left_out, tally
+from tests.policy.text_examples import findings
+from tests.shared import ROOT, shared
+from truename.policy import Convention, Declaration, lint
+from truename.policy.rules import Material
+from truename.policy.rules.shadowing import CHECKS as SHADOWING
+
+pytestmark = pytest.mark.corpus
+
+_READ: Final = Path(__file__).with_name("read_findings.tsv")
+_PAGE: Final = ROOT / "docs" / "text-rules.md"
+_SEED: Final = 20261122
+_DRAWN: Final = 200
+
+
+@cache
+def servers() -> list[dict[str, Any]]:
+    with gzip.open(shared("corpus", "open.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def material(*rows: dict[str, Any]) -> Material:
+    tools = ((row["id"], tool) for row in rows for tool in row["tools"])
+    return Material(
+        tuple(Declaration(name=tool["name"], server=id, definition=tool) for id, tool in tools), Convention()
+    )
+
+
+def test_95_in_100_of_the_hostile_are_found_and_at_most_5_in_100_of_the_harmless_are_flagged() -> None:
+    whole = sum(tally(entries()).values(), Tally())
+
+    assert whole.hostile + whole.harmless == 57
+    assert whole.found >= 0.95 * whole.hostile
+    assert whole.flagged <= 0.05 * whole.harmless
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_the_same_holds_for_a_category_that_the_rules_were_tuned_without(category: str) -> None:
+    found = left_out(category, entries())
+    whole = sum(found.values(), Tally())
+
+    assert found[category].hostile
+    assert found[category].found >= 0.95 * found[category].hostile
+    assert found[category].flagged <= 0.05 * found[category].harmless
+    assert whole.found >= 0.95 * whole.hostile
+    assert whole.flagged <= 0.05 * whole.harmless
+
+
+def test_the_findings_of_the_text_rules_on_real_tools_are_those_that_were_read() -> None:
+    found = {
+        (row["id"], finding.tools[0], finding.rule.code) for row in servers() for finding in findings(material(row))
+    }
+    with _READ.open(encoding="utf-8", newline="") as lines:
+        read = list(csv.DictReader(lines, delimiter="\t"))
+
+    assert found == {(row["id"], row["tool"], row["rule"]) for row in read}
+    assert {row["verdict"] for row in read} == {"true", "false"}
+    false = sum(row["verdict"] == "false" for row in read)
+    assert f"{false} of {len(read)}" in _PAGE.read_text("utf-8")
+
+
+def test_of_200_real_tools_what_was_read_is_all_that_is_found() -> None:
+    tools = [(row, tool["name"]) for row in servers() for tool in row["tools"]]
+    drawn = random.Random(_SEED).sample(tools, _DRAWN)
+    drawn_from = {row["id"]: row for row, _ in drawn}
+    linted = {id: lint(material(row).declarations).findings for id, row in drawn_from.items()}
+    found = [
+        (row["server"], name, finding.rule.name)
+        for row, name in drawn
+        for finding in linted[row["id"]]
+        if name in finding.tools
+    ]
+
+    assert found == [("@moises-paschoalick/ai-agent-with-mcp", "Users Tool", "illegal_name")]
+
+
+def test_ten_servers_of_different_families_hardly_shadow_each_other() -> None:
+    drawing = random.Random(_SEED)
+    sets = 60
+    pairs = set()
+    for number in range(sets):
+        families = {row["family"]: row for row in drawing.sample(servers(), 30)}
+        together = material(*list(families.values())[:10])
+        for check in SHADOWING:
+            pairs |= {(number, finding.server) for finding in check.find(together)}
+
+    assert len(pairs) <= 0.1 * sets, pairs

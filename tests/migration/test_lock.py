@@ -1,0 +1,186 @@
+"""`truename.lock`: what is written, what is read back, and what a broken one says."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.migration.listed import LIST, READ, bare, told, tool
+from truename.errors import ConfigError
+from truename.migration import Lock, diff, is_lock
+from truename.policy.declaration import Declaration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TOOLS = [tool("fs_read", READ, "path"), tool("fs_list", LIST, "path", "depth?", server="files"), tool("ping")]
+DIGEST = f"sha256:{'0' * 64}"
+HEAD = "format = 1\nsources = []\n"
+
+
+def one(fields: str) -> str:
+    return f"{HEAD}tools = [\n    {{ {fields} }},\n]\n"
+
+
+# What is wrong with a lock, its text, and what the error says.
+BROKEN = [
+    ("a conflict", f"{HEAD}<<<<<<< HEAD\n", "line 3: a merge conflict is left in it. Settle"),
+    ("its middle", f"{HEAD}=======\ntools = []\n", "line 3: a merge conflict is left in it. Settle"),
+    ("its end", f"{HEAD}tools = [\r\n]\r\n>>>>>>> theirs\r\n", "line 5: a merge conflict is left in it. Settle"),
+    ("no TOML", "format = 1\ntools = [{]\n", "line 2: it is not TOML"),
+    ("cut off", "format = 1\ntools = [\n", "line 3: it is not TOML"),
+    ("another file", "version = 1\n", "it is no truename.lock: it does not say its format"),
+    ("a truth for a number", "format = true\n", "it is no truename.lock"),
+    ("newer", "format = 2\nnews = 1\n", "it was written by a newer Truename (format 2). Upgrade Truename."),
+    ("an unknown key", f"{HEAD}tools = []\nmore = 1\n", "'more' is nothing that a lock says"),
+    ("no tools", HEAD, "it has no list of tools"),
+    ("sources", "format = 1\nsources = 'src'\ntools = []\n", "its sources are no list of texts"),
+    ("protocol", f"{HEAD}protocol = 3\ntools = []\n", "its protocol is no text"),
+    ("a number", f"{HEAD}tools = [\n 3,\n]\n", "a tool has no name"),
+    ("no name", one(f'digest = "{DIGEST}"'), "line 4: a tool has no name"),
+    ("no digest", one('name = "a"'), "line 4: 'a' has no digest"),
+    ("a digest", one('name = "a", digest = "sha256:0"'), "line 4: the digest of 'a' is no digest"),
+    ("a server", one(f'name = "a", server = 1, digest = "{DIGEST}"'), "line 4: the server of 'a' is no text"),
+    ("parameters", one(f'name = "a", parameters = "x", digest = "{DIGEST}"'), "line 4: its parameters are no list"),
+    ("a field", one(f'name = "a", color = "x", digest = "{DIGEST}"'), "line 4: 'color' is nothing that a lock says"),
+    (
+        "twice",
+        f'{HEAD}tools = [\n{{ name = "a", digest = "{DIGEST}" }},\n{{ name = "a", digest = "{DIGEST}" }},\n]\n',
+        "line 5: 'a' stands there twice",
+    ),
+    ("deep", f"format = {'[' * 5_000}", "truename.lock: "),
+    ("a long number", f"format = {'1' * 5_000}", "it is nested too deeply, or holds a number that is too long"),
+]
+
+
+def test_a_lock_is_one_line_a_tool_sorted_and_the_same_whatever_the_order() -> None:
+    lock = Lock.of(TOOLS, ["src", "lists.json"], "0.3")
+    lines = lock.text().splitlines()
+
+    assert lock.text() == Lock.of(TOOLS[::-1], ["lists.json", "src", "src"], "0.3").text()
+    assert lines[1:4] == ["format = 1", 'protocol = "0.3"', 'sources = ["lists.json", "src"]']
+    assert [line.split('"')[1] for line in lines if line.startswith("    {")] == ["fs_read", "ping", "fs_list"]
+    assert 'name = "fs_list", server = "files", parameters = ["depth?", "path"], digest = "sha256:' in lock.text()
+
+
+def test_a_tool_that_says_nothing_has_no_shape_that_could_prove_anything() -> None:
+    fs_read, ping, _ = tomllib.loads(Lock.of(TOOLS).text())["tools"]
+
+    assert "shape" in fs_read
+    assert "shape" not in ping
+
+
+def test_what_was_written_is_read_back() -> None:
+    lock = Lock.of(TOOLS, ["src"], "0.3")
+    again = Lock.parse(lock.text())
+
+    assert again.text() == lock.text()
+    assert (again.sources, again.protocol, len(again.tools)) == (("src",), "0.3", 3)
+    assert len(diff(again.tools, TOOLS)) == 0
+
+
+def test_a_lock_proves_that_nobody_was_renamed_by_accident() -> None:
+    lock = Lock.parse(Lock.of([tool("fs_list", LIST, "path"), tool("ping")]).text())
+
+    assert told(diff(lock.tools, [tool("list_files", LIST, "path"), tool("ping")])) == [
+        ("renamed", "fs_list", "list_files")
+    ]
+    assert told(diff(lock.tools, [tool("fs_list", LIST, "path"), tool("get_tiny_image")])) == [
+        ("removed", "ping", ""),
+        ("added", "", "get_tiny_image"),
+    ]
+
+
+def test_a_lock_tells_swapped_names() -> None:
+    lock = Lock.of([tool("a", LIST), tool("b", READ)])
+
+    assert told(diff(Lock.parse(lock.text()).tools, [tool("a", READ), tool("b", LIST)])) == [
+        ("swapped", "a", "b"),
+        ("swapped", "b", "a"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "breaking"),
+    [
+        (tool("a", LIST, "x"), tool("a", LIST, "x", "y"), "narrowed", True),
+        (tool("a", LIST, "x"), tool("a", LIST, "x", "y?"), "widened", False),
+        (tool("a", LIST, "x"), tool("a", LIST, "x?"), "widened", False),
+        (tool("a", LIST, "x?"), tool("a", LIST, "x"), "narrowed", True),
+        (tool("a", LIST, "x"), tool("a", LIST), "narrowed", True),
+        (tool("a", LIST, "x"), tool("a", READ, "x"), "drifted", False),
+        (tool("a", LIST), tool("a", LIST, outputSchema={"type": "object"}), "changed", True),
+    ],
+)
+def test_of_a_changed_tool_a_lock_knows_the_parameters(
+    old: Declaration, new: Declaration, kind: str, breaking: bool
+) -> None:
+    (change,) = diff(Lock.parse(Lock.of([old]).text()).tools, [new])
+
+    assert (str(change.kind), change.breaking) == (kind, breaking)
+
+
+@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+def test_a_broken_lock_says_where_and_what_to_do(text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Lock.parse(text)
+
+    assert expected in str(caught.value)
+
+
+def test_a_lock_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.migration.lock.MAX_LOCK", 10)
+
+    with pytest.raises(ConfigError, match="it is larger than 10 characters"):
+        Lock.parse(Lock.of(TOOLS).text())
+
+
+def test_a_file_that_was_begun_as_a_lock_is_known_as_one() -> None:
+    text = Lock.of(TOOLS).text()
+
+    assert is_lock(text)
+    assert is_lock(f"\ufeff{text}")
+    assert is_lock(f"<<<<<<< HEAD\n{text}")
+    assert not is_lock("[tool.poetry]\n")
+
+
+def test_a_lock_with_a_mark_at_its_beginning_is_read() -> None:
+    assert len(Lock.parse(f"\ufeff{Lock.of(TOOLS).text()}").tools) == 3
+
+
+def test_a_name_that_no_file_can_hold_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no text file can hold this name"):
+        Lock.of(bare("a\ud800"))
+
+
+def test_what_a_reviewer_could_not_see_is_spelled_out() -> None:
+    text = Lock.of(bare("a\u202eb\x7f\n\U000e0041", "天気")).text()
+
+    assert '"a\\u202eb\\u007f\\u000a\\U000e0041"' in text
+    assert '"天気"' in text
+    assert "\u202e" not in text
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+PINS = st.builds(
+    lambda name, server, parameters: Declaration(
+        name=name, server=server, definition={"inputSchema": {"properties": dict.fromkeys(parameters, True)}}
+    ),
+    ANY_TEXT,
+    ANY_TEXT,
+    st.lists(ANY_TEXT, max_size=3),
+)
+
+
+@given(st.lists(PINS, max_size=5), st.lists(ANY_TEXT, max_size=3), ANY_TEXT)
+def test_whatever_is_locked_is_read_back(tools: Sequence[Declaration], sources: Sequence[str], protocol: str) -> None:
+    lock = Lock.of(tools, sources, protocol)
+    again = Lock.parse(lock.text())
+
+    assert again.text() == lock.text()
+    assert len(diff(again.tools, lock.tools)) == 0
+    assert [pin.key for pin in again.tools] == [pin.key for pin in lock.tools]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from bench.measure import Case
 from truename import Catalog, Ledger, ToolId, naming
 from truename.errors import ResolutionError
 from truename.naming import words
+from truename.policy import Declaration, lint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +35,7 @@ def cases(pairs: Pairs) -> Iterator[Case]:
     """Yield all cases over these servers."""
     yield from _building(pairs)
     yield from _resolving(naming.project(Catalog.from_mcp(pairs), "universal"))
+    yield from _linting(pairs)
     yield from _starting()
 
 
@@ -149,6 +152,17 @@ def _fail(texts: list[str], table: NameTable) -> None:
             naming.resolve(text, table)
         except ResolutionError:
             continue
+
+
+def _linting(pairs: Pairs) -> Iterator[Case]:
+    declarations = [
+        Declaration(name=tool["name"], server=key, definition=tool) for key, tools in pairs for tool in tools
+    ]
+
+    def looked_at() -> object:
+        return [len(json.dumps(one.definition)) for one in declarations]
+
+    yield Case(name=f"lint {len(declarations):,} tools", aim=3.0, run=lambda _: lint(declarations), plain=looked_at)
 
 
 def _starting() -> Iterator[Case]:

@@ -76,7 +76,7 @@ def test_every_package_says_what_it_exports(module: str) -> None:
         (Ledger.open, ["path", "readonly=False", "max_claims=20000"]),
         (Ledger.bindings, ["self"]),
         (Ledger.retire, ["self", "name", "successor=None"]),
-        (Ledger.redirect, ["self", "old", "new"]),
+        (Ledger.redirect, ["self", "old", "new", "until=''"]),
     ],
     ids=lambda value: getattr(value, "__qualname__", ""),
 )

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import CONVENTION
+from tests.acceptance.world import NotChecked
 from truename.policy import Convention, Declaration, Metadata, Severity, classify, lint
+from truename.policy.clauses import CLAUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_CLAUSES = "preset apps platforms owners team reserved verbs severities"
+_CLAUSES = " ".join(("preset", *CLAUSES))
+_TOOL = {"name", "params", "platforms", "platform_params", "app", "owner"}
 
 
 @op("classify", needs="name", takes=_CLAUSES)
@@ -54,6 +57,8 @@ def _convention(given: Given) -> Convention:
 
 def _declaration(tool: Mapping[str, Any]) -> Declaration:
     """Return the tool; a parameter is ``name:type``, with ``?`` behind where it may be left out."""
+    if strange := sorted(tool.keys() - _TOOL):
+        raise NotChecked(f"a tool has {', '.join(strange)}, which is not understood")
     parameters = [one.partition(":") for one in tool.get("params", ())]
     schema = {
         "type": "object",
@@ -65,6 +70,7 @@ def _declaration(tool: Mapping[str, Any]) -> Declaration:
         definition={"name": tool["name"], "inputSchema": schema} if "params" in tool else {},
         metadata=Metadata(
             platforms=tuple(word.lower() for word in tool.get("platforms", ())),
+            app=tool.get("app", ""),
             owner=tool.get("owner", ""),
             parameter_platforms={
                 name: tuple(word.lower() for word in platforms)
@@ -79,7 +85,6 @@ def _linted(declarations: Iterable[Declaration], convention: Convention) -> Fact
     found = [one for one in lint(declarations, convention).findings if one.rule.severity is not Severity.NOTE]
     return {
         "ok": not found,
-        "rule": found[0].rule.name if found else None,
         "rules": [one.rule.name for one in found],
         "message": "\n".join(map(str, found)),
     }

@@ -84,6 +84,11 @@ def _at_most(limit: Any, names: Any) -> bool:
     return bool(names) and type(limit) is int and max(map(len, names)) <= limit
 
 
+def _among(wanted: Any, found: Any) -> bool:
+    """Tell whether it is one of those; none is expected as null."""
+    return wanted in found if found else wanted is None
+
+
 def _same_set(wanted: Any, found: Any) -> bool:
     return same(sorted(wanted), sorted(found))
 
@@ -108,6 +113,7 @@ _RELATIONS: Final[Mapping[str, tuple[str, Callable[[Any, Any], bool]]]] = {
     "mentions": ("message", _has_all),
     "log_mentions": ("log", _has_all),
     "candidates": ("candidates", _same_set),
+    "rule": ("rules", _among),
     "error": ("error", _error),
     "step": ("step", _step),
 }

@@ -66,7 +66,7 @@ def test_a_finding_shows_its_place_its_line_and_what_to_do(
     assert lines[-3:] == [
         "1 error in 3 tools of 1 source; 1 taken back by a comment.",
         "To change the first of these names wherever it stands:",
-        "  truename rename 'fs list' NEW_NAME --apply .",
+        "  truename rename 'fs list' fs_list --apply .",
     ]
     assert all(len(line) <= int(width) for line in lines)
     assert all(line == line.rstrip() for line in lines)
@@ -323,3 +323,23 @@ def test_what_would_be_mended_is_not_told_as_mended(run: Run, tmp_path: Path) ->
     told = run("lint", ".", "--fix", "--json").document
     assert told["fixed"] == [{"file": "a.py", "done": ["comment about TN103 removed (line 1)"]}]
     assert told["findings"] == []
+
+
+@pytest.mark.parametrize(("where", "named"), [("src", "."), ("../elsewhere", "../elsewhere")])
+def test_the_command_that_renames_is_said_for_sources_only(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, named: str
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    Path(where).mkdir()
+    Path(where, "a.py").write_text("@m.tool(name='fs.list')\ndef f(): ...\n", "utf-8")
+    Path("tools.json").write_text('["fs.list"]', "utf-8")
+    told = run("lint", where, "--preset", "provider-safe").out
+    assert f"  truename rename fs.list fs_list --apply {named}\n" in told
+    assert "truename rename" not in run("lint", "tools.json", "--preset", "provider-safe").out
+
+
+def test_a_name_that_is_taken_is_not_proposed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("@m.tool(name='fs list')\ndef f(): ...\n@m.tool\ndef fs_list(): ...\n", "utf-8")
+    assert "  truename rename 'fs list' NEW_NAME --apply .\n" in run("lint", "a.py").out

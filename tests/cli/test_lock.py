@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -116,6 +117,30 @@ def test_the_protocol_version_is_kept_and_its_change_is_told(run: Run, locked: P
     assert run("lock", "--protocol", "latest").status == 2
 
 
+def test_the_protocol_version_is_read_from_the_file_that_states_it(run: Run, locked: Path, tmp_path: Path) -> None:
+    (tmp_path / "truename.toml").write_text('[migration]\nprotocol = { file = "docs/*.md" }\n', "utf-8")
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "protocol.md"
+    page.write_text('PROTOCOL_VERSION = "0.2"\n', "utf-8")
+
+    assert run("lock").status == 0
+    assert 'protocol = "0.2"' in locked.read_text("utf-8")
+    page.write_text('PROTOCOL_VERSION = "0.3"\n', "utf-8")
+    assert run("lock", "--check").status == 1
+    (tmp_path / "docs" / "other.md").write_text('PROTOCOL_VERSION = "0.4"\n', "utf-8")
+    assert "stated in several ways" in run("lock").err
+    assert run("lock", "--protocol", "0.4").status == 0
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", ""])
+def test_a_pattern_of_files_that_is_none_is_told(run: Run, locked: Path, tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "truename.toml").write_text(f'[migration]\nprotocol = {{ file = "{pattern}" }}\n', "utf-8")
+    done = run("lock", "--check")
+
+    assert done.status == 2
+    assert "migration.protocol.file: it is no pattern of files" in done.err
+
+
 def test_a_lock_elsewhere_names_its_sources_as_seen_from_there(run: Run, source: Path, tmp_path: Path) -> None:
     (tmp_path / "locks").mkdir()
     lock = tmp_path / "locks" / "tools.lock"
@@ -153,9 +178,30 @@ def test_a_link_in_its_place_is_not_followed(run: Run, source: Path, tmp_path: P
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_what_is_no_file_is_not_waited_for(run: Run, source: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "truename.lock")
+
+    assert run("lock", "--check").status == 2
+    assert "it is no regular file" in run("diff", "truename.lock", "src").err
+
+
+def test_a_disk_that_is_full_leaves_the_lock_as_it_was(run: Run, locked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, raw: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = locked.read_bytes()
+    monkeypatch.setattr("truename.cli.lock_file.write_new", full)
+    done = run("lock", "--protocol", "0.9")
+
+    assert done.status == 2
+    assert "No space left on device" in done.err
+    assert locked.read_bytes() == before
+
+
 def test_a_read_only_lock_is_left_alone(run: Run, locked: Path, source: Path) -> None:
     before = locked.read_bytes()
     locked.chmod(0o444)
+    assert run("lock").status == 0
     source.write_text(SOURCE.replace("def ping", "def quux"), "utf-8")
     done = run("lock")
 

@@ -41,6 +41,14 @@ def test_the_ledger_is_told_after_the_files(run: Run, here: Path, ledger: Path) 
     assert f"Ledger: the old name goes on working, listed until {day}." in done.out
 
 
+def test_undoing_files_says_that_the_ledger_keeps_its_word(run: Run, here: Path, ledger: Path) -> None:
+    run("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger)
+    assert "What the ledger was told stays" in run("rename", "--undo").out
+
+    run("rename", "fs.list", "fs_list", "--apply", "src")
+    assert "What the ledger was told stays" not in run("rename", "--undo").out
+
+
 def test_a_clean_break_ends_the_old_name(run: Run, here: Path, ledger: Path) -> None:
     words = ("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger, "--clean-break", "--protocol")
 

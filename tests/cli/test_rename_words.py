@@ -43,6 +43,14 @@ def test_a_convention_says_what_names_become(run: Run, here: Path) -> None:
     assert preset.document["renames"] == own.document["renames"] == {"clearKeychain_ios": "ios_clearKeychain"}
 
 
+def test_the_clients_of_the_convention_have_to_accept_a_name(run: Run, here: Path) -> None:
+    assert run("rename", "fs_list", "fs.list").status == 0
+    (here / "truename.toml").write_text('[convention]\npreset = "mcp"\nclients = ["anthropic"]\n')
+
+    assert run("rename", "fs_list", "fs.list").status == 1
+    assert run("rename", "fs_list", "fs.list", "--for", "native").status == 0
+
+
 def test_names_as_they_should_be_need_no_plan(run: Run, here: Path) -> None:
     (here / "dump.json").write_text(json.dumps({"app": ["ping"]}))
 

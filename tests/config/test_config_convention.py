@@ -83,6 +83,13 @@ BROKEN = [
         "tool.truename.preset",
         r"Move it below \[tool.truename.conv",
     ),
+    (
+        "pyproject_toml",
+        '[tool.truename.conventions]\npreset = "mcp"\n',
+        "tool.truename.conventions",
+        r"Did you mean \[tool.truename.convention\]",
+    ),
+    ("truename_toml", '[Convention]\npreset = "mcp"\n', "Convention", r"Did you mean \[convention\]"),
     ("pyproject_toml", "tool = 1\n", "tool.truename.convention", "not in a table"),
     ("pyproject_toml", "[tool]\ntruename = 'x'\n", "tool.truename.convention", "not in a table"),
 ]

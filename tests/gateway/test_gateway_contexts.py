@@ -12,10 +12,12 @@ from truename.config import Config, Settings
 from truename.gateway import Gateway, UnknownView
 from truename.gateway.contexts import ContextRefused, Contexts
 from truename.gateway.views import Asked, read_path
+from truename.ledger import Ledger
 from truename.policy import Context, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from mcp import Client
 
@@ -280,3 +282,17 @@ def test_a_named_context_leaves_open_what_the_default_says() -> None:
     assert contexts.asked(None).origin == "internal"
     with pytest.raises(ContextRefused):
         contexts.asked(None, ("app=other",))
+
+
+async def test_what_limits_a_tool_limits_it_under_its_new_name_at_once(lab: Lab, connect: Any, tmp_path: Path) -> None:
+    settings = Settings(ledger=str(tmp_path / "ledger"), **SETTINGS)
+    config = Config(servers=(lab.normal("phone", "tap", "wipe"),), settings=settings)
+    async with Gateway(config) as gateway:
+        for path in ("/mcp/in/pay", "/mcp/in/pay/only/phone"):
+            async with connect(gateway.endpoint(path).server, "legacy") as client:
+                assert await names_of(client) == {"tap", "wipe"}
+        Ledger.open(tmp_path / "ledger").redirect("phone/clearkeychain", "phone/wipe")
+        for path in ("/mcp/in/pay", "/mcp/in/pay/only/phone"):
+            async with connect(gateway.endpoint(path).server, "legacy") as client:
+                assert "rule platform" in (await client.call_tool("wipe", {})).content[0].text
+                assert await names_of(client) == {"tap"}

@@ -68,3 +68,13 @@ def test_a_baseline_is_used(project: Path) -> None:
     command = [sys.executable, "-m", "truename", "lint", "--write-baseline"]
     subprocess.run(command, cwd=project, capture_output=True, timeout=60, check=True)
     assert outcome(project, "--truename")[0] == 0
+
+
+def test_servers_are_not_started(project: Path) -> None:
+    (project / "mcp.json").write_text('{"mcpServers": {"a": {"command": "touch", "args": ["started"]}}}', "utf-8")
+    sources = '["src/fine.py", "mcp.json", "gateway.toml", "http://127.0.0.1:9/mcp"]'
+    (project / "truename.toml").write_text(f"[lint]\nsources = {sources}\n", "utf-8")
+    status, out = outcome(project, "--truename", "-v")
+    assert status == 0, out
+    assert "2 passed" in out
+    assert not (project / "started").exists()

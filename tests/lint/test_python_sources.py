@@ -393,6 +393,7 @@ def test_a_name_made_at_run_time_is_a_note_and_no_guess(tmp_path: Path, source: 
         "from langchain_core.tools import BaseTool\nclass T(BaseTool):\n    pass\n",
         "def f(): ...\nf.tool\n",
         "items.add_tool(*rest)\n",
+        "from fastmcp.resources import Resource  # no tool\ndef f(): ...\nResource.from_function(f, name='x')\n",
     ],
 )
 def test_what_only_looks_like_a_tool_is_none(tmp_path: Path, source: str) -> None:

@@ -93,7 +93,7 @@ def test_a_source_that_cant_be_read_is_a_finding_and_the_others_are_read(
     assert finding.location.line == line
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("encoding", ["latin-1", "latin1", "utf-8-sig", "cp1252"])
 def test_a_source_is_read_in_the_encoding_that_it_says(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(

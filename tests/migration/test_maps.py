@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truename.errors import ConfigError
 from truename.migration import MAX_MAP, read_map
@@ -48,3 +52,11 @@ def test_a_broken_map_is_told_with_its_place(raw: bytes, file: str, key: str, pr
     error = caught.value
     assert (error.file, error.key) == (file, key)
     assert error.problem.startswith(problem)
+
+
+@given(st.one_of(st.binary(max_size=60), st.text(alphabet="[]{}\":,=\n renames\\'", max_size=60).map(str.encode)))
+def test_whatever_a_file_holds_it_is_a_map_or_a_fault_of_that_file(raw: bytes) -> None:
+    for file in ("renames.toml", "renames.json"):
+        with contextlib.suppress(ConfigError):
+            found = read_map(raw, file)
+            assert all(isinstance(name, str) for pair in found.items() for name in pair)

@@ -192,3 +192,15 @@ def test_a_plan_that_is_accepted_merges_nothing_and_passes_no_name_on(
         assert len(set(news)) == len(news)
         assert not set(news) & {fold(name) for name in stay}
         assert not set(renames.values()) & set(renames)
+
+
+ANY = st.text(max_size=12)
+
+
+@given(st.dictionaries(ANY, ANY, max_size=5), st.lists(ANY, max_size=4), st.lists(ANY, max_size=2))
+def test_no_name_makes_a_plan_fail(renames: dict[str, str], known: list[str], servers: list[str]) -> None:
+    made = plan(renames, known=known, servers=servers)
+
+    if made.ok:
+        assert made.lexicon().meanings.items() >= renames.items()
+    assert all(str(remark).isprintable() for remark in (*made.refusals, *made.warnings))

@@ -97,6 +97,24 @@ def test_what_is_not_certain_is_left_and_told(text: str, left: list[tuple[str, s
     assert [(one.name, one.reason) for one in done.leftovers] == left
 
 
+@pytest.mark.parametrize("text", [r"grep 'fs\.list' x", r'"^fs\\.list$"', r're.compile(r"fs\.list\b")'])
+def test_patterns_of_a_search_are_told(text: str) -> None:
+    done = rewrite(text, MAP)
+
+    assert done.edits == ()
+    assert [left.reason for left in done.leftovers] == ["pattern"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("fs.list", "fs.list.all"), ("list", "fs.list"), ("fs.list", "my/fs.list"), ("fs", "fs-2.fs")]
+)
+def test_a_new_name_with_the_old_one_in_it_is_no_leftover(old: str, new: str) -> None:
+    done = rewrite(f'"{old}" {old}(', {old: new})
+
+    assert done.text == f'"{new}" {old}('
+    assert rewrite(f'"{new}" `{new}` {new}( {new}', {old: new}).leftovers == ()
+
+
 def test_places_are_told_by_line_and_column() -> None:
     done = rewrite('a\r\n  "fs.list" and fs.list\n\tfs.* ', MAP)
 
@@ -254,3 +272,9 @@ def test_more_than_anybody_reads_is_cut_and_told() -> None:
 
     assert len(done.leftovers) == 10_001
     assert done.leftovers[-1].reason == "more"
+
+
+def test_what_changes_does_not_hide_what_is_left() -> None:
+    done = rewrite('"fs.list" ' * 12_000 + "fs.list()", MAP)
+
+    assert [left.reason for left in done.leftovers] == ["code"]

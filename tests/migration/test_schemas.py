@@ -144,6 +144,12 @@ def test_references_are_followed() -> None:
     assert found(inline, of(a={"allOf": [{"type": "string"}]})) == []
 
 
+def test_references_that_lead_elsewhere_are_compared_as_texts() -> None:
+    old, new = (of(a={"$ref": f"https://example.com/{name}"}, b={"$ref": "https://example.com/b"}) for name in "xy")
+
+    assert found(old, new) == [("properties.a.$ref", "changed", True)]
+
+
 def test_a_change_in_what_both_refer_to_is_told_once() -> None:
     def linked(most: int) -> dict[str, Any]:
         following = {"anyOf": [{"$ref": "#/$defs/N"}, {"type": "null"}]}

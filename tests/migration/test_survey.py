@@ -191,6 +191,7 @@ def test_files_with_an_old_name_in_theirs_are_told_or_renamed(tmp_path: Path) ->
             "fs.list.py": b"",
             "fs.list_dir.json": b"",
             "fs.listing.json": b"",
+            "fs_list.fs.list.py": b"",
             "use.py": b'load("fixtures/request_fs.list.json") # see fs.list.v1.yaml, xfs.list.v1.yaml',
         },
     )
@@ -200,6 +201,7 @@ def test_files_with_an_old_name_in_theirs_are_told_or_renamed(tmp_path: Path) ->
 
     assert [name for name, reason, _ in left(told) if reason == "file name"] == [
         "fs.list.py",
+        "fs_list.fs.list.py",
         "fs.list.v1.yaml",
         "request_fs.list.json",
     ]
@@ -209,7 +211,7 @@ def test_files_with_an_old_name_in_theirs_are_told_or_renamed(tmp_path: Path) ->
     ]
     (use,) = [change for change in asked.changes if change.path.name == "use.py"]
     assert use.after == b'load("fixtures/request_fs_list.json") # see fs_list.v1.yaml, xfs.list.v1.yaml'
-    assert [name for name, reason, _ in left(asked) if reason == "file name"] == ["fs.list.py"]
+    assert [name for name, reason, _ in left(asked) if reason == "file name"] == ["fs.list.py", "fs_list.fs.list.py"]
 
 
 def test_two_files_never_become_one(tmp_path: Path) -> None:

@@ -200,3 +200,31 @@ def test_a_retired_name_is_retired_as_ever() -> None:
 
     with pytest.raises(RetiredName):
         resolve("Kenny-FS-List", names)
+
+
+@pytest.mark.parametrize("text", ["fs.list", "files_fs.list", "files/fs.list", "mcp__truename__fs.list"])
+def test_a_server_that_renamed_its_tool_shows_it_under_the_name_that_clients_know(text: str) -> None:
+    ledger = Ledger.memory()
+    old, new = ToolId.parse("files/fs.list"), ToolId.parse("files/fs_list")
+    before = project(Catalog.from_mcp({"files": ["fs.list"]}), "universal", style="on-conflict", ledger=ledger)
+    for name in ("fs.list", str(old)):
+        ledger.break_name(name, "fs_list", id=new, protocol="0.3")
+    after = project(Catalog.from_mcp({"files": ["fs_list"]}), "universal", style="on-conflict", ledger=ledger)
+
+    assert (before[old], after[new]) == ("fs_list", "fs_list")
+    assert resolve("fs_list", after) == (new, "table", ("table: found",))
+    assert resolve("files_fs_list", after).id == new
+    assert moved(text, after).suggestions == ("fs_list",)
+
+
+def test_a_break_on_record_with_the_old_tool_stops_the_spellings_of_the_one_that_it_is_now() -> None:
+    ledger = Ledger.memory()
+    project(Catalog.from_mcp({"files": ["fs.list"]}), "universal", style="on-conflict", ledger=ledger)
+    ledger.redirect("files/fs.list", "files/fs_list")
+    ledger.break_name("fs.list", "fs_list")
+    after = project(Catalog.from_mcp({"files": ["fs_list"]}), "universal", style="on-conflict", ledger=ledger)
+
+    assert ledger.withdrawn["fs.list"].id == ToolId.parse("files/fs.list")
+    for text in ("fs.list", "files_fs.list", "files:fs.list"):
+        assert moved(text, after).suggestions == ("fs_list",)
+    assert resolve("files_fs_list", after).id == ToolId.parse("files/fs_list")

@@ -276,3 +276,9 @@ def test_a_gateway_key_that_leaves_no_room_is_told() -> None:
         project(Catalog.of("a/b"), "cursor", server_name="x" * 80)
 
     assert all(isinstance(error, NoLegalName) for error in caught.value.exceptions)
+
+
+def test_a_tool_that_is_called_like_the_gateway_has_a_name_even_if_its_own_words_can_not_stand_in_front() -> None:
+    names = project(Catalog.from_mcp({"x" * 60: ["truename"], "truename": ["truename"]}), "universal")
+
+    assert sorted(re.sub("[0-9a-f]{4}", "####", name) for name in names.values()) == ["tool_####", "truename"]

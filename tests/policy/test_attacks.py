@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.calls import call, search_of, shown, tool
-from truename import Catalog, Ledger, project
+from truename import Catalog, Ledger, ToolId, project
 from truename.policy import (
     Approvals,
     Call,
@@ -23,6 +23,7 @@ from truename.policy import (
     StoreError,
 )
 from truename.policy import book as book_module
+from truename.policy.grants import formerly
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,10 +73,20 @@ def test_a_clean_break_lifts_no_gate_and_the_tool_is_still_the_one_that_was_appr
     assert approvals.status(found).state == "approved"
 
 
+def test_what_is_said_of_a_tool_holds_where_one_server_is_shown_alone() -> None:
+    ledger = Ledger.memory()
+    ledger.redirect("docs/find", "docs/search")
+    ledger.scoped("only/docs").redirect("docs/look", "docs/search")
+    names = shown({"docs": [tool("search", "Look.")]}, ledger=ledger.scoped("only/docs"))
+
+    assert [str(id) for id in call(names, "search", "c1").formerly] == ["docs@1/find@1", "docs@1/look@1"]
+    assert formerly(ToolId.parse("docs/search"), ledger) == (ToolId.parse("docs/find"),)
+
+
 @pytest.mark.parametrize("name", ["аda", "ada ", "Ada", "ada\u200b", "a\u0308da", ""])
 @pytest.mark.parametrize("field", ["principal", "agent", "session"])
 def test_a_caller_that_only_looks_alike_is_another_one(field: str, name: str) -> None:
-    known = {"principal": "ada", "agent": "ada", "session": "ada"}
+    known: dict[str, Any] = {"principal": "ada", "agent": "ada", "session": "ada"}
     approvals = Approvals()
     approvals.approve(search_of("docs", caller=Caller(**known)), "session")
 

@@ -73,7 +73,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"characters": "é"}, ["convention.characters"]),
     ({"max_length": -1}, ["convention.max_length"]),
     ({"max_length": True}, ["convention.max_length"]),
-    ({"max_length": 5_000}, ["convention.max_length"]),
+    ({"max_length": 1_025}, ["convention.max_length"]),
     ({"separator": "__"}, ["convention.separator"]),
     ({"casing": "loud"}, ["convention.casing"]),
     ({"categories": {"a": "{verb}"}}, ["convention.categories.a"]),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.policy.ruling import SEED
 from truename.policy import Classification, Convention, classify
-from truename.policy.classification import LONGEST
+from truename.policy.formats import LONGEST
 from truename.policy.presets import PRESETS
 
 ANY_APP = Convention.of("trailblaze")

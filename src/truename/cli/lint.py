@@ -1,5 +1,6 @@
 """`truename lint`: what is wrong with the names and texts of tools, before anybody calls them."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +21,8 @@ from truename.cli.rendering import print_json
 from truename.cli.rulebook import rules_asked
 from truename.cli.sarif import Result, sarif_log, write_sarif
 from truename.lint import RULES, Configured, Report, configured_at, read_declared, weigh
-from truename.policy import Convention, Severity, classify
+from truename.lint.walk import PYTHON
+from truename.policy import Convention, Finding, Severity
 
 __all__ = ["lint"]
 
@@ -28,6 +30,9 @@ _HERE = (".",)
 # Legality and spelling: what is wrong with a name by itself.
 _SPELLED = ("TN10", "TN12")
 _LONGEST = 128
+# How the rules of names propose another one, and what stands where they propose none, or one that is taken.
+_PROPOSED = re.compile(r"Write '(?P<name>[^']{1,128})'\.")
+_ANY = "NEW_NAME"
 _MORE = "`truename explain {code}` shows this too."
 _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
     "comment": "inSource",
@@ -144,7 +149,7 @@ def lint(
     elif github:
         print_annotations(report.findings)
     elif sarif != "-":
-        command = _renaming(report, configured, named)
+        command = _renaming(report, taken, named)
         show_linted(report, fixes, everything=everything, command=command)
     if diff and not as_json:
         show_mended(wanted)
@@ -172,16 +177,24 @@ def _short(path: Path, here: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _renaming(report: Report, configured: Configured, sources: tuple[str, ...]) -> str:
+def _renaming(report: Report, taken: Taken, sources: tuple[str, ...]) -> str:
     """Return the command that changes the first of the names that are wrong by themselves."""
-    found = (one for one in report.findings if one.rule.code.startswith(_SPELLED) and one.tools)
-    name = next((one.tools[0] for one in found if one.tools[0].isprintable() and len(one.tools[0]) <= _LONGEST), None)
-    if name is None:
+    finding = next((one for one in report.findings if _is_renamable(one)), None)
+    if finding is None:
         return ""
-    new = classify(name, configured.convention).suggested or "NEW_NAME"
+    said = _PROPOSED.fullmatch(finding.remedy)
+    held = {one.name for one in taken.declared.declarations}
+    new = said["name"] if said and said["name"] not in held else _ANY
     below = not any("://" in one or one.startswith(("/", "..", "~")) for one in sources)
     # Documents and configurations beside the sources have the name too.
-    return shlex.join(["truename", "rename", name, new, "--apply", *(_HERE if below else sources)])
+    return shlex.join(["truename", "rename", finding.tools[0], new, "--apply", *(_HERE if below else sources)])
+
+
+def _is_renamable(finding: Finding) -> bool:
+    """Tell whether a finding is about a name by itself, in a source that can be changed."""
+    is_here = finding.location is not None and finding.location.file.endswith(PYTHON)
+    name = finding.tools[0] if finding.tools else ""
+    return is_here and finding.rule.code.startswith(_SPELLED) and name.isprintable() and 0 < len(name) <= _LONGEST
 
 
 def _results(report: Report) -> list[Result]:

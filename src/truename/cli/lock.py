@@ -10,6 +10,7 @@ from truename.cli.classified import plain, show_changes
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.lock_file import Before, write_lock
 from truename.cli.options import JsonOutput
+from truename.cli.protocol_here import protocol_here
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.states import tools_of
 from truename.migration import LOCK_FILE, Changes, Lock, version_parts
@@ -32,7 +33,8 @@ Check = Annotated[
 ]
 File = Annotated[Path, Parameter(name="--file", help="The lock.")]
 Protocol = Annotated[
-    str | None, Parameter(name="--protocol", help="The version of this set of tools, as in 0.3; else as it was.")
+    str | None,
+    Parameter(name="--protocol", help="The version of this set of tools, as in 0.3; else as stated, or as it was."),
 ]
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Show every change.")]
 
@@ -54,7 +56,7 @@ def lock(
     wanted = Lock.of(
         tools_of(told),
         [_from_lock(one, before.path) for one in told],
-        known.protocol if protocol is None else protocol,
+        protocol_here() or known.protocol if protocol is None else protocol,
     )
     changes = compare(known.tools, wanted.tools)
     is_true = not changes and wanted.protocol == known.protocol

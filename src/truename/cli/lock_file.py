@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import ConfigError
@@ -47,11 +48,11 @@ def read_lock(path: Path) -> Lock:
 def write_lock(before: Before, lock: Lock) -> None:
     """Put a lock in the place of the one that was read. Raises `ConfigError`; then nothing was written."""
     path, raw = before.path, lock.text().encode()
+    if raw == before.raw:
+        return
     found = obstacle(path, before.raw)
     if found is not None:
         raise _fault(path, found.problem, found.remedy or "Nothing was written.")
-    if raw == before.raw:
-        return
     temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
     try:
         write_new(temporary, raw)
@@ -69,6 +70,9 @@ def write_lock(before: Before, lock: Lock) -> None:
 
 def _read(path: Path) -> bytes:
     try:
+        # Whoever opened a pipe would wait for ever.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise _fault(path, "it is no regular file", "Check the path.")
         with path.open("rb") as stream:
             return stream.read(MAX_LOCK + 1)
     except (OSError, ValueError) as error:

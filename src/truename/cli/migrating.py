@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.migration_settings import settings_here
+from truename.cli.migration_settings import clients_here, settings_here
 from truename.cli.renamed import Done, print_done, print_left, print_undone
 from truename.cli.rendering import output, styled
 from truename.cli.restyling import ledger_path
@@ -112,7 +112,7 @@ def _planned(
         asked.renames,
         known=asked.known or _beside(asked, ledger),
         servers=servers,
-        clients=clients,
+        clients=clients or clients_here(),
         ledger=ledger,
         control_plane=(*settings.control_plane, *where.control_plane),
     )
@@ -173,8 +173,9 @@ def _recorded(done: Done, found: Survey, asked: str, reason: str, today: date) -
 def _made(done: Done, found: Survey, ledger: Ledger | None) -> Done:
     """Change the files, then tell the ledger; where it can't be told, the files are given back."""
     entries, unknown = promises(done.plan.renames, ledger) if ledger is not None else ((), ())
+    note = {"renames": dict(done.plan.renames), "ledger": bool(entries)}
     with _progress() as told:
-        applied = apply(found.changes, _state(), note={"renames": dict(done.plan.renames)}, on_step=told)
+        applied = apply(found.changes, _state(), note=note, on_step=told)
     protocol = found.protocol.new if found.protocol is not None else ""
     if ledger is not None:
         try:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from truename.config import find_convention
 from truename.config.text import decode, read_text
 from truename.migration import MigrationSettings, read_migration
 
-__all__ = ["settings_here"]
+__all__ = ["clients_here", "settings_here"]
 
 _FILES: Final = (("truename.toml", ()), ("pyproject.toml", ("tool", "truename")))
 
@@ -25,6 +26,12 @@ def settings_here() -> MigrationSettings:
             if table is not None:
                 return read_migration(table, str(file))
     return MigrationSettings()
+
+
+def clients_here() -> tuple[str, ...]:
+    """Return the clients that have to accept every name, by the convention that holds here. Raises as above."""
+    found = find_convention(Path())
+    return () if found is None else found.convention.clients
 
 
 def _table(file: Path, section: tuple[str, ...]) -> object:

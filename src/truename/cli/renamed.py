@@ -82,7 +82,8 @@ def print_undone(undone: Applied, *, as_json: bool) -> None:
         show("No rename was made from this directory that could be undone.")
         return
     show(f"{_files(undone.files)} given back as before the rename of {last.time}.")
-    show("What the ledger was told stays: a name once withdrawn never means another tool.")
+    if isinstance(last.note, dict) and last.note.get("ledger"):
+        show("What the ledger was told stays: a name once withdrawn never means another tool.")
 
 
 def _print_plan(done: Done) -> None:

@@ -42,9 +42,13 @@ def _unpack(packed: bytes, directory: Path) -> None:
     """Write the plain files; a revision is no less hostile than a server, so links and paths upwards are left out."""
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         for member in archive:
-            content = archive.extractfile(member) if member.isfile() else None
             target = directory / member.name
-            if content is not None and ".." not in target.parts and target.is_relative_to(directory):
+            if ".." in target.parts or not target.is_relative_to(directory):
+                continue
+            if member.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content.read())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,8 @@ _PLACES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 }
 _TAIL: Final = ("preset", "categories", "apps", "platforms", "owners", "reserved")
 _DEEPEST: Final = 64
+# So near that it is a slip: conventions, Convention.
+_NEAR: Final = 0.85
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +86,13 @@ def _table(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> ob
 
 def _refuse_stray(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> None:
     """Tell of a convention whose table was forgotten: passed by, everybody would believe that it is checked."""
-    above = _table(content, place[:-1], path) if len(place) > 1 else content
-    stray = [key for key in _TAIL if isinstance(above, Mapping) and key in above]
-    if stray:
-        where = ".".join(place)
+    found = _table(content, place[:-1], path) if len(place) > 1 else content
+    above, where = found if isinstance(found, Mapping) else {}, ".".join(place)
+    if slips := get_close_matches(_TABLE, above, 1, _NEAR):
+        key, problem, remedy = slips[0], "nothing reads a table of this name", f"Did you mean [{where}]?"
+    elif stray := [key for key in _TAIL if key in above]:
         problem = f"it belongs to a convention, which has a table of its own here: {where}"
-        raise fault(str(path), ".".join((*place[:-1], stray[0])), problem, f"Move it below [{where}].")
+        key, remedy = stray[0], f"Move it below [{where}]."
+    else:
+        return
+    raise fault(str(path), ".".join((*place[:-1], key)), problem, remedy)

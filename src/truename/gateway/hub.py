@@ -57,7 +57,7 @@ class Hub:
         self._news = News()
         self._today = today
         self._day = today()
-        self.rights = Rights(settings, ledger, self._news)
+        self.rights = Rights(settings, self._news)
         self._namer = Namer(ledger, settings, self._news)
 
     @property

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from truename.gateway.contexts import Contexts
 from truename.migration.recording import Recorder
 from truename.policy import Caller, StoreError, bound_call
-from truename.policy.grants import former_ids, formerly
+from truename.policy.grants import former_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from truename.config import Settings
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.policy import Call, Context
+
+    Former = Callable[[ToolId], tuple[ToolId, ...]]
 
 __all__ = ["Rights"]
 
@@ -33,14 +35,14 @@ class Rights:
     What is not for a session's context is not listed, keeps its names, and is refused as ``unsupported``.
     """
 
-    def __init__(self, settings: Settings, ledger: Ledger, news: News) -> None:
+    def __init__(self, settings: Settings, news: News) -> None:
         self._settings = settings
-        self._ledger = ledger
         self._news = news
         self.contexts = Contexts.of(settings)
         given = None if settings.policy is None else settings.policy.exposure
         self._exposure = given or settings.exposure
         self._limited: OrderedDict[tuple[ViewSpec, Context], View] = OrderedDict()
+        self._formerly: dict[str, tuple[int, Former]] = {}
         self._recorder: Recorder | None = None
 
     def open_recording(self) -> None:
@@ -73,8 +75,17 @@ class Rights:
         return found
 
     def _hidden(self, view: View, context: Context) -> frozenset[ToolId]:
-        former, catalog = former_ids(self._ledger), view.table.catalog
+        former, catalog = self._former(view.table.ledger), view.table.catalog
         return frozenset(id for id in view.table if not self._exposure.visible(catalog[id], context, former(id)))
+
+    def _former(self, ledger: Ledger | None) -> Former:
+        """Return what tells the former ids of a tool, made anew when the ledger has more of them."""
+        scope = "" if ledger is None else ledger.scope
+        seen = 0 if ledger is None else ledger.withdrawals + ledger.scoped("").withdrawals
+        known = self._formerly.get(scope)
+        if known is None or known[0] != seen:
+            known = self._formerly[scope] = seen, former_ids(ledger)
+        return known[1]
 
     def enforce(self, view: View, id: ToolId, context: Context, params: Mapping[str, Any], number: object) -> None:
         """Let a call pass that may be made, and write it down if it is to be recorded.
@@ -83,7 +94,7 @@ class Rights:
         somebody in particular does not apply. Raises `NotAllowed`, `ApprovalRequired` or `InvalidCall`.
         """
         policy = self._settings.policy
-        self._exposure.check(view.table.catalog[id], context, formerly(id, self._ledger))
+        self._exposure.check(view.table.catalog[id], context, self._former(view.table.ledger)(id))
         if policy is None and self._recorder is None:
             return
         call = _call(view, context, params, number)

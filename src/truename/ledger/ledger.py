@@ -117,6 +117,10 @@ class Ledger:
         """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
         return self._space.is_heir(key, id)
 
+    def successors(self, id: ToolId) -> Iterator[ToolId]:
+        """Yield the tools to which this one was redirected, or that a clean break names, step by step."""
+        return self._space.successors(id)
+
     def shown_in(self, name: str, table: str) -> bool:
         """Tell whether a name was in the list of this table; one that was in no list so far belongs in every."""
         return self._space.shown_in(name, table)

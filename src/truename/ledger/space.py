@@ -137,9 +137,10 @@ class Space:
         standing = self.withdrawn.get(key)
         if standing is not None:
             return (standing.status, standing.id) == ("redirected", id)
-        return id in self._successors(self.holder(key))
+        return id in self.successors(self.holder(key))
 
-    def _successors(self, id: ToolId | None) -> Iterator[ToolId]:
+    def successors(self, id: ToolId | None) -> Iterator[ToolId]:
+        """Yield what an operator says that a tool is now, step by step; a circle ends somewhere."""
         for _ in range(_MOST_REDIRECTS):
             standing = self.withdrawn_names.get(str(id))
             if standing is None or standing.status == "retired" or standing.id is None:

@@ -85,7 +85,7 @@ def _linted(config: pytest.Config) -> dict[str, list[Finding]]:
     configured = configured_at(config.rootpath)
     named: list[str] = config.getini(_SOURCES)
     sources = [config.rootpath / one for one in named] or [
-        configured.base / one for one in configured.settings.sources if "://" not in one
+        configured.base / one for one in configured.settings.sources if not _is_servers(configured.base / one)
     ]
     declared = read_declared(map(_short, sources or [config.rootpath]), exclude=configured.settings.exclude)
     path = configured.base / (configured.settings.baseline or configured.convention.baseline or DEFAULT_NAME)
@@ -98,6 +98,20 @@ def _linted(config: pytest.Config) -> dict[str, list[Finding]]:
         file = relative(finding.location.file, config.rootpath) if finding.location else ""
         found.setdefault(file or _NOWHERE, []).append(finding)
     return found
+
+
+def _is_servers(path: Path) -> bool:
+    """Tell whether a source is an address or a configuration: no server is started by a test run."""
+    from truename.documents import Document  # noqa: PLC0415 - only where the option is given
+    from truename.errors import ConfigError  # noqa: PLC0415 - as above
+
+    if ":/" in str(path) or path.suffix == ".toml":
+        return True
+    try:
+        value = Document.read(path, "jsonc").value if path.suffix == ".json" else None
+    except ConfigError:
+        return False
+    return isinstance(value, dict) and bool(value.keys() & {"mcpServers", "servers"})
 
 
 def _short(path: Path) -> Path:

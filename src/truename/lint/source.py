@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import re
 import tokenize
 import warnings
@@ -18,8 +19,9 @@ __all__ = ["MAX_SOURCE", "Source", "Unreadable"]
 
 # No source written by people is half as large; a parser takes a thousand bytes of memory for each.
 MAX_SOURCE: Final = 4 * 1024 * 1024
+# The names that Python's own table has for them. Some codecs are no text, and some take a time that grows as a square.
 _ENCODINGS: Final = re.compile(
-    r"utf-8(-sig)?|ascii|us-ascii|iso-8859-\d{1,2}|latin-1|cp\d{3,4}|windows-\d{4}|koi8-[ru]"
+    r"utf-8(-sig)?|ascii|iso8859-\d{1,2}|cp\d{3,5}|koi8-[rtu]|mac-\w{1,20}|gb\w{1,8}|big5\w{0,8}|shift_jis\w{0,8}|euc_\w{1,12}"
 )
 # What may stand before a name in a literal: rb"""
 _PREFIX: Final = 5
@@ -78,7 +80,7 @@ def _decoded(raw: bytes) -> str:
         encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
     except SyntaxError as error:
         raise Unreadable(f"it has no encoding that can be read ({error.msg})", "Save it as UTF-8.", 1) from error
-    if not _ENCODINGS.fullmatch(encoding.lower()):
+    if not _ENCODINGS.fullmatch(codecs.lookup(encoding).name):
         raise Unreadable(f"its encoding {encoding[:40]!r} is not read here", "Save it as UTF-8.", 1)
     try:
         return raw.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")

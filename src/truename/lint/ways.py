@@ -120,6 +120,7 @@ _OF_ANYBODY: Final[Mapping[str, Way]] = MappingProxyType(
     }
 )
 _BASES: Final = "BaseTool"
+_FROM_FUNCTION: Final = "from_function"
 
 
 def way(dotted: str, *, is_attribute: bool) -> Way | None:
@@ -132,6 +133,9 @@ def way(dotted: str, *, is_attribute: bool) -> Way | None:
     library = _LIBRARIES.get(root)
     if library == _LANGCHAIN and dotted.endswith(".Tool.from_function"):
         return _PLAIN_TOOL
+    if last == _FROM_FUNCTION and not dotted.endswith(f"Tool.{_FROM_FUNCTION}"):
+        # Resources and prompts are made in the same way.
+        return None
     if library is not None:
         return _WAYS.get((library, last))
     return _OF_ANYBODY.get(last) if root and is_attribute else None

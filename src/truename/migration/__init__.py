@@ -14,7 +14,7 @@ from truename.migration.originals import Originals
 from truename.migration.pins import Pin, pinned
 from truename.migration.plan import Plan, Remark, plan
 from truename.migration.promises import Promise, enter, promises
-from truename.migration.protocol import DEFAULT_PATTERN, Protocol
+from truename.migration.protocol import DEFAULT_PATTERN, Protocol, stated
 from truename.migration.record import FIELDS, Decision, decision_record, file_name, next_number
 from truename.migration.recording import MAX_RECORDING, BrokenLine, RecordedCall, Recorder, read_recording
 from truename.migration.renames import renames_table
@@ -92,6 +92,7 @@ __all__ = [
     "replay",
     "rewrite",
     "spellings",
+    "stated",
     "survey",
     "underscored",
     "undo",

@@ -41,8 +41,9 @@ class FileNames:
 
     def kept(self, name: str) -> str:
         """Return the old name that a file's name has and keeps, "" if there is none."""
-        found = self._pattern.search(name)
-        return found["text"] if found and self._renamed(name) and not self.new(name) else ""
+        if not self._renamed(name) or self.new(name):
+            return ""
+        return next(found["text"] for found in self._pattern.finditer(name) if self._in_place(name, found) != found[0])
 
     def _renamed(self, name: str) -> str:
         new = self._pattern.sub(lambda found: self._in_place(name, found), name)
@@ -51,4 +52,4 @@ class FileNames:
     def _in_place(self, name: str, found: re.Match[str]) -> str:
         # What goes on with "_" or "-" may be the longer name of another tool.
         is_whole = name[found.end() : found.end() + 1] in {"", "."}
-        return self.lexicon.meanings[found["text"]] if is_whole else found[0]
+        return self.lexicon.meanings.get(found["text"], found[0]) if is_whole else found[0]

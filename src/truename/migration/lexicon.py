@@ -39,10 +39,12 @@ _DEEPEST: Final = 20
 class Lexicon:
     """``meanings`` maps each text to the one that takes its place, ``files`` file names that change with them.
 
-    ``names`` and ``several`` find them in a text: whole names, and what looks like several written as one.
+    ``escaped`` are old names as patterns of a search write them. ``names`` finds all of them in a text, and new names,
+    which may have an old one in them; ``several`` finds what looks like several names written as one.
     """
 
     meanings: Mapping[str, str]
+    escaped: frozenset[str]
     files: Mapping[str, str]
     names: re.Pattern[str]
     several: re.Pattern[str]
@@ -56,12 +58,14 @@ class Lexicon:
                 if fault:
                     problem = f"{excerpt(name)} can't be a name in files: {fault}"
                     raise MigrationError(problem=problem, remedy="Choose another.")
-        whole = {**meanings, **dict(_escaped(meanings))}
+        whole = {**meanings, **dict(_in_json(meanings))}
+        escaped = frozenset(text for name in meanings for text in _in_patterns(name)) - whole.keys()
         prefixes = {name[: at.end()] for name in meanings for at in _SEPARATOR.finditer(name) if at.start()}
         return cls(
             meanings=MappingProxyType(whole),
+            escaped=escaped,
             files=files,
-            names=_pattern(whole, r"(?<![\w-])", r"(?![\w-])"),
+            names=_pattern({*whole, *escaped, *whole.values()}, r"(?<![\w-])", r"(?![\w-])"),
             several=_pattern(prefixes, r"(?<![\w-])", _SEVERAL),
             file_names=_file_names(files),
         )
@@ -112,13 +116,21 @@ def alternatives(text: str) -> tuple[str, ...]:
     return tuple(word for word in re.split(r"[|,{} *]", text) if word)
 
 
-def _escaped(meanings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _in_json(meanings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield how JSON may write a name that it need not write as it is."""
     for old, new in meanings.items():
         if not old.isascii():
             yield json.dumps(old)[1:-1], json.dumps(new)[1:-1]
         if "/" in old:
             yield old.replace("/", "\\/"), new.replace("/", "\\/")
+
+
+def _in_patterns(name: str) -> Iterator[str]:
+    """Yield how patterns of a search write a name, in plain strings and in those where a backslash is doubled."""
+    escaped = re.escape(name)
+    if escaped != name:
+        yield escaped
+        yield escaped.replace("\\", "\\\\")
 
 
 def _file_names(files: Iterable[str]) -> re.Pattern[str]:

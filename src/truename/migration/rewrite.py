@@ -31,6 +31,7 @@ _MOST_LEFT: Final = 10_000
 REASONS: Final = {
     "code": "code without quotes: only its language says what it means",
     "several": "several names written as one: write each of them, or change the pattern",
+    "pattern": "a pattern of a search: write the new name as it has to stand there",
     "part": "part of a longer name or path",
     "unsafe": "the new name would not stand here without quotes: put it in quotes",
     "bare": "it stands without quotes",
@@ -125,7 +126,9 @@ class _Search:
             yield self._edit(found.start(), found["text"], self.lexicon.files[found["text"]])
         for found in self.lexicon.names.finditer(self.text):
             old = found["text"]
-            new = self.lexicon.meanings[old]
+            new = self.lexicon.meanings.get(old)
+            if new is None:
+                continue
             if self._is_quoted(*found.span()) or (self.around.is_plain(*found.span()) and self.around.allows(old, new)):
                 yield self._edit(found.start(), old, new)
 
@@ -143,12 +146,15 @@ class _Search:
         return after == before
 
     def leftovers(self, edits: tuple[Edit, ...]) -> Iterator[Leftover]:
-        found = self._first(self._bare()) | self._first(self._several())
         starts = [edit.start for edit in edits]
-        for start in sorted(found):
-            place = bisect_right(starts, start) - 1
-            if place < 0 or start >= starts[place] + len(edits[place].old):
-                yield found[start]
+
+        def is_outside(found: tuple[int, Leftover]) -> bool:
+            place = bisect_right(starts, found[0]) - 1
+            return place < 0 or found[0] >= starts[place] + len(edits[place].old)
+
+        bare, several = self._bare(frozenset(starts)), self._several()
+        found = self._first(filter(is_outside, bare)) | self._first(filter(is_outside, several))
+        yield from (found[start] for start in sorted(found))
 
     def _first(self, found: Iterator[tuple[int, Leftover]]) -> dict[int, Leftover]:
         """Take so many that people can still read them, and say where there are more."""
@@ -159,11 +165,16 @@ class _Search:
             listed[start] = replace(left, reason="more")
         return listed
 
-    def _bare(self) -> Iterator[tuple[int, Leftover]]:
+    def _bare(self, changed: frozenset[int]) -> Iterator[tuple[int, Leftover]]:
         for found in self.lexicon.names.finditer(self.text):
-            reason = self._reason(found["text"], *found.span())
+            name, start = found["text"], found.start()
+            if start in changed:
+                continue
+            reason = "pattern" if name in self.lexicon.escaped else ""
+            if name in self.lexicon.meanings:
+                reason = self._reason(name, start, found.end())
             if reason:
-                yield found.start(), self._left(found.start(), found["text"], reason)
+                yield start, self._left(start, name, reason)
 
     def _reason(self, name: str, start: int, end: int) -> str:
         before, after = self.text[max(0, start - 1) : start], self.text[end : end + 1]

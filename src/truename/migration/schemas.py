@@ -113,8 +113,6 @@ class _Comparison:
         new_reference, now = followed(new, self._new)
         if self._was_seen(path, old_reference, new_reference):
             return
-        if was.keys() == now.keys() == {"$ref"} and alike(was, now):
-            return
         before, after = alternatives(was, self._old), alternatives(now, self._new)
         if before is None or after is None:
             self._beyond(path, was, now)

@@ -49,6 +49,8 @@ _OPAQUE: Final = (
     "unevaluatedItems",
     "unevaluatedProperties",
     "$dynamicRef",
+    # Those that could be followed are not here any more.
+    "$ref",
 )
 _ANNOTATIONS: Final = ("description", "default")
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}

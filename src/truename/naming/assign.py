@@ -190,8 +190,9 @@ class Assignment:
             return
         hexadecimal = digest_of(str(id), _DIGEST_LENGTHS[-1])
         prefix = speller.wishes(tool)[-1].prefix
-        for length in _DIGEST_LENGTHS:
-            name = speller.fitted(tool, f"_{hexadecimal[:length]}")
+        digests = [hexadecimal[:length] for length in _DIGEST_LENGTHS]
+        # A tool that is called like the gateway can't keep its word in front: clients take it for their own prefix.
+        for name in (*(speller.fitted(tool, f"_{digest}") for digest in digests), *(f"tool_{one}" for one in digests)):
             if self._free(name, id) and not speller.dialect.check(name, speller.server_name):
                 kept = prefix if name.startswith(prefix) else ""
                 self._give(id, Assigned(name, "digest", kept, "told apart by a digest of its id", clash))

@@ -10,6 +10,7 @@ from truename.naming.derive import plain_spellings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from truename.identity import ToolId
     from truename.ledger import Standing
     from truename.naming.table import NameTable
 
@@ -46,11 +47,17 @@ class BrokenNames:
 
     def _add_spellings(self, name: str, standing: Standing) -> None:
         """Take in how other styles spell the old name, and keep what is exactly the successor's apart from it."""
-        table, id = self._table, standing.id
-        if id is None or id not in table:
+        table, id = self._table, self._present(standing.id)
+        if id is None:
             return
         tool, alias = table.catalog[id], table.catalog.aliases.get(id.integration)
         for spelling in plain_spellings(id, tool.origin.server, name, alias):
             self._broken.setdefault(fold(spelling), standing)
         shown = table.dialect.shown(table.server_name, table[id])
         self._exact.update(plain_spellings(id, tool.origin.server, tool.origin.name, alias), [shown] if shown else ())
+
+    def _present(self, id: ToolId | None) -> ToolId | None:
+        ledger = self._table.ledger
+        if id is None or ledger is None or id in self._table:
+            return id
+        return next((one for one in ledger.successors(id) if one in self._table), None)

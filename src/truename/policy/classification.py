@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import excerpt
 from truename.identity import lower_ascii
 from truename.naming.words import split
-from truename.policy.formats import CASINGS, SEPARATORS
-from truename.policy.matching import Fault, match, respelled
+from truename.policy.formats import CASINGS, LONGEST, SEPARATORS
+from truename.policy.matching import Fault, match, parts_in_front, respelled
 
 if TYPE_CHECKING:
     from truename.policy.convention import Convention
 
-__all__ = ["LONGEST", "Classification", "Fault", "classify"]
+__all__ = ["Classification", "Fault", "classify"]
 
-# No dialect in the table takes more; what is longer is not looked into.
-LONGEST: Final = 1_024
 # Nine digits fit every integer type; Python's own limit on digits is never met.
 _VERSION: Final = re.compile(r"[2-9]|[1-9][0-9]{1,8}")
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -115,12 +113,10 @@ def _read(name: str, convention: Convention) -> tuple[Classification, str]:
 
 def _separate(draft: _Draft) -> None:
     """Put the convention's separator where another one stands, and only once."""
-    separator, casing = draft.convention.separator, draft.convention.word_casing
+    separator = draft.convention.separator
     if not separator:
         return
-    inside = CASINGS[casing].inside if casing else ""
-    foreign = [char for char in SEPARATORS if char != separator and char not in inside]
-    seen = [char for char in foreign if char in draft.text]
+    seen = [char for char in SEPARATORS if char in draft.convention.foreign and char in draft.text]
     text = draft.text
     for char in seen:
         text = text.replace(char, separator)
@@ -151,7 +147,8 @@ def _take_version(draft: _Draft) -> None:
     suffix, text = draft.convention.version_suffix, draft.text
     if suffix:
         head = suffix.removesuffix("{n}")
-        at = lower_ascii(text).rfind(head)
+        # With a separator in front it can be told from a word in any case: listIpv4 is no fourth version under V{n}.
+        at = lower_ascii(text).rfind(lower_ascii(head)) if head[0] in SEPARATORS else text.rfind(head)
         front, written, number = (
             (text[:at], text[at : at + len(head)], text[at + len(head) :]) if at > 0 else (text, "", "")
         )
@@ -177,8 +174,9 @@ def _judge_version(draft: _Draft, written: str, number: str, *, right: bool) -> 
 
 def _judge_rest(draft: _Draft, suffix: str) -> None:
     """Look at what is left in front of a version, or is a number without being one."""
-    separator = draft.convention.separator or (suffix[0] if suffix[0] in SEPARATORS else "")
-    front, _, last = draft.text.rpartition(separator) if separator else ("", "", draft.text)
+    joints = {suffix[0], draft.convention.separator}.intersection(SEPARATORS)
+    cut = max((draft.text.rfind(char) for char in joints), default=-1)
+    front, last = draft.text[: max(cut, 0)], draft.text[cut + 1 :]
     if _NUMBERED.fullmatch(last):
         draft.fault("version_suffix", f"has {excerpt(last, 16)} as a part; a breaking change is written {suffix}")
         draft.is_open = True
@@ -187,9 +185,10 @@ def _judge_rest(draft: _Draft, suffix: str) -> None:
 
 def _take_devices(draft: _Draft) -> None:
     convention = draft.convention
-    casing, segments = convention.word_casing, draft.segments
-    if casing and convention.separator in CASINGS[casing].inside:
-        segments = segments[:1]
+    segments = draft.segments
+    if convention.word_casing and convention.separator in CASINGS[convention.word_casing].inside:
+        # What follows may be words: list_phone_numbers.
+        segments = segments[: parts_in_front(segments, convention) + 1]
     devices = [part for part in segments if lower_ascii(part) in convention.device_words]
     if not devices:
         return

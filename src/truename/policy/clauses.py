@@ -11,7 +11,7 @@ from typing import Any, Final
 from truename.dialects.rows import get
 from truename.errors import UnknownDialect, excerpt
 from truename.policy.finding import Severity
-from truename.policy.formats import CASINGS, SEPARATORS
+from truename.policy.formats import CASINGS, LONGEST, SEPARATORS
 
 __all__ = ["CLAUSES", "Clause", "Note", "Suppression", "step"]
 
@@ -23,12 +23,13 @@ Schema = Mapping[str, Any]
 _MOST: Final = 10_000
 _LONGEST: Final = 512
 _WORD: Final = re.compile(r"[a-z][a-z0-9-]*")
+# As a tool's metadata has them.
+_PLATFORM: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _BARE: Final = re.compile(r"[^.\[\]'\"\s]+")
 _OFF: Final = "off"
 _UNIQUE: Final = ("server", "everywhere")
 _RANGE: Final = re.compile(r"(?:[!-,.-~](?:-[!-,.-~])?)*-?")
 _VERSION: Final = re.compile(r"[_.:/-]?[a-zA-Z]+\{n\}")
-_HIGHEST: Final = 4_096
 _SEVERITIES: Final = tuple(one.value for one in Severity)
 
 
@@ -107,12 +108,15 @@ def _lists(value: object, note: Note) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType({key: item for key, item in found.items() if item is not None})
 
 
-def _lower(value: object, note: Note) -> tuple[str, ...] | None:
-    found = _texts(value, note)
-    for number, word in enumerate(found or ()):
-        if not _WORD.fullmatch(word.lower()):
-            _fault(note, f"{excerpt(word)} is no word of letters and digits", f"[{number}]")
-    return found and tuple(word.lower() for word in found)
+def _lower(pattern: re.Pattern[str]) -> Reader:
+    def read(value: object, note: Note) -> tuple[str, ...] | None:
+        found = _texts(value, note)
+        for number, word in enumerate(found or ()):
+            if not pattern.fullmatch(word.lower()):
+                _fault(note, f"{excerpt(word)} is no word of letters and digits", f"[{number}]")
+        return found and tuple(word.lower() for word in found)
+
+    return read
 
 
 def _apps(value: object, note: Note) -> tuple[str, ...] | None:
@@ -152,8 +156,8 @@ def _choice(*known: str) -> Reader:
 
 
 def _length(value: object, note: Note) -> int | None:
-    if type(value) is not int or not 0 <= value <= _HIGHEST:
-        _fault(note, f"it is no whole number from 0 (any length) to {_HIGHEST:,}")
+    if type(value) is not int or not 0 <= value <= LONGEST:
+        _fault(note, f"it is no whole number from 0 (any length) to {LONGEST:,}")
         return None
     return value
 
@@ -220,7 +224,9 @@ CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
             _matching(_RANGE, "A-Za-z0-9_.-"), _TEXT_SCHEMA, "The characters of names, as A-Za-z0-9_; none is any."
         ),
         "max_length": _clause(
-            _length, {"type": "integer", "minimum": 0, "maximum": _HIGHEST}, "The longest name; 0 is any length."
+            _length,
+            {"type": "integer", "minimum": 0, "maximum": LONGEST},
+            "The longest name; 0 is any that is read (1,024).",
         ),
         "separator": _clause(
             _choice("", *SEPARATORS.strip()), {"enum": ["", *SEPARATORS.strip()]}, "What stands between the parts."
@@ -234,17 +240,19 @@ CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
             "The kinds of names and their formats; false leaves one of the preset out.",
         ),
         "apps": _clause(_apps, _TEXTS_SCHEMA, "The apps that names may begin with; left out: any."),
-        "platforms": _clause(_lower, _TEXTS_SCHEMA, "The platforms that names may have as a part."),
+        "platforms": _clause(_lower(_PLATFORM), _TEXTS_SCHEMA, "The platforms that names may have as a part."),
         "owners": _clause(
             _pairs, _PAIRS_SCHEMA, "Whose names are whose: a name, an app, a glob or a format -> a team."
         ),
         "team": _clause(_text, _TEXT_SCHEMA, "Whose tools these are, where a tool does not say it."),
         "reserved": _clause(_texts, _TEXTS_SCHEMA, "Globs on names that only their owner may declare."),
-        "verbs": _clause(_lower, _TEXTS_SCHEMA, "The verbs that a tool's own words may begin with; none is any."),
+        "verbs": _clause(
+            _lower(_WORD), _TEXTS_SCHEMA, "The verbs that a tool's own words may begin with; none is any."
+        ),
         "version_suffix": _clause(
             _matching(_VERSION, "_v{n}"), _TEXT_SCHEMA, "How a breaking change is numbered, as _v{n}."
         ),
-        "device_words": _clause(_lower, _TEXTS_SCHEMA, "Kinds of devices, which have no place in a name."),
+        "device_words": _clause(_lower(_WORD), _TEXTS_SCHEMA, "Kinds of devices, which have no place in a name."),
         "unique": _clause(
             _choice(*_UNIQUE), {"enum": list(_UNIQUE)}, "Whether names are unique on each server, or everywhere."
         ),

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
+from string import digits
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from truename.errors import ConfigError, excerpt
 from truename.naming.suggest import Suggester
 from truename.policy.clauses import CLAUSES, Suppression, step
-from truename.policy.formats import characters_of, format_of
-from truename.policy.globs import fits
+from truename.policy.formats import CASINGS, SEPARATORS, characters_of, format_of
+from truename.policy.globs import Globs, fits
 from truename.policy.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -138,9 +139,23 @@ class Convention:
         return found.union(letters.upper(), letters.lower()) if self.word_casing else found
 
     @cached_property
-    def near_apps(self) -> Suggester:
-        """What finds the known app that somebody could have meant."""
-        return Suggester(self.apps or ())
+    def near_parts(self) -> Suggester:
+        """What finds the known app, platform or other prefix that somebody could have meant."""
+        return Suggester({*(self.apps or ()), *self.taken})
+
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """The separators that have no place in a name: neither between its parts nor inside of its words."""
+        inside = CASINGS[self.word_casing].inside if self.word_casing else ""
+        return frozenset(SEPARATORS).difference(self.separator, inside) if self.separator else frozenset()
+
+    def is_part(self, word: str) -> bool:
+        """Tell whether a word can be a part of a name: no separator in it would end that part.
+
+        >>> Convention.of("trailblaze").is_part("my_app"), Convention(separator=".").is_part("myapp")
+        (False, True)
+        """
+        return self.foreign.union(self.separator).isdisjoint(word)
 
     def owner(self, name: str, category: str = "") -> str:
         """Return the team that owns a name of this category, "" if no entry fits.
@@ -153,12 +168,17 @@ class Convention:
         return next(filter(None, plain), "") or self._owner_by_pattern(name, category)
 
     def _owner_by_pattern(self, name: str, category: str) -> str:
-        found = (key for key in self._patterns if fits(key, name))
-        return self.owners.get(next(found, ""), "") or self.owners.get(self.categories.get(category, ""), "")
+        found = self._patterns.first(name)
+        return self.owners.get(found, "") or self.owners.get(self.categories.get(category, ""), "")
 
     @cached_property
-    def _patterns(self) -> tuple[str, ...]:
-        return tuple(sorted((key for key in self.owners if "*" in key or "?" in key), key=lambda key: (-len(key), key)))
+    def _patterns(self) -> Globs:
+        return Globs(sorted(self.owners, key=lambda key: (-len(key), key)))
+
+    @cached_property
+    def reserving(self) -> Globs:
+        """The globs of ``reserved``."""
+        return Globs(self.reserved)
 
     def family(self, name: str) -> str:
         """Return the family of a name, by the first glob that fits; "" if there is none."""
@@ -195,6 +215,17 @@ def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     return table
 
 
+def _lacking(convention: Convention, head: str) -> str:
+    """Return what names are made of that is none of the convention's characters, "" if nothing is."""
+    if convention.alphabet is None:
+        return ""
+    inside = CASINGS[convention.word_casing].inside if convention.word_casing else ""
+    # Where several may stand inside of words, none has to.
+    needed = {*convention.separator, *head, *(inside if len(inside) == 1 else "")}
+    lacking = [repr(char) for char in sorted(needed - convention.alphabet)]
+    return " and ".join(lacking) or ("digits" if head and not convention.alphabet.issuperset(digits) else "")
+
+
 class _Faults:
     """What is wrong with one convention, with the keys."""
 
@@ -229,6 +260,23 @@ class _Faults:
         for key in convention.owners:
             if "{" in key and key not in convention.categories.values():
                 self.add(f"owners{step(key)}", "it is the format of no category", "Copy one of the formats.")
+        if not self._found:
+            self._check_parts(convention)
+
+    def _check_parts(self, convention: Convention) -> None:
+        """Look for what would make every name wrong, or some that no name can ever have."""
+        head, _, _ = convention.version_suffix.partition("{")
+        if strange := convention.foreign.intersection(head):
+            problem = f"{''.join(strange)!r} stands nowhere else in names"
+            self.add("version_suffix", problem, f"Begin it with {convention.separator!r}.")
+        if lacking := _lacking(convention, head):
+            problem = f"{excerpt(convention.characters)} lacks {lacking}, which names need here"
+            self.add("characters", problem, "Add it, or change separator, casing or version_suffix.")
+        if any(part.kind == "platform" for one in convention.formats for part in one.parts):
+            for number, word in enumerate(convention.platforms):
+                if not convention.is_part(word):
+                    problem = f"{excerpt(word)} can't be a part of a name, for it has a separator in it"
+                    self.add(f"platforms[{number}]", problem, "Write it as one word, here and at the tools.")
 
     def raise_any(self) -> None:
         if len(self._found) == 1:

@@ -49,7 +49,8 @@ def read_convention(table: object, file: str = _WHERE) -> Convention:
     preset = table.get(_PRESET, "mcp")
     if not isinstance(preset, str) or preset not in PRESETS:
         faults.append(_no_preset(preset, file))
-        preset = "mcp"
+        # What follows from the preset would be told too, and is right as soon as its name is.
+        preset = next(iter(get_close_matches(str(preset)[:100], PRESETS, 1)), "mcp")
     try:
         found = Convention(**preset_table(preset, given), preset=preset, file=file)
     except* ConfigError as group:

@@ -13,8 +13,10 @@ from truename.identity.grammar import SUITE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CASINGS", "ENDINGS", "SEPARATORS", "Casing", "Format", "Part", "characters_of", "format_of"]
+__all__ = ["CASINGS", "ENDINGS", "LONGEST", "SEPARATORS", "Casing", "Format", "Part", "characters_of", "format_of"]
 
+# No dialect in the table takes more; what is longer is not looked into.
+LONGEST: Final = 1_024
 # Whatever people put between words; a convention allows one of them.
 SEPARATORS: Final = "_-.:/ "
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
@@ -107,7 +109,9 @@ def format_of(category: str, text: str, separator: str) -> Format:
     numbered = _PLACEHOLDER.sub("{}", text)
     *front, last = numbered.split(separator) if separator else [numbered]
     if last != "{}" or not holders or holders[-1] not in ENDINGS:
-        message = "it does not end with the tool's own words, such as {verbNoun}, as a part by themselves"
+        ends = "the last has to be the tool's own words, such as {verbNoun}"
+        joined = f"its parts have to be joined by {separator!r}, the separator"
+        message = f"{joined if separator else 'its parts need a separator, and the convention has none'}; {ends}"
         raise ValueError(message)
     names = iter(holders)
     parts = tuple(_part(text if text != "{}" else next(names), is_holder=text == "{}") for text in front)

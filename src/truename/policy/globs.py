@@ -7,6 +7,7 @@ every version: a rule about ``github/push`` is about ``github@2/push@3`` too, or
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -14,12 +15,15 @@ from typing import TYPE_CHECKING, Final
 from truename.identity import MAX_ID_LENGTH, lower_ascii
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from truename.identity import ToolId
 
-__all__ = ["fault_in", "fits", "fits_all", "fits_id"]
+__all__ = ["Globs", "fault_in", "fits", "fits_all", "fits_id"]
 
 _NAME: Final = r"[a-z0-9_.*?-]+"
 _VERSION: Final = r"(?:@(?:[1-9][0-9]{0,17}|\*))?"
+_WILD: Final = re.compile(r"[*?]")
 _LEGAL: Final = re.compile(rf"\*|{_NAME}{_VERSION}/{_NAME}{_VERSION}")
 
 
@@ -66,6 +70,32 @@ def fits(glob: str, text: str) -> bool:
     (True, False)
     """
     return _compiled(glob).fullmatch(text) is not None
+
+
+class Globs:
+    """Many globs on texts. Only those that begin as a text does are asked, so that many of them cost no more."""
+
+    def __init__(self, globs: Iterable[str]) -> None:
+        self._plain: set[str] = set()
+        self._by_front: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        for number, glob in enumerate(globs):
+            front = _WILD.split(glob, 1)[0]
+            if front == glob:
+                self._plain.add(glob)
+            else:
+                self._by_front[front].append((number, glob))
+        self._sizes = frozenset(map(len, self._by_front))
+
+    def first(self, text: str) -> str:
+        """Return the glob that fits a text, "" if none does: the text itself, else the first pattern.
+
+        >>> Globs(["ios_*", "*", "tap"]).first("ios_scroll"), Globs(["ios_*", "*", "tap"]).first("tap")
+        ('ios_*', 'tap')
+        """
+        if text in self._plain:
+            return text
+        near = (entry for size in self._sizes for entry in self._by_front.get(text[:size], ()))
+        return next((glob for _, glob in sorted(near) if fits(glob, text)), "")
 
 
 def _fits_part(glob: str, name: str, version: int) -> bool:

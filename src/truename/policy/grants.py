@@ -109,7 +109,7 @@ def chain(id: ToolId, ledger: Ledger | None) -> Iterator[ToolId]:
         if at is None:
             return
         yield at
-        at = None if ledger is None else _redirected(str(at), ledger)
+        at = _redirected(str(at), ledger)
 
 
 def formerly(id: ToolId, ledger: Ledger | None) -> tuple[ToolId, ...]:
@@ -120,9 +120,10 @@ def formerly(id: ToolId, ledger: Ledger | None) -> tuple[ToolId, ...]:
 def former_ids(ledger: Ledger | None) -> Callable[[ToolId], tuple[ToolId, ...]]:
     """Return `formerly` for a ledger as it is now: one look at the ledger for many tools."""
     redirected: defaultdict[ToolId, list[ToolId]] = defaultdict(list)
-    for name in () if ledger is None else ledger.withdrawn:
-        if ledger is not None and "/" in name and (new := _redirected(name, ledger)) is not None:
-            redirected[new] += [old for old in (_id_of(name),) if old is not None]
+    for name in {name for one in _scopes(ledger) for name in one.withdrawn if "/" in name}:
+        old, new = _id_of(name), _redirected(name, ledger)
+        if old is not None and new is not None:
+            redirected[new].append(old)
 
     def former(id: ToolId) -> tuple[ToolId, ...]:
         found, reached = [id], 0
@@ -134,9 +135,16 @@ def former_ids(ledger: Ledger | None) -> Callable[[ToolId], tuple[ToolId, ...]]:
     return former
 
 
-def _redirected(name: str, ledger: Ledger) -> ToolId | None:
+def _scopes(ledger: Ledger | None) -> tuple[Ledger, ...]:
+    """Return a ledger and the one of shared names: what an operator says of a tool holds wherever it is shown."""
+    if ledger is None:
+        return ()
+    return (ledger, ledger.scoped("")) if ledger.scope else (ledger,)
+
+
+def _redirected(name: str, ledger: Ledger | None) -> ToolId | None:
+    standing = next((one.withdrawn[name] for one in _scopes(ledger) if name in one.withdrawn), None)
     # After a clean break the tool is the same one too, so what is denied of it stays denied.
-    standing = ledger.withdrawn.get(name)
     return None if standing is None or standing.status == "retired" else standing.id
 
 

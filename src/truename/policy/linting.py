@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from truename.policy.convention import Convention
-from truename.policy.globs import fits
+from truename.policy.globs import Globs
 from truename.policy.rules import CHECKS, Material
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ class _Sieve:
 
     def __init__(self, declarations: Iterable[Declaration], convention: Convention) -> None:
         self._by_place = {(one.location, one.server, one.name): one for one in declarations if one.ignored}
-        self._entries: defaultdict[str, list[tuple[int, Suppression]]] = defaultdict(list)
+        self._entries: defaultdict[str, list[tuple[int, Suppression, Globs]]] = defaultdict(list)
         for number, entry in enumerate(convention.suppressions):
             if entry.reason.strip():
-                self._entries[entry.rule].append((number, entry))
+                self._entries[entry.rule].append((number, entry, Globs(entry.tools)))
         self._used: set[int] = set()
         self._heeded: set[tuple[int, str]] = set()
 
@@ -135,8 +135,8 @@ class _Sieve:
         entries = [
             (number, entry)
             for word in words
-            for number, entry in self._entries.get(word, ())
-            if any(fits(glob, name) for glob in entry.tools)
+            for number, entry, globs in self._entries.get(word, ())
+            if globs.first(name)
         ]
         self._used.update(number for number, _ in entries)
         one = self._by_place.get((finding.location, finding.server, name))
@@ -150,8 +150,8 @@ class _Sieve:
 
     def unused(self, known: Set[str]) -> tuple[Suppression, ...]:
         """Return the entries that took nothing back, of the rules that exist."""
-        entries = sorted((pair for pairs in self._entries.values() for pair in pairs), key=lambda pair: pair[0])
-        return tuple(entry for number, entry in entries if number not in self._used and entry.rule in known)
+        entries = {number: entry for group in self._entries.values() for number, entry, _ in group}
+        return tuple(one for number, one in sorted(entries.items()) if number not in self._used and one.rule in known)
 
     def unused_ignored(self, known: Set[str]) -> tuple[tuple[Declaration, str], ...]:
         """Return the comments that took nothing back, of the rules that exist."""

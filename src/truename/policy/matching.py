@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.errors import excerpt
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from truename.policy.convention import Convention
     from truename.policy.formats import Format
 
-__all__ = ["Fault", "Match", "match", "respelled"]
+__all__ = ["Fault", "Match", "match", "parts_in_front", "respelled"]
 
-_ANY_APP: Final = re.compile(r"[a-z][a-z0-9]*")
+_ANY_APP: Final = re.compile(r"[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)*")
 _WORDS: Final = re.compile(r"[a-zA-Z0-9]+")
 
 
@@ -52,6 +53,16 @@ def match(segments: Sequence[str], convention: Convention) -> Match:
         front = ", with the parts in front in lower case" if len(segments) > 1 else ""
         return loose._replace(faults=(Fault("casing", f"is not written like {example}{front}"),))
     return _hindered(segments, convention)
+
+
+def parts_in_front(segments: Sequence[str], convention: Convention) -> int:
+    """Return how many segments of a name are a known app, a platform or another prefix, before the first that is none.
+
+    >>> from truename.policy import Convention
+    >>> parts_in_front(["org", "ios", "phone", "ios"], Convention.of("trailblaze"))
+    2
+    """
+    return sum(1 for _ in takewhile(lambda text: _whole_part(text, convention), segments))
 
 
 def respelled(text: str, casing: str) -> str:
@@ -151,11 +162,10 @@ def _whole_part(text: str, convention: Convention) -> str:
 def _not_known(convention: Convention) -> str:
     kinds = [word for word, there in (("app", True), ("platform", convention.platforms)) if there]
     literals = sorted(convention.taken.difference(convention.platforms))
-    return (
-        f"which is no {' or '.join([*kinds, *literals])}"
-        if convention.apps is not None
-        else (f"which can't be an app: one word in lower case, none of {', '.join(sorted(convention.taken))}")
-    )
+    if convention.apps is not None:
+        *most, last = kinds + literals
+        return f"which is no {', '.join(most)} or {last}" if most else f"which is no {last}"
+    return f"which can't be an app: one word in lower case, none of {', '.join(sorted(convention.taken))}"
 
 
 def _reordered(segments: Sequence[str], convention: Convention) -> Match | None:

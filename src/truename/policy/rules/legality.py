@@ -10,8 +10,10 @@ from truename.errors import excerpt
 from truename.naming.words import snake
 from truename.policy.classification import classify
 from truename.policy.finding import Severity
+from truename.policy.formats import LONGEST
 from truename.policy.matching import respelled
 from truename.policy.rules.check import check, of
+from truename.policy.rules.material import LENGTH
 from truename.policy.rules.wording import listed
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ __all__ = ["CHECKS"]
 
 # What another rule tells already, by the fault of the spelling: one cause is one finding.
 _TOLD: Final = (("separator", "TN120"), ("illegal_name", "TN103"))
-_LENGTH: Final = "length"
 _LONGEST_ADVICE: Final = 200
 
 
@@ -59,15 +60,15 @@ def illegal_for_client(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: `fs_list`
     """
-    for declaration, dialects_, reasons in material.refusals:
-        refusing = [one for one in dialects_ if any(reason.code != _LENGTH for reason in reasons[one.name])]
+    for refusal in material.refusals:
+        declaration, refusing = refusal.declaration, refusal.for_spelling
         if not refusing or _is_told(declaration, material):
             continue
-        first = next(reason for reason in reasons[refusing[0].name] if reason.code != _LENGTH)
+        first = next(reason for reason in refusal.reasons[refusing[0].name] if reason.code != LENGTH)
         fact = f"{excerpt(declaration.name)} is not legal for {listed([one.name for one in refusing])}: {first.text}."
         certain = any("chars" not in one.unknown for one in refusing)
         graded = rule if certain else replace(rule, severity=Severity.WARNING)
-        found = of(graded, declaration, fact, _advice(declaration, material.convention, dialects_))
+        found = of(graded, declaration, fact, _advice(declaration, material.convention, refusal.clients))
         yield replace(found, client=refusing[0].name, confidence="run" if refusing[0].confidence == "run" else "read")
 
 
@@ -83,18 +84,14 @@ def too_long(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: the verb, the noun, and the words that tell it from its siblings
     """
-    reasons = {id(one): (clients, why) for one, clients, why in material.refusals}
-    limit, clients = material.convention.max_length, material.convention.clients
+    cutting = {id(one.declaration): [client.name for client in one.for_length] for one in material.refusals}
+    limit, clients = material.convention.max_length or LONGEST, material.convention.clients
     for declaration in material.declarations:
-        dialects_, why = reasons.get(id(declaration), ((), {}))
-        cut = [one for one in dialects_ if any(reason.code == _LENGTH for reason in why[one.name])]
-        over = limit and len(declaration.name) > limit
-        if not cut and not over:
+        cut = cutting.get(id(declaration))
+        if not cut and len(declaration.name) <= limit:
             continue
         size = f"{excerpt(declaration.name, 48)} has {len(declaration.name):,} characters"
-        fact = (
-            f"{size}, too many for {listed([one.name for one in cut])}." if cut else f"{size}, and {limit} is the most."
-        )
+        fact = f"{size}, too many for {listed(cut)}." if cut else f"{size}, and {limit:,} is the most."
         graded = replace(rule, severity=Severity.WARNING) if clients and not cut else rule
         yield of(graded, declaration, fact, "Leave out what every tool of this server has in its name.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename import dialects
 from truename.dialects.dialect import DEFAULT_SERVER
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from truename.policy.rules.mentions import Mention
     from truename.policy.rules.texts import Texts
 
-__all__ = ["Material", "Refusal"]
+__all__ = ["LENGTH", "Material", "Refusal"]
+
+# The code of the reason that a name is too long.
+LENGTH: Final = "length"
 
 
 class Refusal(NamedTuple):
@@ -34,6 +37,16 @@ class Refusal(NamedTuple):
     declaration: Declaration
     clients: Sequence[Dialect]
     reasons: Mapping[str, tuple[Reason, ...]]
+
+    @property
+    def for_length(self) -> Sequence[Dialect]:
+        """The clients for which the name is too long."""
+        return [one for one in self.clients if any(reason.code == LENGTH for reason in self.reasons[one.name])]
+
+    @property
+    def for_spelling(self) -> Sequence[Dialect]:
+        """The clients that would not take the name if it were shorter, either."""
+        return [one for one in self.clients if any(reason.code != LENGTH for reason in self.reasons[one.name])]
 
 
 @dataclass(frozen=True)

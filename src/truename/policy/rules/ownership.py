@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from truename.errors import excerpt
 from truename.policy.finding import Finding, Location, Severity
-from truename.policy.globs import fits
 from truename.policy.rules.check import check, of
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_APP: Final = re.compile(r"[a-z][a-zA-Z0-9]*")
+_APP: Final = re.compile(r"[a-z][a-zA-Z0-9]*(?:[_.-][a-zA-Z0-9]+)*")
 
 
 @check("TN130", "reserved", Severity.ERROR)
@@ -67,10 +66,11 @@ def unowned(rule: Rule, material: Material) -> Iterator[Finding]:
 
 @check("TN132", "clashing_app", Severity.ERROR)
 def clashing_app(rule: Rule, material: Material) -> Iterator[Finding]:
-    """An app's id is a platform or another prefix, has a separator in it, or differs from another's in capitals only.
+    """An app's id is a platform, a kind of device or another prefix, has a separator in it, or is listed twice.
 
     Why: The first part of a name says what it is. An app called `ios` makes `ios_scroll` two things at once, and one
-    called `my_app` is cut in the middle, because the first separator ends the part (seed 003).
+    called `my_app` is cut in the middle, because the first separator ends the part (seed 003). Ids that differ in
+    capitals only are one, for many clients tell no capitals apart.
 
     Example: `apps = ["ios", "my_app"]`
 
@@ -81,7 +81,8 @@ def clashing_app(rule: Rule, material: Material) -> Iterator[Finding]:
     for number, app in enumerate(convention.apps or ()):
         problem = _problem(app, convention)
         if not problem and app.lower() in seen:
-            problem = f"is the same as {excerpt(seen[app.lower()])} but for capitals"
+            twin = seen[app.lower()]
+            problem = "stands in the list twice" if twin == app else f"is the same as {excerpt(twin)} but for capitals"
         seen.setdefault(app.lower(), app)
         if problem:
             place = Location(file=convention.file, key=f"convention.apps[{number}]") if convention.file else None
@@ -116,11 +117,13 @@ def _owner(declaration: Declaration, material: Material) -> str:
 
 
 def _is_reserved(declaration: Declaration, material: Material) -> bool:
-    globs = material.convention.reserved
-    return any(fits(glob, name) for glob in globs for name in _spellings(declaration, material))
+    return any(map(material.convention.reserving.first, _spellings(declaration, material)))
 
 
 def _problem(app: str, convention: Convention) -> str:
     if app.lower() in convention.taken:
         return "is a platform" if app.lower() in convention.platforms else "is another prefix of the convention"
-    return "" if _APP.fullmatch(app) else "is not one word of letters and digits that begins in lower case"
+    if app.lower() in convention.device_words:
+        return "is a kind of device"
+    is_word = _APP.fullmatch(app) and convention.is_part(app)
+    return "" if is_word else "is not one word of letters and digits that begins in lower case"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename import dialects
 from truename.errors import excerpt
 from truename.policy.finding import Severity
 from truename.policy.rules.check import check, of
 from truename.policy.rules.wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from truename.policy.declaration import Declaration
     from truename.policy.finding import Finding, Rule
@@ -32,11 +33,12 @@ def separator(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: `myapp_ios_scroll`
     """
-    clients = [dialects.get(name) for name in material.convention.clients]
-    for finding in _told(rule, material, "Use the convention's separator."):
-        refused = [one.name for one in clients if one.check(finding.tools[0], finding.server or one.name)]
-        fact = f"{finding.fact} It is refused by {listed(refused)}." if refused else finding.fact
-        yield replace(finding, fact=fact)
+    refused = {
+        id(one.declaration): f" It is refused by {listed([client.name for client in one.for_spelling])}."
+        for one in material.refusals
+        if one.for_spelling
+    }
+    return _told(rule, material, "Use the convention's separator.", refused)
 
 
 @check("TN121", "casing", Severity.ERROR)
@@ -64,9 +66,9 @@ def unknown_prefix(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: `inputText` for every app, `myapp_inputText` for one, or add the app to `apps`
     """
+    nearest = cache(material.convention.near_parts.nearest)
     for declaration, fault in material.faults.get(rule.name, ()):
-        prefix = declaration.name.partition(material.convention.separator or "_")[0]
-        near = material.convention.near_apps.nearest(prefix)
+        near = nearest(material.classes[declaration.name].base.partition(material.convention.separator)[0])
         meant = f"Did you mean {listed(near, 'or')}? If not, add" if near else "Add"
         remedy = f"{meant} it to apps in the convention, or write the words together."
         yield of(rule, declaration, f"{excerpt(declaration.name)} {fault.text}.", remedy)
@@ -155,13 +157,14 @@ CHECKS: Final = (
 )
 
 
-def _told(rule: Rule, material: Material, otherwise: str) -> Iterator[Finding]:
+def _told(
+    rule: Rule, material: Material, otherwise: str, more: Mapping[int, str] = MappingProxyType({})
+) -> Iterator[Finding]:
     for declaration, fault in material.faults.get(rule.name, ()):
         severity = Severity.WARNING if fault.is_hint else Severity.ERROR
         found = rule if rule.severity == severity else replace(rule, severity=severity)
-        yield of(
-            found, declaration, f"{excerpt(declaration.name)} {fault.text}.", _remedy(material, declaration, otherwise)
-        )
+        fact = f"{excerpt(declaration.name)} {fault.text}.{more.get(id(declaration), '')}"
+        yield of(found, declaration, fact, _remedy(material, declaration, otherwise))
 
 
 def _remedy(material: Material, declaration: Declaration, otherwise: str) -> str:

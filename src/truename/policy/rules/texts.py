@@ -38,7 +38,10 @@ _ENDS: Final = re.compile(
 )
 
 Path = tuple[Any, ...]
+# The plain types first: to ask an abstract one takes longer than all the rest of the reading.
+_MAPPING: Final = (dict, Mapping)
 _NESTED: Final = (dict, list, tuple, Mapping)
+_FLAT: Final = frozenset({bool, int, float, type(None)})
 
 
 @dataclass(frozen=True)
@@ -107,16 +110,16 @@ def read_texts(declaration: Declaration) -> Texts:
     while left and room > 0:
         path, value = left.pop()
         room -= len(value)
-        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        pairs = value.items() if isinstance(value, _MAPPING) else enumerate(value)
         inner: list[tuple[Path, Any]] = []
         for key, one in islice(pairs, _MOST_PLACES):
             if isinstance(one, str):
                 if len(one) >= _SHORTEST or " " in one or not one.isascii():
                     found.texts.append(((path, key), one))
-            elif isinstance(one, _NESTED):
+            elif type(one) not in _FLAT and isinstance(one, _NESTED):
                 inner.append(((path, key), one))
         left += reversed(inner)
-        if isinstance(value, Mapping):
+        if isinstance(value, _MAPPING):
             found.note(path, value)
     return _joined(found)
 

@@ -37,6 +37,7 @@ __all__ = [
     "TAKE",
     "TELL",
     "TELL_CUES",
+    "TELL_STEMS",
     "UNVEIL",
 ]
 
@@ -102,7 +103,8 @@ STEAL: Final = r"(?:exfiltrat(?:e|es|ing)|leak(?:s|ing)?|steal(?:s|ing)?|harvest
 LOCATIONS: Final = (
     r"(?:~?/?[^ ]{0,40}\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)(?![a-z_])|\.aws\b|/etc/(?:shadow|passwd)"
     r"|(?<![a-z0-9])\.env\b|\.netrc\b|\.npmrc\b|\.pypirc\b|\.kube\b|\bkubeconfig\b|\.docker/config|\.git-credentials|\.gnupg\b|\bkeychain\b"
-    r"|\bmcp\.json|\bclaude_desktop_config\b|\.bash_history\b|\bwallet\.dat|\bseed phrases?\b|\blogin data\b)"
+    r"|\bmcp\.json|\bclaude_desktop_config\b|\.(?:bash|zsh|python)_history\b|\bwallet\.dat"
+    r"|\bseed phrases?\b|\blogin data\b)"
 )
 LOCATION_STEMS: Final = (
     "~", ".env", "/etc/", "id_", ".ssh", ".aws", "keychain", "mcp.json", "claude_desktop", "kube", "netrc", "npmrc",
@@ -110,19 +112,21 @@ LOCATION_STEMS: Final = (
 )  # fmt: skip
 KEPT_CUES: Final = frozenset({
     "ssh", "id_rsa", "id_dsa", "id_ecdsa", "id_ed", "aws", "etc", "env", "netrc", "npmrc", "pypirc", "kube",
-    "kubeconfig", "docker", "git", "gnupg", "keychain", "mcp", "claude_desktop_config", "bash_history", "wallet",
+    "kubeconfig", "docker", "git", "gnupg", "keychain", "mcp", "claude_desktop_config", "bash_history",
+    "python_history", "zsh_history", "wallet",
     "seed", "login", "variable", "variables", "prompt", "instructions",
 })  # fmt: skip
 SECRETS: Final = (
     r"(?:credentials?\b|passwords?\b|passphrases?\b|api[ _-]?keys?\b"
     r"|(?:access|auth|bearer|session|oauth|secret) tokens?\b|(?:private|ssh|secret|signing) keys?\b|secrets?\b"
-    r"|cookies\b|env(?:ironment)? variables?\b|browser history\b"
+    r"|cookies\b|env(?:ironment)? variables?\b|browser history\b|home directory\b|clipboard\b|keystrokes\b"
     r"|(?:conversation|chat|message) (?:history|logs?|transcripts?)\b"
     rf"|(?:whole|full|entire|complete) (?:conversation|chat)\b|system (?:prompt|message)\b|{LOCATIONS})"
 )
 SECRET_STEMS: Final = (
     "credential", "password", "passphrase", "api key", "api-key", "api_key", "apikey", " token", " key", "secret",
-    "cookie", "variable", "history", "conversation", "chat", "prompt", "system message", *LOCATION_STEMS[1:],
+    "cookie", "variable", "history", "conversation", "chat", "prompt", "system message",
+    "home directory", "clipboard", "keystroke", *LOCATION_STEMS[1:],
 )  # fmt: skip
 OUTSIDE: Final = (
     r"(?:(?:external|remote|outside|foreign|third[ -]party|unknown|attacker(?:'s)?|our(?: own)?|my|hidden)"
@@ -146,6 +150,10 @@ TELL_CUES: Final = frozenset({
     "warn", "warning", "reveal", "revealing", "disclose", "disclosing", "let", "letting", "talk", "speak", "say",
     "admit", "hide", "conceal", "keep",
 })  # fmt: skip
+TELL_STEMS: Final = (
+    "tell", "mention", "inform", "notify", "alert", "warn", "reveal", "disclos", "hid", "secret", "let", "say", "admit",
+    "conceal", "silent", "sure", "see", "know", "notice", "learn", "repeat", "show",
+)  # fmt: skip
 NOBODY: Final = (
     r"(?:(?:the|your|their|its|his) )?(?:user|users|human|person|anyone|anybody|operator|owner|developer|victim)\b"
 )

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.ops import Facts, Given, op
-from tests.acceptance.words import METADATA_FIELDS
+from tests.acceptance.words import CONVENTION, METADATA_FIELDS
 from truename.adapters.toolbox import Naming, Toolbox
 from truename.migration.recording import Recorder, read_recording
 from truename.policy import Caller, Exposure, Policy, catalog_of, declared, tool
@@ -32,13 +32,19 @@ def _box(given: Given) -> Toolbox:
     """Return the tools of a row as its session has them, under the names that they were declared with."""
     functions = [_declared(one) for one in given["tools"]]
     listed = {_SERVER: [one.definition for function in functions for one in declared(function)]}
-    apps = given.get("apps")
-    convention = Convention.of("trailblaze", **({"apps": apps} if apps else {}))
     return Toolbox(
         names=Naming(dialect="native", style="declared").table(listed),
-        policy=Policy(default="allow", exposure=Exposure(convention=convention)),
+        policy=Policy(default="allow", exposure=Exposure(convention=_convention(given))),
         caller=Caller(platform=given["platform"], app=given["app"], origin=given.get("origin", "llm")),
     )
+
+
+def _convention(given: Given) -> Convention:
+    """Return the row's convention; what the row calls a platform is one, as it would stand in the team's table."""
+    called = [given["platform"], *(word for one in given["tools"] for word in one.get("platforms", ()))]
+    platforms = dict.fromkeys([*Convention.of(CONVENTION).platforms, *(word.lower() for word in called if word)])
+    apps = {"apps": given["apps"]} if given.get("apps") else {}
+    return Convention.of(CONVENTION, platforms=list(platforms), **apps)
 
 
 @op("filter", needs="platform app tools", takes="apps origin")
@@ -52,7 +58,7 @@ def executed(given: Given) -> Facts:
     ran: list[str] = []
     with box.running(box.call(given["call"], "call-1", {})):
         ran.append(given["call"])
-    return {"ran": ran}
+    return {"ok": bool(ran), "ran": ran}
 
 
 @op("metadata", needs="tool")

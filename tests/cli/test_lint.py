@@ -72,6 +72,16 @@ def test_a_finding_shows_its_place_its_line_and_what_to_do(
     assert all(line == line.rstrip() for line in lines)
 
 
+def test_the_command_has_the_whole_name_that_is_suggested_however_long(run: Run, tmp_path: Path) -> None:
+    long = "_".join(["word"] * 20)
+    (tmp_path / "a.py").write_text(f"@mcp.tool(name={long.replace('_', ' ')!r})\ndef f(): ...\n", "utf-8")
+    assert run("lint", "a.py").out.splitlines()[-1].endswith(f" {long} --apply .")
+    assert [one["suggested"] for one in run("lint", "a.py", "--json").document["findings"]] == [long]
+    (tmp_path / "a.py").write_text("@mcp.tool(name='$')\ndef f(): ...\n", "utf-8")
+    assert run("lint", "a.py").out.splitlines()[-1] == "  truename rename '$' NEW_NAME --apply ."
+    assert [one["suggested"] for one in run("lint", "a.py", "--json").document["findings"]] == [""]
+
+
 def test_without_a_source_the_configured_ones_are_linted(shop: Path, run: Run, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(SOURCE.replace("fs list", "db list"), "utf-8")
     everywhere = run("lint", "--json").document

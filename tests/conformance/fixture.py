@@ -1,25 +1,27 @@
-"""`python -m tests.conformance.fixture [PORT]`: a server with everything that the official suite asks a server for.
+"""`python -m tests.conformance.fixture`: a server with everything that the official suite asks a server for.
 
-It is written on the SDK's low-level server, speaks both eras over HTTP, prints its address, and serves until its
-standard input ends or it is told to stop.
+It is written on the SDK's low-level server and speaks both eras; over HTTP it prints its address first.
 """
 
 from __future__ import annotations
 
+import argparse
 import socket
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import uvicorn
 from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     CallToolRequestParams,
     CallToolResult,
     CompleteRequestParams,
@@ -193,15 +195,46 @@ async def _complete(request: Request, params: CompleteRequestParams) -> Complete
     return CompleteResult(completion=Completion(values=values, total=len(values), has_more=False))
 
 
-def main(port: int) -> None:
-    """Serve at this port (0: any) until told to stop."""
+def _refusing(others: str) -> ServerMiddleware[Any]:
+    """Refuse what belongs to the other eras, as a server that has never heard of them."""
+
+    async def check(ctx: Request, call_next: CallNext) -> HandlerResult:
+        if ("stateless" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake") == others:
+            raise MCPError(METHOD_NOT_FOUND, "Method not found")
+        return await call_next(ctx)
+
+    return check
+
+
+async def _over_stdio(server: Server[Any]) -> None:
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def _over_http(server: Server[Any], port: int) -> None:
     listening = socket.create_server(("127.0.0.1", port))
-    app = Everything().server.streamable_http_app(event_store=Events(), retry_interval=_RETRY_AFTER_MS)
+    app = server.streamable_http_app(event_store=Events(), retry_interval=_RETRY_AFTER_MS)
+    sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp\n")
+    sys.stdout.flush()
     config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=1)
-    say = partial(print, flush=True)
-    say(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
     uvicorn.Server(config).run(sockets=[listening])
 
 
+def main() -> None:
+    """Serve until told to stop."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.fixture", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="the port to listen on (any)")
+    parser.add_argument("--stdio", action="store_true", help="serve over standard input and output instead")
+    parser.add_argument("--without", choices=["stateless", "handshake"], help="speak only the other eras")
+    options = parser.parse_args()
+    server = Everything().server
+    if options.without:
+        server.middleware.append(_refusing(options.without))
+    if options.stdio:
+        anyio.run(_over_stdio, server)
+    else:
+        _over_http(server, options.port)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    main()

@@ -49,6 +49,15 @@ def test_without_the_option_nothing_is_linted(project: Path) -> None:
     assert "1 passed" in out
 
 
+def test_a_run_without_the_option_imports_nothing_of_the_package(project: Path) -> None:
+    """Pytest loads the plugins of all that is installed, in every project."""
+    told = "import sys\n\ndef test_it(): assert not [one for one in sys.modules if one.split('.')[0] == 'truename']\n"
+    (project / "test_it.py").write_text(told, "utf-8")
+    status, out = outcome(project, "-v")
+    assert status == 0, out
+    assert "truename" in next(line for line in out.splitlines() if line.startswith("plugins:"))
+
+
 def test_the_sources_are_the_configured_ones(project: Path) -> None:
     (project / "truename.toml").write_text('[lint]\nsources = ["src/fine.py"]\n', "utf-8")
     assert outcome(project, "--truename")[0] == 0

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONSTRAINTS = ROOT / "requirements" / "constraints.txt"
 CORE = "import truename; n = truename.project(truename.Catalog.of('a/b'), 'universal'); print(n['a@1/b@1'])"
 TYPED = "from importlib.resources import files; print(files('truename').joinpath('py.typed').is_file())"
+PLUGIN = "from importlib.util import find_spec; print(find_spec('pytest_truename') is not None)"
 GATEWAY = "import truename.gateway; print('gateway')"
 
 
@@ -47,6 +48,7 @@ def main() -> None:
         python = install(place / "wheel", str(wheel))
         expect("a_b", run(python, "-W", "error", "-c", CORE))
         expect("True", run(python, "-c", TYPED))
+        expect("True", run(python, "-c", PLUGIN))
         print(run(python.with_name("truename"), "--version"))
         run(python.with_name("truename"), "demo")
         python = install(place / "sdist", f"{sdist}[gateway]")

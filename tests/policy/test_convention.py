@@ -42,7 +42,7 @@ def test_a_preset_that_is_not_there_is_told_with_those_that_are() -> None:
         Convention.of("trailblazer")
 
     assert caught.value.key == "convention.preset"
-    assert caught.value.remedy.startswith("Use one of: mcp, trailblaze")
+    assert caught.value.remedy == "Did you mean 'trailblaze'?"
 
 
 def test_tables_are_joined_with_those_of_the_preset_and_lists_take_their_place() -> None:
@@ -75,6 +75,8 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"max_length": True}, ["convention.max_length"]),
     ({"max_length": 1_025}, ["convention.max_length"]),
     ({"separator": "__"}, ["convention.separator"]),
+    ({"separator": "__", "categories": {"a": "{app}__{verb_noun}"}}, ["convention.separator"]),
+    ({"verbs": [1], "categories": {"a": "{verb}"}}, ["convention.verbs[0]", "convention.categories.a"]),
     ({"casing": "loud"}, ["convention.casing"]),
     ({"categories": {"a": "{verb}"}}, ["convention.categories.a"]),
     ({"categories": {"a": "{app}"}}, ["convention.categories.a"]),

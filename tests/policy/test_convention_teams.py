@@ -184,3 +184,36 @@ def test_the_first_of_many_globs_is_the_one_that_each_by_itself_would_be(many: l
     plain = [glob for glob in by_themselves if glob == text]
 
     assert globs.Globs(many).first(text) == next(iter([*plain, *by_themselves]), "")
+
+
+PIECES = [
+    "ios",
+    "IOS",
+    "billing",
+    "phone",
+    "v2",
+    "_V2",
+    "2",
+    "list",
+    "getItem",
+    "get_item",
+    "win-get",
+    "android_tv",
+    "",
+    "é",
+]
+
+
+@given(
+    st.sampled_from([SNAKE, DOTTED, MIXED, CAPITAL, JOINED]),
+    st.lists(st.sampled_from(PIECES), max_size=4),
+    st.sampled_from("_.-/ "),
+)
+def test_what_is_suggested_is_right_there_too_and_base_and_version_make_the_name(
+    convention: Convention, pieces: list[str], joint: str
+) -> None:
+    seen = classify(joint.join(pieces), convention)
+    suffix = convention.version_suffix.replace("{n}", str(seen.version)) if seen.version > 1 else ""
+
+    assert not seen.suggested or classify(seen.suggested, convention).ok
+    assert not seen.ok or seen.base + suffix == seen.name

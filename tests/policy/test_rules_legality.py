@@ -87,4 +87,4 @@ def test_advice_keeps_to_the_convention() -> None:
         "Write 'get_weather'."
     )
     assert texts_of("取$", convention=Convention.of("trailblaze"))[0].endswith("Write 'qu'.")
-    assert texts_of("$", convention=Convention.of("trailblaze"))[0].endswith("Use letters, digits and underscores.")
+    assert texts_of("$", convention=Convention.of("trailblaze"))[0].endswith("of letters, digits and underscores.")

@@ -1,6 +1,5 @@
 """`truename lint`: what is wrong with the names and texts of tools, before anybody calls them."""
 
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,8 +29,7 @@ _HERE = (".",)
 # Legality and spelling: what is wrong with a name by itself.
 _SPELLED = ("TN10", "TN12")
 _LONGEST = 128
-# How the rules of names propose another one, and what stands where they propose none, or one that is taken.
-_PROPOSED = re.compile(r"Write '(?P<name>[^']{1,128})'\.")
+# What stands where the rules propose no other name, or one that is taken.
 _ANY = "NEW_NAME"
 _MORE = "`truename explain {code}` shows this too."
 _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
@@ -182,9 +180,8 @@ def _renaming(report: Report, taken: Taken, sources: tuple[str, ...]) -> str:
     finding = next((one for one in report.findings if _is_renamable(one)), None)
     if finding is None:
         return ""
-    said = _PROPOSED.fullmatch(finding.remedy)
     held = {one.name for one in taken.declared.declarations}
-    new = said["name"] if said and said["name"] not in held else _ANY
+    new = finding.suggested if finding.suggested and finding.suggested not in held else _ANY
     below = not any("://" in one or one.startswith(("/", "..", "~")) for one in sources)
     # Documents and configurations beside the sources have the name too.
     return shlex.join(["truename", "rename", finding.tools[0], new, "--apply", *(_HERE if below else sources)])

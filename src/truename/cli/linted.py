@@ -128,6 +128,7 @@ def _plain(weighed: Weighed) -> dict[str, Any]:
         "severity": one.rule.severity.value,
         "fact": one.fact,
         "remedy": one.remedy,
+        "suggested": one.suggested,
         "client": one.client,
         "confidence": one.confidence,
         "server": one.server,

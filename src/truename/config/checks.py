@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from truename.config.faults import Faults
 from truename.errors import excerpt
+from truename.policy.gathering import Faults
 
 if TYPE_CHECKING:
     from truename.config.model import Config

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.faults import fault
 from truename.config.text import decode, read_text
 from truename.policy import read_convention
+from truename.policy.gathering import fault
 
 if TYPE_CHECKING:
     from truename.policy import Convention

@@ -8,8 +8,8 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Final
 
-from truename.config.faults import Faults, fault
 from truename.errors import ConfigError
+from truename.policy.gathering import Faults, fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from truename.config.interpolate import interpolate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from truename.config.faults import Faults
+    from truename.policy.gathering import Faults
 
 __all__ = ["Fields"]
 

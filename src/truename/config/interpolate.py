@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.config.faults import Faults
+    from truename.policy.gathering import Faults
 
 __all__ = ["interpolate", "literal"]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.envfile import read_env_file
-from truename.config.faults import Faults, nearest
 from truename.config.fields import Fields
 from truename.config.model import Config, ServerConfig, Settings
 from truename.config.servers import read_servers
 from truename.config.settings import SETTINGS
 from truename.config.text import decode, read_text
 from truename.errors import excerpt
+from truename.policy.gathering import Faults, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _SERVERS: Final = ("mcpServers", "servers")
 _SECTION: Final = "truename"
 _ENV_FILE: Final = "env_file"
 # Tables that another reader reads, so that a project has one file: see `truename.lint`.
-_ELSEWHERE: Final = ("lint",)
+_ELSEWHERE: Final = ("lint", "migration")
 
 # Beside the servers of a JSON file these would have an operator believe that something is kept from somebody.
 _GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.contexts import plain_context
-from truename.config.faults import fault
 from truename.config.model import Settings
 from truename.config.servers import LONGEST_IN_SECONDS
 from truename.config.settings import SETTINGS
 from truename.policy import plain_convention, plain_policy
+from truename.policy.gathering import fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -79,14 +79,34 @@ _SERVER: Final = {
     "if": _OFF,
     "else": {"properties": dict(_ENTRY), "oneOf": [{"required": ["command"]}, _ADDRESSED]},
 }
+_TEXTS: Final = {"type": "array", "items": _TEXT}
 _LINT: Final = {
     "type": "object",
     "properties": {
-        "sources": {"type": "array", "items": _TEXT, "description": "What is linted where nothing is named."},
-        "exclude": {"type": "array", "items": _TEXT, "description": "What is left out."},
+        "sources": {**_TEXTS, "description": "What is linted where nothing is named."},
+        "exclude": {**_TEXTS, "description": "What is left out."},
         "baseline": {**_TEXT, "description": "The file of findings that were there before."},
     },
     "description": "What truename lint reads.",
+}
+_MIGRATION: Final = {
+    "type": "object",
+    "properties": {
+        "exclude": {**_TEXTS, "description": "Files that are history, as globs."},
+        "control_plane": {**_TEXTS, "description": "Tools that perform upgrades."},
+        "record": {**_TEXT, "description": "The directory of decision records."},
+        "protocol": {
+            "type": "object",
+            "properties": {
+                "file": {**_TEXT, "description": "The files that state the protocol version, a glob."},
+                "pattern": {**_TEXT, "description": "How they state it: a text with {version}."},
+            },
+            "additionalProperties": False,
+            "description": "Where the protocol version stands.",
+        },
+    },
+    "additionalProperties": False,
+    "description": "What truename rename reads.",
 }
 _SERVERS: Final = {
     "type": "object",
@@ -117,6 +137,7 @@ def json_schema() -> dict[str, Any]:
         "properties": {
             **settings["properties"],
             "lint": _LINT,
+            "migration": _MIGRATION,
             "truename": {"$ref": "#/$defs/settings", "description": "The settings, if not at the top."},
             **{name: {"$ref": "#/$defs/servers", "description": what} for name, what in servers.items()},
         },

@@ -16,7 +16,7 @@ from truename.errors import excerpt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.config.faults import Faults
+    from truename.policy.gathering import Faults
 
 __all__ = ["LONGEST_IN_SECONDS", "MAX_KEY", "TYPES", "URLS", "read_servers"]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from truename import dialects
 from truename.config.checks import wrong
 from truename.config.contexts import CONTEXT, CONTEXTS, read_context, read_contexts, read_protocol
-from truename.config.faults import nearest
 from truename.config.fields import Fields
 from truename.config.model import MEMORY, NamesMode
 from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt
@@ -19,6 +18,7 @@ from truename.identity import ToolId
 from truename.naming import STYLES
 from truename.policy import HINTS, Outcome, read_convention, read_metadata, read_policy
 from truename.policy.conventions import CONVENTION
+from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

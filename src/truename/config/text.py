@@ -7,8 +7,8 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.faults import fault
 from truename.errors import excerpt
+from truename.policy.gathering import fault
 
 if TYPE_CHECKING:
     from pathlib import Path

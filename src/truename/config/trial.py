@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.faults import fault
 from truename.config.load import parse
 from truename.errors import ConfigError
+from truename.policy.gathering import fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config import find_convention
-from truename.config.faults import Faults, fault, nearest
 from truename.config.text import decode, read_text
 from truename.documents import ABSENT, Document, reached
 from truename.errors import ConfigError, excerpt
 from truename.lint.dumps import fault_of
 from truename.policy import Convention, Location
+from truename.policy.gathering import Faults, fault, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

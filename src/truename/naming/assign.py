@@ -18,7 +18,7 @@ from truename.errors import DuplicateTool, InvalidName, InvalidToolId, NoLegalNa
 from truename.identity import ToolId, ToolRef, decode, digest_of, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
     from truename.naming.spell import Speller, Spelling
@@ -188,17 +188,22 @@ class Assignment:
         speller, id = self._speller, tool.id
         if sibling is not None and self._number(tool, sibling):
             return
-        hexadecimal = digest_of(str(id), _DIGEST_LENGTHS[-1])
         prefix = speller.wishes(tool)[-1].prefix
-        digests = [hexadecimal[:length] for length in _DIGEST_LENGTHS]
-        # A tool that is called like the gateway can't keep its word in front: clients take it for their own prefix.
-        for name in (*(speller.fitted(tool, f"_{digest}") for digest in digests), *(f"tool_{one}" for one in digests)):
+        for name in self._with_digest(tool):
             if self._free(name, id) and not speller.dialect.check(name, speller.server_name):
                 kept = prefix if name.startswith(prefix) else ""
                 self._give(id, Assigned(name, "digest", kept, "told apart by a digest of its id", clash))
                 return
         self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
         self._names[id] = Assigned("", "none")
+
+    def _with_digest(self, tool: Tool) -> Iterator[str]:
+        hexadecimal = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
+        for length in _DIGEST_LENGTHS:
+            yield self._speller.fitted(tool, f"_{hexadecimal[:length]}")
+        # A tool that is called like the gateway can't keep its word in front: clients take it for their own prefix.
+        for length in _DIGEST_LENGTHS:
+            yield f"tool_{hexadecimal[:length]}"
 
     def _number(self, tool: Tool, sibling: ToolId) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
-from string import digits
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from truename.errors import ConfigError, excerpt
+from truename.errors import excerpt
 from truename.naming.suggest import Suggester
 from truename.policy.clauses import CLAUSES, Suppression, step
+from truename.policy.coherence import contradictions
 from truename.policy.formats import CASINGS, SEPARATORS, characters_of, format_of
+from truename.policy.gathering import Faults, fault, nearest
 from truename.policy.globs import Globs, fits
 from truename.policy.presets import PRESETS
 
@@ -89,14 +90,16 @@ class Convention:
         return cls(**preset_table(preset, changes), preset=preset)
 
     def __post_init__(self) -> None:
-        faults = _Faults(self.file or _WHERE)
+        faults, separator = Faults(self.file or _WHERE, _REMEDY), self.separator
         for one in fields(self):
             if one.name in CLAUSES:
-                value = CLAUSES[one.name].read(getattr(self, one.name), faults.below(one.name))
+                value = CLAUSES[one.name].read(getattr(self, one.name), _below(one.name, faults))
                 # What can't be read counts as not said, so that the rest can be looked at too.
                 plain = _nothing() if one.default is MISSING else one.default
                 object.__setattr__(self, one.name, plain if value is None else value)
-        faults.check(self)
+        # Without the separator that was meant, every format would seem to be wrong.
+        for key, problem, remedy in contradictions(self) if self.separator == separator else ():
+            faults.add(f"{_WHERE}.{key}", problem, remedy)
         faults.raise_any()
 
     def __hash__(self) -> int:
@@ -199,12 +202,17 @@ class Convention:
         return (*severities, *entries)
 
 
+def _below(clause: str, faults: Faults) -> Note:
+    def note(where: str, problem: str, remedy: str) -> None:
+        faults.add(f"{_WHERE}.{clause}{where}", problem, remedy)
+
+    return note
+
+
 def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a preset's table with changes laid over it. Raises `ConfigError` for a preset that is not known."""
     if name not in PRESETS:
-        problem = f"{excerpt(str(name))} is no preset"
-        remedy = f"Use one of: {', '.join(PRESETS)}."
-        raise ConfigError(file=_WHERE, key=f"{_WHERE}.preset", problem=problem, remedy=remedy)
+        raise fault(_WHERE, f"{_WHERE}.preset", f"{excerpt(str(name))} is no preset", nearest(name, PRESETS))
     table = {**PRESETS[name], **changes}
     for key in _MERGED:
         given, own = changes.get(key), PRESETS[name].get(key)
@@ -213,74 +221,3 @@ def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(table.get("categories"), Mapping):
         table["categories"] = {key: text for key, text in table["categories"].items() if text is not False}
     return table
-
-
-def _lacking(convention: Convention, head: str) -> str:
-    """Return what names are made of that is none of the convention's characters, "" if nothing is."""
-    if convention.alphabet is None:
-        return ""
-    inside = CASINGS[convention.word_casing].inside if convention.word_casing else ""
-    # Where several may stand inside of words, none has to.
-    needed = {*convention.separator, *head, *(inside if len(inside) == 1 else "")}
-    lacking = [repr(char) for char in sorted(needed - convention.alphabet)]
-    return " and ".join(lacking) or ("digits" if head and not convention.alphabet.issuperset(digits) else "")
-
-
-class _Faults:
-    """What is wrong with one convention, with the keys."""
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._found: list[ConfigError] = []
-
-    def below(self, name: str) -> Note:
-        def note(where: str, problem: str, remedy: str) -> None:
-            self.add(f"{name}{where}", problem, remedy)
-
-        return note
-
-    def add(self, key: str, problem: str, remedy: str = "") -> None:
-        error = ConfigError(file=self._file, key=f"{_WHERE}.{key}", problem=problem, remedy=remedy or _REMEDY)
-        self._found.append(error)
-
-    def check(self, convention: Convention) -> None:
-        """Look at what one clause means for another."""
-        try:
-            characters_of(convention.characters)
-        except ValueError as error:
-            self.add("characters", str(error))
-        casings = set()
-        for name, text in convention.categories.items():
-            try:
-                casings.add(format_of(name, text, convention.separator).casing)
-            except ValueError as error:
-                self.add(f"categories{step(name)}", str(error))
-        if len(casings | {convention.casing} - {""}) > 1:
-            self.add("casing", "the formats of the categories are written otherwise", "Use one casing.")
-        for key in convention.owners:
-            if "{" in key and key not in convention.categories.values():
-                self.add(f"owners{step(key)}", "it is the format of no category", "Copy one of the formats.")
-        if not self._found:
-            self._check_parts(convention)
-
-    def _check_parts(self, convention: Convention) -> None:
-        """Look for what would make every name wrong, or some that no name can ever have."""
-        head, _, _ = convention.version_suffix.partition("{")
-        if strange := convention.foreign.intersection(head):
-            problem = f"{''.join(strange)!r} stands nowhere else in names"
-            self.add("version_suffix", problem, f"Begin it with {convention.separator!r}.")
-        if lacking := _lacking(convention, head):
-            problem = f"{excerpt(convention.characters)} lacks {lacking}, which names need here"
-            self.add("characters", problem, "Add it, or change separator, casing or version_suffix.")
-        if any(part.kind == "platform" for one in convention.formats for part in one.parts):
-            for number, word in enumerate(convention.platforms):
-                if not convention.is_part(word):
-                    problem = f"{excerpt(word)} can't be a part of a name, for it has a separator in it"
-                    self.add(f"platforms[{number}]", problem, "Write it as one word, here and at the tools.")
-
-    def raise_any(self) -> None:
-        if len(self._found) == 1:
-            raise self._found[0]
-        if self._found:
-            message = f"{self._file} has {len(self._found)} faults"
-            raise ExceptionGroup(message, self._found)

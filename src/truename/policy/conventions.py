@@ -9,12 +9,12 @@ from typing import Any, Final
 from truename.errors import ConfigError, excerpt
 from truename.policy.clauses import CLAUSES, step
 from truename.policy.convention import Convention, preset_table
+from truename.policy.gathering import Faults, fault, nearest
 from truename.policy.presets import PRESETS
 
 __all__ = ["CONVENTION", "plain_convention", "read_convention"]
 
 _WHERE: Final = "convention"
-_REMEDY: Final = "Mend it; a convention that can't be read whole is not used."
 _PRESET: Final = "preset"
 _KEYS: Final = (_PRESET, *CLAUSES)
 # The JSON Schema of the table, which refuses nothing that the reader takes.
@@ -43,23 +43,22 @@ def read_convention(table: object, file: str = _WHERE) -> Convention:
     truename.errors.ConfigError: truename.toml: convention.prest: it is no key of a convention. Did you mean 'preset'?
     """
     if not isinstance(table, Mapping):
-        raise ConfigError(file=file, key=_WHERE, problem="it is no table", remedy="Write [convention].")
-    faults = [_unknown(key, file) for key in table if key not in _KEYS]
+        raise fault(file, _WHERE, "it is no table", "Write [convention].")
+    faults = Faults(file)
+    for key in table:
+        if key not in _KEYS:
+            faults.add(_WHERE + step(key), "it is no key of a convention", nearest(key, _KEYS))
     given: dict[str, Any] = {key: value for key, value in table.items() if key in CLAUSES}
     preset = table.get(_PRESET, "mcp")
     if not isinstance(preset, str) or preset not in PRESETS:
-        faults.append(_no_preset(preset, file))
+        faults.add(f"{_WHERE}.{_PRESET}", f"{excerpt(str(preset))} is no preset", nearest(preset, PRESETS))
         # What follows from the preset would be told too, and is right as soon as its name is.
         preset = next(iter(get_close_matches(str(preset)[:100], PRESETS, 1)), "mcp")
     try:
         found = Convention(**preset_table(preset, given), preset=preset, file=file)
-    except* ConfigError as group:
-        faults += [error for error in _leaves(group) if isinstance(error, ConfigError)]
-    if len(faults) == 1:
-        raise faults[0]
-    if faults:
-        message = f"{file} has {len(faults)} faults"
-        raise ExceptionGroup(message, faults)
+    except (ConfigError, ExceptionGroup) as error:
+        faults.adopt(error)
+    faults.raise_any()
     return found
 
 
@@ -86,25 +85,3 @@ def plain_convention(convention: Convention) -> dict[str, Any]:
 def _difference(table: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
     left_out = dict.fromkeys(usual.keys() - table.keys(), False)
     return {key: value for key, value in table.items() if key not in usual or usual[key] != value} | left_out
-
-
-def _unknown(key: object, file: str) -> ConfigError:
-    problem = "it is no key of a convention"
-    return ConfigError(file=file, key=_WHERE + step(key), problem=problem, remedy=_nearest(str(key), _KEYS))
-
-
-def _no_preset(preset: object, file: str) -> ConfigError:
-    problem = f"{excerpt(str(preset))} is no preset"
-    remedy = _nearest(str(preset), tuple(PRESETS))
-    return ConfigError(file=file, key=f"{_WHERE}.{_PRESET}", problem=problem, remedy=remedy)
-
-
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(word[:100], known, 1)
-    return f"Did you mean {close[0]!r}?" if close else f"Use one of: {', '.join(known)}."
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in _leaves(one)]
-    return [error]

@@ -54,7 +54,8 @@ class Finding:
     """One thing that is wrong: a sentence of fact, and a sentence of what to do.
 
     ``client`` is the dialect that it concerns, ``confidence`` whether that client was run or its source read ("" where
-    no client's behaviour is meant). ``server`` and ``tools`` are names as their server gives them.
+    no client's behaviour is meant). ``server`` and ``tools`` are names as their server gives them. ``suggested`` is the
+    name that the first of the tools could have instead; "" where only a person can tell.
     """
 
     rule: Rule
@@ -65,6 +66,7 @@ class Finding:
     confidence: Confidence = ""
     server: str = ""
     tools: tuple[str, ...] = ()
+    suggested: str = ""
 
     def __str__(self) -> str:
         return f"{self.fact} {self.remedy}"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
-from truename.errors import ConfigError, excerpt
+from truename.errors import excerpt
 from truename.policy.call_rules import CallRule
+from truename.policy.gathering import Faults, nearest
 from truename.policy.policy import Policy
 from truename.policy.terms import TERMS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["plain_policy", "read_policy", "read_rules"]
 
@@ -23,21 +20,6 @@ _WRITTEN: Final = {"except" if term == "but" else term: term for term in TERMS}
 _REMEDY: Final = "Mend it; a policy that can't be read whole is not used."
 
 
-class _Faults(NamedTuple):
-    file: str
-    found: list[ConfigError]
-
-    def add(self, key: str, problem: str, remedy: str = _REMEDY) -> None:
-        self.found.append(ConfigError(file=self.file, key=key, problem=problem, remedy=remedy))
-
-    def raise_any(self) -> None:
-        if len(self.found) == 1:
-            raise self.found[0]
-        if self.found:
-            message = f"{self.file} has {len(self.found)} faults"
-            raise ExceptionGroup(message, self.found)
-
-
 def read_policy(table: object, file: str = "policy") -> Policy:
     """Read the ``policy`` table of a configuration: ``default`` (allow, ask, deny; ask if left out) and ``rules``.
 
@@ -46,13 +28,13 @@ def read_policy(table: object, file: str = "policy") -> Policy:
     >>> read_policy({"default": "deny", "rules": [{"outcome": "allow", "tools": ["git/*"]}]}).default
     'deny'
     """
-    faults = _Faults(file, [])
+    faults = Faults(file, _REMEDY)
     if not isinstance(table, Mapping):
         faults.add("policy", "it is no object")
         table = {}
     for key in table:
         if key not in _TABLE:
-            faults.add(f"policy.{_shown(key)}", "it is no field of a policy", _nearest(key, _TABLE))
+            faults.add(f"policy.{_shown(key)}", "it is no field of a policy", nearest(key, _TABLE))
     default = table.get("default", "ask")
     try:
         TERMS["outcome"](default)
@@ -87,13 +69,13 @@ def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
         ...
     truename.errors.ConfigError: policy: policy.rules[0].tool: it is no field of a rule. Did you mean 'tools'?
     """
-    faults = _Faults(file, [])
+    faults = Faults(file, _REMEDY)
     rules = _rules(entries, faults)
     faults.raise_any()
     return rules
 
 
-def _rules(entries: object, faults: _Faults) -> tuple[CallRule, ...]:
+def _rules(entries: object, faults: Faults) -> tuple[CallRule, ...]:
     if not isinstance(entries, list | tuple) or len(entries) > _MOST:
         faults.add("policy.rules", f"it is no list of at most {_MOST:,}")
         return ()
@@ -111,17 +93,17 @@ def _rules(entries: object, faults: _Faults) -> tuple[CallRule, ...]:
     return tuple(rules)
 
 
-def _terms(entry: object, where: str, faults: _Faults) -> dict[str, Any] | None:
+def _terms(entry: object, where: str, faults: Faults) -> dict[str, Any] | None:
     """Return what a rule is built with, or None after noting all that is wrong with it."""
     if not isinstance(entry, Mapping):
         faults.add(where, "it is no object")
         return None
-    before = len(faults.found)
+    before = len(faults)
     found: dict[str, Any] = {"name": where}
     for key, value in entry.items():
         term = _WRITTEN.get(key)
         if term is None:
-            faults.add(f"{where}.{_shown(key)}", "it is no field of a rule", _nearest(key, _WRITTEN))
+            faults.add(f"{where}.{_shown(key)}", "it is no field of a rule", nearest(key, _WRITTEN))
             continue
         try:
             found[term] = TERMS[term](value)
@@ -129,13 +111,8 @@ def _terms(entry: object, where: str, faults: _Faults) -> dict[str, Any] | None:
             faults.add(f"{where}.{key}", str(error))
     if "outcome" not in entry:
         faults.add(f"{where}.outcome", "it is missing")
-    return found if len(faults.found) == before else None
+    return found if len(faults) == before else None
 
 
 def _shown(key: object) -> str:
     return excerpt(str(key))[1:-1]
-
-
-def _nearest(key: object, known: Iterable[str]) -> str:
-    close = get_close_matches(str(key)[:100], known, 1)
-    return f"Did you mean {close[0]!r}?" if close else f"Use one of: {', '.join(sorted(known))}."

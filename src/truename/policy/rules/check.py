@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from truename.errors import excerpt
 from truename.policy.finding import Finding, Rule, Severity
 
 if TYPE_CHECKING:
     from truename.policy.declaration import Declaration
     from truename.policy.rules.material import Material
 
-__all__ = ["Check", "check", "of"]
+__all__ = ["Check", "check", "of", "renaming"]
 
 Finder = Callable[["Material"], Iterator[Finding]]
 
@@ -59,6 +60,12 @@ def of(rule: Rule, declaration: Declaration, fact: str, remedy: str, *others: De
         server=declaration.server,
         tools=(declaration.name, *(other.name for other in others)),
     )
+
+
+def renaming(rule: Rule, declaration: Declaration, fact: str, suggested: str, otherwise: str) -> Finding:
+    """Return the finding that a tool needs another name: the suggested one, or ("") what else there is to do."""
+    remedy = f"Write {excerpt(suggested)}." if suggested else otherwise
+    return replace(of(rule, declaration, fact, remedy), suggested=suggested)
 
 
 def _joined(text: str) -> str:

@@ -12,7 +12,7 @@ from truename.policy.classification import classify
 from truename.policy.finding import Severity
 from truename.policy.formats import LONGEST
 from truename.policy.matching import respelled
-from truename.policy.rules.check import check, of
+from truename.policy.rules.check import check, of, renaming
 from truename.policy.rules.material import LENGTH
 from truename.policy.rules.wording import listed
 
@@ -30,6 +30,7 @@ __all__ = ["CHECKS"]
 # What another rule tells already, by the fault of the spelling: one cause is one finding.
 _TOLD: Final = (("separator", "TN120"), ("illegal_name", "TN103"))
 _LONGEST_ADVICE: Final = 200
+_OTHERWISE: Final = "Give it a short name of letters, digits and underscores."
 
 
 @check("TN103", "illegal_name", Severity.ERROR)
@@ -44,8 +45,8 @@ def illegal_name(rule: Rule, material: Material) -> Iterator[Finding]:
     Instead: `get_weather`, `search_files`
     """
     for declaration, fault in material.faults.get(rule.name, ()):
-        remedy = _advice(declaration, material.convention, ())
-        yield of(rule, declaration, f"{excerpt(declaration.name)} {fault.text}.", remedy)
+        fact = f"{excerpt(declaration.name)} {fault.text}."
+        yield renaming(rule, declaration, fact, _suggested(declaration, material.convention, ()), _OTHERWISE)
 
 
 @check("TN104", "illegal_for_client", Severity.ERROR)
@@ -68,7 +69,8 @@ def illegal_for_client(rule: Rule, material: Material) -> Iterator[Finding]:
         fact = f"{excerpt(declaration.name)} is not legal for {listed([one.name for one in refusing])}: {first.text}."
         certain = any("chars" not in one.unknown for one in refusing)
         graded = rule if certain else replace(rule, severity=Severity.WARNING)
-        found = of(graded, declaration, fact, _advice(declaration, material.convention, refusal.clients))
+        suggested = _suggested(declaration, material.convention, refusal.clients)
+        found = renaming(graded, declaration, fact, suggested, _OTHERWISE)
         yield replace(found, client=refusing[0].name, confidence="run" if refusing[0].confidence == "run" else "read")
 
 
@@ -110,15 +112,12 @@ def _is_off(severities: Mapping[str, Severity | None], name: str, code: str) -> 
     return severities.get(word, Severity.ERROR) is None
 
 
-def _advice(declaration: Declaration, convention: Convention, clients: Sequence[Dialect]) -> str:
-    name = declaration.name
+def _suggested(declaration: Declaration, convention: Convention, clients: Sequence[Dialect]) -> str:
+    name, casing = declaration.name, convention.word_casing
     if len(name) > _LONGEST_ADVICE:
-        return "Give it a short name of letters, digits and underscores."
-    casing = convention.word_casing
-    for suggested in (classify(name, convention).suggested, respelled(name, casing) if casing else "", snake(name)):
-        if suggested and _is_legal(suggested, declaration, convention, clients):
-            return f"Write {excerpt(suggested)}."
-    return "Use letters, digits and underscores."
+        return ""
+    proposals = (classify(name, convention).suggested, respelled(name, casing) if casing else "", snake(name))
+    return next((one for one in proposals if one and _is_legal(one, declaration, convention, clients)), "")
 
 
 def _is_legal(name: str, declaration: Declaration, convention: Convention, clients: Sequence[Dialect]) -> bool:

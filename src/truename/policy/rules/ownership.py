@@ -33,7 +33,8 @@ def reserved(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: `payments_tap`, or ask the owner
     """
-    for one in material.declarations:
+    is_asked = material.convention.owners or material.convention.reserved
+    for one in material.declarations if is_asked else ():
         team, owner = _team(one, material.convention), _owner(one, material)
         whose = f"belongs to {excerpt(owner)}" if owner else "is reserved"
         if owner and team and team != owner:

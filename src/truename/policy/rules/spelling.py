@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from truename.errors import excerpt
 from truename.policy.finding import Severity
-from truename.policy.rules.check import check, of
+from truename.policy.rules.check import check, of, renaming
 from truename.policy.rules.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from truename.policy.declaration import Declaration
     from truename.policy.finding import Finding, Rule
     from truename.policy.rules.material import Material
 
@@ -164,9 +163,4 @@ def _told(
         severity = Severity.WARNING if fault.is_hint else Severity.ERROR
         found = rule if rule.severity == severity else replace(rule, severity=severity)
         fact = f"{excerpt(declaration.name)} {fault.text}.{more.get(id(declaration), '')}"
-        yield of(found, declaration, fact, _remedy(material, declaration, otherwise))
-
-
-def _remedy(material: Material, declaration: Declaration, otherwise: str) -> str:
-    suggested = material.classes[declaration.name].suggested
-    return f"Write {excerpt(suggested)}." if suggested else otherwise
+        yield renaming(found, declaration, fact, material.classes[declaration.name].suggested, otherwise)

@@ -1,6 +1,6 @@
-"""A pytest plugin: ``pytest --truename`` lints the configured sources, one item a file.
+"""What ``pytest --truename`` runs: the linting of the configured sources, one item a file.
 
-It imports nothing of the linter before it is asked to: a test run without the option pays for nothing.
+The plugin itself is the module ``pytest_truename`` beside the package, which imports this one when it is asked to.
 """
 
 from __future__ import annotations
@@ -10,35 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from truename.documents import Document
+from truename.errors import ConfigError
+from truename.lint.baseline import DEFAULT_NAME, read_baseline
+from truename.lint.configured import configured_at
+from truename.lint.declared import read_declared
+from truename.lint.fingerprints import relative
+from truename.lint.report import weigh
+from truename.lint.text import told
+from truename.policy import Severity
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from truename.policy import Finding
 
-__all__ = ["Failure", "LintFile", "LintItem", "pytest_addoption", "pytest_collection_modifyitems"]
+__all__ = ["Failure", "LintFile", "LintItem", "items"]
 
-_OPTION = "--truename"
-_SOURCES = "truename_sources"
 _NAME = "truename"
 # Findings that have no file concern what is configured.
 _NOWHERE = "truename.toml"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option, and the setting that names other sources than the configured ones."""
-    group = parser.getgroup("truename")
-    group.addoption(_OPTION, action="store_true", help="lint the tools that are declared here, as truename lint does")
-    parser.addini(_SOURCES, "what --truename lints, in place of lint.sources", type="args", default=[])
+def items(session: pytest.Session, sources: Sequence[str]) -> list[pytest.Item]:
+    """Return an item for every file that declares tools, or about which there is something to say.
 
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add an item for every file that declares tools, or about which there is something to say."""
-    if not config.getoption(_OPTION):
-        return
-    for file, findings in _linted(config).items():
-        parent = LintFile.from_parent(session, path=config.rootpath / file)
-        items.append(LintItem.from_parent(parent, name=_NAME, findings=findings))
+    ``sources`` are linted in place of the configured ones, if there are any. No server is started.
+    """
+    made: list[pytest.Item] = []
+    for file, findings in _linted(session.config.rootpath, sources).items():
+        parent = LintFile.from_parent(session, path=session.config.rootpath / file)
+        made.append(LintItem.from_parent(parent, name=_NAME, findings=findings))
+    return made
 
 
 class Failure(Exception):
@@ -62,9 +65,6 @@ class LintItem(pytest.Item):
 
     def runtest(self) -> None:
         """Fail if there is anything but notes."""
-        from truename.lint.text import told  # noqa: PLC0415 - only where the option is given
-        from truename.policy import Severity  # noqa: PLC0415 - as above
-
         if any(one.rule.severity is not Severity.NOTE for one in self.findings):
             raise Failure(told(self.findings))
 
@@ -75,36 +75,26 @@ class LintItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
 
-def _linted(config: pytest.Config) -> dict[str, list[Finding]]:
-    from truename.lint.baseline import DEFAULT_NAME, read_baseline  # noqa: PLC0415 - only where the option is given
-    from truename.lint.configured import configured_at  # noqa: PLC0415 - as above
-    from truename.lint.declared import read_declared  # noqa: PLC0415 - as above
-    from truename.lint.fingerprints import relative  # noqa: PLC0415 - as above
-    from truename.lint.report import weigh  # noqa: PLC0415 - as above
-
-    configured = configured_at(config.rootpath)
-    named: list[str] = config.getini(_SOURCES)
-    sources = [config.rootpath / one for one in named] or [
+def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
+    configured = configured_at(root)
+    sources = [root / one for one in named] or [
         configured.base / one for one in configured.settings.sources if not _is_servers(configured.base / one)
     ]
-    declared = read_declared(map(_short, sources or [config.rootpath]), exclude=configured.settings.exclude)
+    declared = read_declared(map(_short, sources or [root]), exclude=configured.settings.exclude)
     path = configured.base / (configured.settings.baseline or configured.convention.baseline or DEFAULT_NAME)
     report = weigh(declared, configured, baseline=read_baseline(path) if path.is_file() else None)
     found: dict[str, list[Finding]] = {}
     for one in declared.declarations:
         if one.location is not None:
-            found.setdefault(relative(one.location.file, config.rootpath), [])
+            found.setdefault(relative(one.location.file, root), [])
     for finding in report.findings:
-        file = relative(finding.location.file, config.rootpath) if finding.location else ""
+        file = relative(finding.location.file, root) if finding.location else ""
         found.setdefault(file or _NOWHERE, []).append(finding)
     return found
 
 
 def _is_servers(path: Path) -> bool:
     """Tell whether a source is an address or a configuration: no server is started by a test run."""
-    from truename.documents import Document  # noqa: PLC0415 - only where the option is given
-    from truename.errors import ConfigError  # noqa: PLC0415 - as above
-
     if ":/" in str(path) or path.suffix == ".toml":
         return True
     try:

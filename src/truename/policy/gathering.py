@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Faults", "fault", "nearest"]
 
 _LONGEST_KEY: Final = 200
+_LONGEST_WORD: Final = 100
 
 
 def fault(file: str, key: str, problem: str, remedy: str) -> ConfigError:
@@ -20,24 +21,29 @@ def fault(file: str, key: str, problem: str, remedy: str) -> ConfigError:
     return ConfigError(file=file, key=key, problem=problem, remedy=remedy)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a remedy for a misspelt word."""
+def nearest(word: object, known: Iterable[str]) -> str:
+    """Return a remedy for a misspelt word.
+
+    >>> nearest("tols", ["tools", "servers"]), nearest("x", ["tools", "servers"])
+    ("Did you mean 'tools'?", 'Use one of: servers, tools.')
+    """
     known = sorted(known)
-    close = get_close_matches(word, known, 1)
+    close = get_close_matches(str(word)[:_LONGEST_WORD], known, 1)
     return f"Did you mean {close[0]!r}?" if close else f"Use one of: {', '.join(known)}."
 
 
 class Faults:
-    """The faults of one file, in the order in which they were met."""
+    """The faults of one file, in the order in which they were met; ``remedy`` is what to do where nothing else is."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, remedy: str = "") -> None:
         self._file = file
+        self._remedy = remedy
         self._found: list[ConfigError] = []
 
-    def add(self, key: str, problem: str, remedy: str) -> None:
+    def add(self, key: str, problem: str, remedy: str = "") -> None:
         """Note one fault under the key where it stands."""
         # A hostile file has keys of megabytes; where a fault is can be seen from the beginning.
-        self._found.append(fault(self._file, key[:_LONGEST_KEY], problem, remedy))
+        self._found.append(fault(self._file, key[:_LONGEST_KEY], problem, remedy or self._remedy))
 
     def adopt(self, error: Exception) -> None:
         """Note a fault, or a group of them, that another reader raised; what is none is raised on."""

@@ -1,0 +1,106 @@
+"""`python -m tests.conformance`: the official suite against the gateway, and against the fixture behind it.
+
+Exit status 0 if all that a revision requires passes, 1 if not, 2 if the suite can't be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from tests.conformance.outcome import Outcome
+from tests.conformance.running import Fixture, gateway
+from tests.conformance.suite import ERAS, Suite, SuiteMissing
+
+Leg = Callable[[Suite, str, argparse.Namespace], list[Outcome]]
+
+_WIDTH: Final = 48
+_ERA_OF: Final = {"stateless": "2026-07-28", "handshake": "2025-11-25"}
+
+
+def _direct(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcome]:
+    if _ERA_OF.get(options.without) == era:
+        return []
+    with _fixture(options).served(suite.results / f"direct-{era}") as url:
+        return suite.against(url, era, "direct", options.only)
+
+
+def _gateway(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcome]:
+    with gateway(_fixture(options), suite.results / f"gateway-{era}") as url:
+        return suite.against(url, era, "gateway", options.only)
+
+
+def _upstream(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcome]:
+    return suite.over([sys.executable, "-m", "tests.conformance.through"], era, "upstream", options.only)
+
+
+def _fixture(options: argparse.Namespace) -> Fixture:
+    return Fixture(options.without, options.transport)
+
+
+_LEGS: Final[dict[str, tuple[str, Leg]]] = {
+    "direct": ("the fixture itself, as a server", _direct),
+    "gateway": ("the gateway as a server, in front of the fixture", _gateway),
+    "upstream": ("the gateway as a client: its upstream side", _upstream),
+}
+
+
+def main() -> int:
+    options = _options()
+    try:
+        suite = Suite.installed()
+    except SuiteMissing as missing:
+        sys.stderr.write(f"{missing}\n")
+        return 2
+    chosen = [leg for leg in _LEGS if getattr(options, leg)] or list(_LEGS)
+    failed = 0
+    for leg in chosen:
+        title, run = _LEGS[leg]
+        for era in options.era or ERAS:
+            _say(f"\n{title}, {era}")
+            failed += _told(run(suite, era, options), quiet=options.quiet)
+    return 1 if failed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    for name, (what, _) in _LEGS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"only {what}")
+    parser.add_argument("--era", action="append", choices=ERAS, help="only this revision")
+    parser.add_argument("--only", metavar="SCENARIO", help="only this scenario")
+    parser.add_argument("--without", choices=list(_ERA_OF), help="a fixture that lacks these eras")
+    parser.add_argument("--transport", choices=["http", "stdio"], default="http", help="between gateway and fixture")
+    parser.add_argument("--quiet", action="store_true", help="only what failed, and the sums")
+    return parser.parse_args()
+
+
+def _told(outcomes: list[Outcome], *, quiet: bool) -> int:
+    """Print a table; return how many of the required scenarios failed."""
+    for outcome in outcomes:
+        if outcome.failing or not quiet:
+            _row(outcome)
+    required = [outcome for outcome in outcomes if outcome.counts]
+    failed = [outcome for outcome in required if outcome.failing]
+    others = [outcome for outcome in outcomes if not outcome.counts]
+    beside = sum(not outcome.failing for outcome in others)
+    _say(f"  {len(required) - len(failed)} of {len(required)} required pass; {beside} of {len(others)} others")
+    return len(failed)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _row(outcome: Outcome) -> None:
+    mark = "FAIL" if outcome.failing else "pass"
+    counts = "" if outcome.counts else "  (not required)"
+    _say(f"  {mark}  {outcome.scenario:{_WIDTH}} {outcome.passed:3} checks{counts}")
+    for check in (*outcome.failing, *outcome.warnings):
+        _say(f"        {check.status.lower()} {check.id}: {check.said}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The fixture, and the gateway in front of it, as programs of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Fixture", "gateway"]
+
+_ROOT: Final = Path(__file__).parents[2]
+_PATIENCE: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """How the fixture is run: the eras that it does without, and how it is spoken to."""
+
+    without: str | None = None
+    transport: str = "http"
+
+    @property
+    def _command(self) -> list[str]:
+        return [
+            sys.executable,
+            "-m",
+            "tests.conformance.fixture",
+            *(["--without", self.without] if self.without else []),
+        ]
+
+    @contextmanager
+    def served(self, folder: Path) -> Iterator[str]:
+        """Run it over HTTP; gives its address."""
+        with _running(self._command, folder / "fixture.log") as output:
+            yield output.readline().strip()
+
+    @contextmanager
+    def entry(self, folder: Path) -> Iterator[dict[str, Any]]:
+        """Give the entry of a client's configuration for it, and run it if that has to be done."""
+        if self.transport == "stdio":
+            program, *arguments = self._command
+            yield {"command": program, "args": [*arguments, "--stdio"], "env": {"PYTHONPATH": str(_ROOT)}}
+            return
+        with self.served(folder) as url:
+            yield {"type": "http", "url": url}
+
+
+@contextmanager
+def gateway(behind: Fixture, folder: Path) -> Iterator[str]:
+    """Run the gateway in front of a fixture, which keeps its own names; gives its address.
+
+    Raises `RuntimeError` if the gateway ends instead.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    config, log = folder / "mcp.json", folder / "gateway.log"
+    options = ["--http", "127.0.0.1:0", "--style", "on-conflict", "--json"]
+    with behind.entry(folder) as entry:
+        document = {"mcpServers": {"everything": entry}, "truename": {"ledger": "memory"}}
+        config.write_text(json.dumps(document), encoding="utf-8")
+        with _running([sys.executable, "-m", "truename", "serve", str(config), *options], log) as output:
+            yield _url(output, log)
+
+
+def _url(output: IO[str], log: Path) -> str:
+    document = ""
+    for line in output:
+        document += line
+        if line == "}\n":
+            url: str = json.loads(document)["url"]
+            return url
+    raise RuntimeError(f"The gateway did not start:\n{log.read_text(encoding='utf-8')}")
+
+
+@contextmanager
+def _running(command: Sequence[str], log: Path) -> Iterator[IO[str]]:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        log.open("w", encoding="utf-8") as errors,
+        subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=errors, text=True) as program,
+    ):
+        try:
+            assert program.stdout is not None
+            yield program.stdout
+        finally:
+            program.terminate()
+            try:
+                program.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                program.kill()

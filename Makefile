@@ -6,7 +6,7 @@ ADDRESS ?= 127.0.0.1:8750
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit acceptance live lab bench fuzz package clean
+.PHONY: help run test lint types unit acceptance conformance live lab bench fuzz package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ unit: $(VENV)/.dev ## all tests, and 100 % branch coverage of the core
 
 acceptance: $(VENV)/.dev ## the rows of the five seeds
 	$(BIN)/python -m tests.acceptance $(or $(TRUENAME_SHARED),../shared)/acceptance/seeds.json
+
+conformance: $(VENV)/.dev ## the official MCP conformance suite, against the gateway and against its upstream side
+	$(BIN)/python -m tests.conformance
 
 live: $(VENV)/.dev ## real servers from the package registries, in front of real clients (SHORT=1: over HTTP only)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live $(if $(SHORT),-k http) -v

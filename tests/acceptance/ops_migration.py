@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 def rename_plan(given: Given) -> Facts:
     proposal = _proposal(given["style"], given["names"])
     made = plan(proposal.renames, known=given["names"])
-    return {**made.renames, "planned": made.ok and bool(made.renames) and not proposal.unclear}
+    return {
+        **made.renames,
+        "planned": made.ok and bool(made.renames) and not proposal.unclear,
+        "refused": not made.ok,
+        "control_plane": list(made.control_plane),
+    }
 
 
 def _proposal(style: str, names: list[str]) -> Proposal:

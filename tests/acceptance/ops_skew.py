@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from tests.acceptance.ops import Facts, Given, op
-from tests.acceptance.words import BEFORE_RENAME, MIGRATIONS
+from tests.acceptance.words import BEFORE_RENAME, GATES, MIGRATIONS
 from tests.acceptance.world import NotChecked
 from truename import Catalog, Ledger, NameTable, project, resolve
+from truename.adapters.toolbox import Toolbox
+from truename.errors import PolicyError
 from truename.migration.skew import resolve_between, skew
+from truename.policy import CallRule, Policy
 
 _SERVER = "kenny"
 
@@ -27,6 +30,29 @@ def migrate_call(given: Given) -> Facts:
         enter(ledger, old, new.id_of(name))
     found = resolve(given["input"], _declared(list(given["map"].values()), ledger))
     return {"id": str(found.id), "step": found.step}
+
+
+@op("gate", needs="map input|call denied|blocked|mutating|needs_approval")
+def gate(given: Given) -> Facts:
+    """An old name reaches its tool by a redirect; the gates know the tool by its new name only."""
+    ledger = Ledger.memory()
+    _declared(list(given["map"]), ledger)
+    new = _declared(list(given["map"].values()))
+    for old, name in given["map"].items():
+        ledger.redirect(old, new.id_of(name))
+    rules = tuple(
+        CallRule(name=word, outcome=outcome, tools=tuple(f"{_SERVER}/{name}" for name in given[word]))
+        for word, outcome in GATES.items()
+        if given.get(word)
+    )
+    box = Toolbox(names=_declared(list(given["map"].values()), ledger), policy=Policy(rules=rules, default="allow"))
+    call = box.call(given.get("input", given.get("call")), "call-1", {})
+    reached = {"tool": call.origin.name, "id": str(call.id)}
+    try:
+        with box.running(call) as decision:
+            return {**reached, "allowed": True, "gated": False, "rule": decision.rule}
+    except PolicyError as error:
+        return {**reached, "allowed": False, "gated": True, "error": error.code}
 
 
 @op("skew", needs="server agent call")

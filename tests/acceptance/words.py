@@ -12,12 +12,15 @@ from truename import Ledger, Style, ToolId
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from truename.policy import Outcome
+
 __all__ = [
     "BEFORE_RENAME",
     "CONFIG_FILES",
     "CONFIG_OPTIONS",
     "CONVENTION",
     "ERRORS",
+    "GATES",
     "LATER",
     "METADATA_FIELDS",
     "MIGRATIONS",
@@ -127,9 +130,13 @@ SURFACES: Final = {
 # What the reference implementation logged, which the rows keep for people to read.
 NOT_COMPARED: Final = {"warnings"}
 
+# Gates before a tool (seed 002: policy tables are keyed by name): the word for those it stops -> what a rule says.
+GATES: Final[dict[str, Outcome]] = {
+    "denied": "deny",
+    "blocked": "deny",
+    "mutating": "ask",
+    "needs_approval": "ask",
+}
+
 # Ops that this driver knows of and can't execute, by the capability that they wait for.
-LATER: Final = {
-    "migration": (
-        "gate",
-    ),
-}  # fmt: skip
+LATER: Final[dict[str, tuple[str, ...]]] = {}

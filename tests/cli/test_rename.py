@@ -217,3 +217,54 @@ def test_long_lists_are_cut_and_told(run: Run, here: Path) -> None:
     done = run("rename", "fs.list", "fs_list", "--apply", "src", "--dry-run")
 
     assert done.out.count("more; --json lists all.") == 2
+
+
+def test_history_is_named_once(run: Run, here: Path) -> None:
+    done = run("rename", "fs.list", "fs_list", "--apply", ".", "--dry-run", "--record", "./docs/adr/")
+
+    assert done.out.count("docs/adr/*") == 1
+
+
+def test_a_protocol_version_that_no_file_states_is_told(run: Run, here: Path) -> None:
+    done = run("rename", "fs.list", "fs_list", "--apply", "src", "--protocol")
+
+    assert "No file states a protocol version" in done.err
+
+
+def test_the_setting_of_the_gateway_states_the_version_too(run: Run, here: Path) -> None:
+    (here / "truename.toml").write_text('# ours\r\nprotocol = "0.2"\r\n\r\n[mcpServers.x]\r\nprotocol = "0.1"\r\n')
+
+    run("rename", "fs.list", "fs_list", "--apply", ".", "--protocol")
+
+    settings = (here / "truename.toml").read_bytes()
+    assert settings == b'# ours\r\nprotocol = "0.3"\r\n\r\n[mcpServers.x]\r\nprotocol = "0.1"\r\n'
+    assert 'PROTOCOL_VERSION = "0.3"' in texts(here)["docs/protocol.md"]
+
+
+@pytest.mark.parametrize("more", [("--dry-run",), ("--check", "."), ("fs.list", "fs_list"), ("--clean-break",)])
+def test_undoing_takes_no_other_words(run: Run, here: Path, more: tuple[str, ...]) -> None:
+    run("rename", "fs.list", "fs_list", "--apply", "src")
+
+    done = run("rename", "--undo", *more)
+
+    assert done.status == 2
+    assert "--undo takes nothing else" in done.err
+    assert texts(here) != FILES
+
+
+def test_what_is_left_stands_below_the_reason(run: Run, here: Path) -> None:
+    (here / "src/x.py").write_text("fs.list()")
+
+    lines = run("rename", "fs.list", "fs_list", "--check", "src").out.splitlines()
+
+    assert lines[lines.index("  src/x.py:1:1: fs.list  fs.list()") - 1].startswith(" code without quotes")
+
+
+def test_what_clients_show_is_left_over_where_the_server_is_not_named(run: Run, here: Path) -> None:
+    (here / "src/settings.json").write_text('{"allow": ["mcp__kenny__fs.list"]}')
+
+    left = run("rename", "fs.list", "fs_list", "--check", "src", "--json")
+    run("rename", "fs.list", "fs_list", "--apply", "src", "--server", "kenny")
+
+    assert [one["reason"] for one in left.document["leftovers"]] == ["shown"]
+    assert (here / "src/settings.json").read_text() == '{"allow": ["mcp__kenny__fs_list"]}'

@@ -89,3 +89,23 @@ def test_where_the_ledger_can_not_be_told_the_files_are_given_back(
 
     assert done.status == 2
     assert texts(here) == FILES
+
+
+@pytest.mark.parametrize("settings", ["", '[convention]\npreset = "mcp"\n'])
+def test_a_clean_break_needs_no_gateway(run: Run, here: Path, settings: str) -> None:
+    (here / "truename.toml").write_text(settings)
+
+    done = run("rename", "fs.list", "fs_list", "--apply", ".", "--clean-break", "--record", "docs/adr")
+
+    assert done.status == 0
+    assert "fs_list" in texts(here)["src/agent.rs"]
+    assert "There is no ledger here to tell" in done.out
+    assert "a clean break" in (here / "docs/adr/0017-rename-fs-list.md").read_text()
+
+
+def test_where_no_ledger_is_nothing_can_be_listed(run: Run, here: Path) -> None:
+    done = run("rename", "fs.list", "fs_list", "--apply", ".", "--listed-for", "90d")
+
+    assert done.status == 2
+    assert "there is no ledger in which the old names could be listed" in " ".join(done.err.split())
+    assert texts(here) == FILES

@@ -73,8 +73,9 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "only all tools together can be renamed, or one name to another"),
-        (("a", "b", "c"), "only all tools together can be renamed, or one name to another"),
+        ((), "a rename takes two names, an old one and a new one, and none was given"),
+        (("a", "b", "c"), "a rename takes two names, an old one and a new one, and 3 were given"),
+        (("docs", "--style", "underscore"), "no tool was found in docs"),
         (("a", "b", "--apply"), "no file or directory was named"),
         (("a", "b", "--check"), "no file or directory was named"),
         (("a", "b", "--check", ".", "--apply", "."), "--check only looks, and --apply changes"),

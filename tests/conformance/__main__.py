@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from tests.conformance.outcome import Outcome
+from tests.conformance.outcome import Outcome, lost
 from tests.conformance.running import Fixture, gateway
 from tests.conformance.suite import ERAS, Suite, SuiteMissing
 
@@ -56,11 +56,15 @@ def main() -> int:
         return 2
     chosen = [leg for leg in _LEGS if getattr(options, leg)] or list(_LEGS)
     failed = 0
-    for leg in chosen:
-        title, run = _LEGS[leg]
-        for era in options.era or ERAS:
+    for era in options.era or ERAS:
+        found: dict[str, list[Outcome]] = {}
+        for leg in chosen:
+            title, run = _LEGS[leg]
             _say(f"\n{title}, {era}")
-            failed += _told(run(suite, era, options), quiet=options.quiet)
+            found[leg] = run(suite, era, options)
+            failed += _told(found[leg], quiet=options.quiet)
+            if leg == "gateway" and "direct" in found:
+                _compare(found["direct"], found[leg])
     return 1 if failed else 0
 
 
@@ -87,6 +91,12 @@ def _told(outcomes: list[Outcome], *, quiet: bool) -> int:
     beside = sum(not outcome.failing for outcome in others)
     _say(f"  {len(required) - len(failed)} of {len(required)} required pass; {beside} of {len(others)} others")
     return len(failed)
+
+
+def _compare(direct: list[Outcome], through: list[Outcome]) -> None:
+    """Tell what the gateway loses although nothing fails: checks that succeed without it, and with it don't run."""
+    for scenario, check in lost(direct, through):
+        _say(f"  lost behind the gateway: {scenario} {check.id} ({check.status.lower()}) {check.said}")
 
 
 def _say(line: str) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Check", "Outcome", "outcomes_below"]
+__all__ = ["Check", "Outcome", "lost", "outcomes_below"]
 
 _FAILED: Final = frozenset({"FAILURE"})
 _FAILED_OR_WARNED: Final = frozenset({"FAILURE", "WARNING"})
@@ -71,6 +71,25 @@ def outcomes_below(
         )
         for name, counts in scenarios.items()
     ]
+
+
+def lost(before: Iterable[Outcome], after: Iterable[Outcome]) -> list[tuple[str, Check]]:
+    """Return what succeeded before and neither succeeds nor fails now: skipped, warned of, or not even looked at."""
+    now = {outcome.scenario: outcome for outcome in after}
+    return [
+        (outcome.scenario, found)
+        for outcome in before
+        if not (then := now.get(outcome.scenario)) or not then.failing
+        for check in outcome.checks
+        if check.status == "SUCCESS" and (found := _lesser(check, then)) is not None
+    ]
+
+
+def _lesser(check: Check, then: Outcome | None) -> Check | None:
+    same = [other for other in (then.checks if then else ()) if other.id == check.id]
+    if not same:
+        return Check(check.id, "MISSING", "The scenario did not come to this check.")
+    return next((other for other in same if other.status != "SUCCESS"), None)
 
 
 def _is_of(place: str, scenario: str) -> bool:

@@ -73,18 +73,16 @@ class Suite:
 
     def against(self, url: str, era: str, label: str, only: str | None = None) -> list[Outcome]:
         """Run all scenarios for servers that a revision names, or one, against this address."""
-        wanted = self.required(era, "server")
+        wanted = self.required(era, "server") if only is None else {only: True}
         chosen = ["--requirements", era] if only is None else ["--scenario", only, "--spec-version", era, "--force"]
         folder = self.results / f"{label}-{era}"
         self._run(["server", "--url", url, *chosen], folder)
-        names = wanted if only is None else {only: wanted.get(only, False)}
-        return outcomes_below(folder, "server-", names)
+        return outcomes_below(folder, "server-", wanted)
 
     def over(self, command: Sequence[str], era: str, label: str, only: str | None = None) -> list[Outcome]:
         """Run the scenarios for clients with this command, to which each scenario's address is appended."""
-        wanted = self.required(era, "client")
-        names = wanted if only is None else {only: wanted.get(only, False)}
-        return [self._over(command, era, label, name, counts=counts) for name, counts in names.items()]
+        wanted = self.required(era, "client") if only is None else {only: True}
+        return [self._over(command, era, label, name, counts=counts) for name, counts in wanted.items()]
 
     def _over(self, command: Sequence[str], era: str, label: str, name: str, *, counts: bool) -> Outcome:
         folder = self.results / f"{label}-{era}" / name.replace("/", "-")

@@ -140,9 +140,9 @@ def test_a_tool_that_moved_to_another_server_is_told_with_both() -> None:
     new = [tool("a", LIST, server="two"), tool("k", READ, server="two")]
     edited = [tool("a", f"{LIST} Twice.", server="two"), tool("k", READ, server="two")]
 
-    assert diff(old, new).changes[0].fact == "'a' has moved from server 'one' to 'two'."
+    assert diff(old, new).changes[0].fact == "'a' has moved from server 'one' to 'two', or was copied."
     assert told(diff(old, edited)) == [("moved?", "a", "a")]
-    assert told(diff(old, [tool("z", LIST, server="two"), old[1]]))[0] == ("renamed", "a", "z")
+    assert told(diff(old, [tool("z", LIST, server="two"), old[1]]))[0] == ("renamed?", "a", "z")
 
 
 def test_one_server_is_the_same_one_whatever_its_label() -> None:

@@ -60,6 +60,14 @@ def test_after_a_clean_break_the_old_name_is_an_error_that_tells_the_new_one() -
         assert resolve(new, names).id is not None
 
 
+@pytest.mark.parametrize("old", ["kenny/fs.list", "kenny_fs.list", "kenny.ping", "kenny@1/fs.list@1", "kenny@1/ping@1"])
+def test_after_a_clean_break_no_other_spelling_of_the_old_name_runs_the_tool(old: str) -> None:
+    names = entered(RENAMES, clean_break=True)
+
+    with pytest.raises(UnknownTool, match=r"It is '(fs_list|agent_ping)' now"):
+        resolve(old, names)
+
+
 def test_old_names_are_listed_until_a_day() -> None:
     names = entered(RENAMES, until="2027-02-01")
 

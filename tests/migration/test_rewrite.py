@@ -278,3 +278,18 @@ def test_what_changes_does_not_hide_what_is_left() -> None:
     done = rewrite('"fs.list" ' * 12_000 + "fs.list()", MAP)
 
     assert [left.reason for left in done.leftovers] == ["code"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ('"mcp__kenny__fs.list"', ["mcp__kenny__fs.list"]),
+        ("allow mcp_kenny_fs.list, mcp__x-y__fs_list;", ["mcp_kenny_fs.list", "mcp__x-y__fs_list"]),
+        ("mcp__kenny__fs.lister mcp__kenny__fs_ls xmcp__kenny__fs.list kenny__fs.list", []),
+    ],
+)
+def test_what_a_client_shows_of_an_unnamed_server_is_left_over(text: str, left: list[str]) -> None:
+    done = rewrite(text, {"fs.list": "fs_ls"})
+
+    assert done.text == text
+    assert [(one.name, one.reason) for one in done.leftovers] == [(name, "shown") for name in left]

@@ -25,29 +25,54 @@ def chained(length: int, last: Any) -> dict[str, Any]:
     return of({"$ref": "#/$defs/0"}, **links, **{str(length): last})
 
 
-ANY, TWO = {"properties": {"a": {}}}, {"$ref": "#/$defs/A"}
+ANY: dict[str, Any] = {"properties": {"a": {}}}
+TWO = {"$ref": "#/$defs/A"}
 
 # What is hidden, the input as it was, and as it is: each refuses something that was allowed.
 HIDDEN: list[tuple[str, Any, Any]] = [
     ("a required parameter that nobody declared", ANY, {**ANY, "required": ["x"]}),
     ("one required from the day it was dropped", {"properties": {"a": {}, "x": {}}}, {**ANY, "required": ["x"]}),
-    ("required of a value", {"properties": {"a": {"required": ["q"]}}}, {"properties": {"a": {"required": ["q", "r"]}}}),
+    (
+        "required of a value",
+        {"properties": {"a": {"required": ["q"]}}},
+        {"properties": {"a": {"required": ["q", "r"]}}},
+    ),
     ("an anchor", of({"$ref": "#f"}, f={"$anchor": "f", **S}), of({"$ref": "#f"}, f={"$anchor": "f", **I})),
     ("a reference by address", of({"$ref": "http://a/b#/$defs/f"}, f=S), of({"$ref": "http://a/b#/$defs/f"}, f=I)),
     ("an escaped reference", of({"$ref": "#/$defs/a%20b"}, **{"a b": S}), of({"$ref": "#/$defs/a%20b"}, **{"a b": I})),
-    ("a place in a list", of({"$ref": "#/$defs/l/anyOf/0"}, l={"anyOf": [S]}), of({"$ref": "#/$defs/l/anyOf/0"}, l={"anyOf": [I]})),
+    (
+        "a place in a list",
+        of({"$ref": "#/$defs/l/anyOf/0"}, l={"anyOf": [S]}),
+        of({"$ref": "#/$defs/l/anyOf/0"}, l={"anyOf": [I]}),
+    ),
     ("a limit beside a reference", beside(), beside(maxLength=3)),
-    ("a limit beside a chain of them", of(TWO, A={"$ref": "#/$defs/B"}, B=S), of(TWO, A={"$ref": "#/$defs/B", "maxLength": 2}, B=S)),
+    (
+        "a limit beside a chain of them",
+        of(TWO, A={"$ref": "#/$defs/B"}, B=S),
+        of(TWO, A={"$ref": "#/$defs/B", "maxLength": 2}, B=S),
+    ),
     ("a chain that is too long", chained(30, S), chained(30, I)),
-    ("several references at once", of({"allOf": [TWO, {"$ref": "#/$defs/B"}]}, A=S, B={}), of({"allOf": [TWO, {"$ref": "#/$defs/B"}]}, A=I, B={})),
+    (
+        "several references at once",
+        of({"allOf": [TWO, {"$ref": "#/$defs/B"}]}, A=S, B={}),
+        of({"allOf": [TWO, {"$ref": "#/$defs/B"}]}, A=I, B={}),
+    ),
     ("a condition", of({"if": TWO, "then": False}, A=S), of({"if": TWO, "then": False}, A=I)),
-    ("a limit under a wider one", of({"maxLength": 100, "allOf": [{**S, "maxLength": 9}]}), of({"maxLength": 100, "allOf": [{**S, "maxLength": 3}]})),
-    ("a limit over wider ones", of({"maxLength": 9, "anyOf": [{**S, "maxLength": 99}]}), of({"maxLength": 3, "anyOf": [{**S, "maxLength": 99}]})),
+    (
+        "a limit under a wider one",
+        of({"maxLength": 100, "allOf": [{**S, "maxLength": 9}]}),
+        of({"maxLength": 100, "allOf": [{**S, "maxLength": 3}]}),
+    ),
+    (
+        "a limit over wider ones",
+        of({"maxLength": 9, "anyOf": [{**S, "maxLength": 99}]}),
+        of({"maxLength": 3, "anyOf": [{**S, "maxLength": 99}]}),
+    ),
     ("a list beside a constant", of({"const": 1, "enum": [1, 2]}), of({"const": 1, "enum": [2]})),
     ("the items behind those listed", of({"items": [S]}), of({"items": [S], "additionalItems": False})),
     ("no null any more", of({**S, "nullable": True}), of(S)),
     ("draft 3", of({"required": False}), of({"required": True})),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("old", "new"), [row[1:] for row in HIDDEN], ids=[row[0] for row in HIDDEN])

@@ -69,7 +69,12 @@ def migrate(request: Request, where: Where, fate: Fate, *, dry_run: bool, as_jso
     ledger = _ledger(request.ledger, fate, readonly=dry_run or where.apply is None)
     made = _planned(asked, request.clients, where, settings, ledger)
     done = Done(
-        plan=made, unclear=asked.unclear, until=until, clean_break=fate.clean_break, has_ledger=ledger is not None
+        plan=made,
+        unclear=asked.unclear,
+        until=until,
+        clean_break=fate.clean_break,
+        has_ledger=ledger is not None,
+        count_up=where.protocol,
     )
     if made.ok and made.renames and where.apply is not None:
         if not dry_run:
@@ -134,14 +139,14 @@ def _beside(asked: Wanted, ledger: Ledger | None) -> tuple[str, ...]:
 def _surveyed(
     made: Plan, paths: Sequence[str], where: Where, settings: MigrationSettings, map_file: str | None
 ) -> Survey:
-    records = (where.record or settings.record).rstrip("/")
+    records = Path(where.record or settings.record).as_posix()
     if not paths:
         raise UsageFault(fact="no file or directory was named", advice="Say where: --apply PATH, or --check PATH.")
     with _progress() as told:
         return survey(
             made,
             [Path(path) for path in paths],
-            exclude=(*settings.exclude, *where.exclude, *([f"{records}/*"] if records else ())),
+            exclude=dict.fromkeys((*settings.exclude, *where.exclude, *([f"{records}/*"] if records != "." else ()))),
             # The map itself says both names, and originals say the old ones: both have to go on saying so.
             skip=[_state().parent, *([Path(map_file).expanduser()] if map_file else ())],
             rename_files=where.rename_files,
@@ -190,7 +195,19 @@ def _made(done: Done, found: Survey, ledger: Ledger | None) -> Done:
 def _ledger(given: str | None, fate: Fate, *, readonly: bool) -> Ledger | None:
     if given is None and not fate.is_said:
         return None
-    return Ledger.open(ledger_path(None, given), readonly=readonly)
+    try:
+        path = ledger_path(None, given)
+    except UsageFault as fault:
+        if given is not None:
+            raise
+        if fate.clean_break:
+            # Where no gateway showed the old name there is nobody to tell that it ended.
+            return None
+        raise UsageFault(
+            fact=f"there is no ledger in which the old names could be listed: {fault.fact}",
+            advice="Give the gateway's: --ledger PATH. Where no gateway shows these tools, leave --listed-... out.",
+        ) from fault
+    return Ledger.open(path, readonly=readonly)
 
 
 def _state() -> Path:

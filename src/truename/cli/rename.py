@@ -62,6 +62,10 @@ def rename(
     --all changes how all names of a ledger are made; the old ones go on working.
     """
     if undo:
+        if words or every or dry_run or map_file or style or fate != AS_PLANNED or where != EVERYWHERE:
+            raise UsageFault(
+                fact="--undo takes nothing else", advice="Say `truename rename --undo`, with --json if wanted."
+            )
         return take_back(as_json=as_json)
     if every:
         if len(words) > 1:

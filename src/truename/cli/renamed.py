@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Done", "print_done", "print_left", "print_undone"]
 
 _MOST: Final = 100
+_REASONS: Final = tuple(REASONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,7 @@ class Done:
     until: str = ""
     clean_break: bool = False
     has_ledger: bool = False
+    count_up: bool = False
     survey: Survey | None = None
     record: Path | None = None
     applied: Applied | None = None
@@ -124,6 +126,12 @@ def _print_changes(survey: Survey, done: Done, *, diff: bool) -> None:
         _more(len(survey.changes))
     if survey.protocol is not None:
         show(f"The protocol version goes from {survey.protocol.old} to {survey.protocol.new}.")
+    elif done.count_up and survey.changes:
+        say(
+            styled("note: ", "yellow"),
+            'No file states a protocol version as PROTOCOL_VERSION = "0.2" does, so none is counted up. '
+            "[migration] protocol in truename.toml says how yours do.",
+        )
     if done.record is not None:
         show(f"The decision record is {_near(done.record)}.")
     show("")
@@ -132,8 +140,7 @@ def _print_changes(survey: Survey, done: Done, *, diff: bool) -> None:
 def _what(change: Change) -> str:
     if change.before is None:
         return "new"
-    places = len(change.edits)
-    told = f"{places:,} place{'' if places == 1 else 's'}" if places else ""
+    told = _places(len(change.edits)) if change.edits else ""
     moved = f"becomes {change.target.name}" if change.target != change.path else ""
     return ", ".join(filter(None, (told, moved)))
 
@@ -142,11 +149,12 @@ def _print_leftovers(leftovers: Sequence[Left]) -> None:
     if not leftovers:
         return
     show(styled("Left over, for a person to see to:", "bold"))
-    for left in leftovers[:_MOST]:
-        show(f"  {left}", styled(f"  {left.leftover.text}" if left.leftover.line else "", "dim"))
+    by_reason = sorted(leftovers, key=lambda left: _REASONS.index(left.leftover.reason))
+    for reason, found in groupby(by_reason[:_MOST], key=lambda left: left.leftover.reason):
+        show(f" {REASONS[reason]}")
+        for left in found:
+            show(f"  {left}", styled(f"  {left.leftover.text}" if left.leftover.line else "", "dim"))
     _more(len(leftovers))
-    for reason, count in Counter(left.leftover.reason for left in leftovers).most_common():
-        show(f"  {count:,} x {reason}: {REASONS[reason]}")
     show("")
 
 
@@ -157,11 +165,11 @@ def _print_end(done: Done) -> None:
     elif survey is None:
         show("Nothing was changed. --apply PATH... makes the change, with --dry-run it shows what would change.")
     elif applied is None:
-        show(f"{_files(len(survey.changes))} would change, in {survey.edits:,} places. Nothing was changed.")
+        show(f"{_files(len(survey.changes))} would change, in {_places(survey.edits)}. Nothing was changed.")
     else:
         _tell_recovered(done.recovered)
         if applied.files:
-            done_to = f"{_files(applied.files)} changed, in {survey.edits:,} places."
+            done_to = f"{_files(applied.files)} changed, in {_places(survey.edits)}."
             show(f"{done_to} `truename rename --undo` gives them back.")
         else:
             show(f"Nothing to change in {_files(survey.files)}: no old name stands there as a token of its own.")
@@ -169,6 +177,9 @@ def _print_end(done: Done) -> None:
 
 
 def _tell_ledger(done: Done) -> None:
+    if not done.has_ledger and done.clean_break:
+        show("There is no ledger here to tell; --ledger PATH names that of a gateway which showed the old names.")
+        return
     if not done.has_ledger:
         show("No ledger was told; --listed-for 90d or --clean-break (and --ledger PATH) says what old names become.")
         return
@@ -193,6 +204,10 @@ def _tell_recovered(recovered: Iterable[Originals]) -> None:
 
 def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
+
+
+def _places(count: int) -> str:
+    return "1 place" if count == 1 else f"{count:,} places"
 
 
 def _more(count: int) -> None:

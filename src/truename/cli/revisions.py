@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
+import re
 import subprocess
-import tarfile
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.cli.failure import UsageFault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["PREFIX", "checked_out"]
 
@@ -21,42 +20,77 @@ PREFIX: Final = "git:"
 _FORM: Final = "Write it as git:REVISION:PATH, as in git:main:src."
 _MOST: Final = 512 * 1024 * 1024
 _SECONDS: Final = 120
+# Plain files only: neither links nor modules of others.
+_ENTRY: Final = re.compile(rb"100[0-7]{3} blob ([0-9a-f]+) +([0-9]+)\t(.+)", re.DOTALL)
+
+
+class _File(NamedTuple):
+    """A file of a revision: its object, its size, and its place below what was asked for."""
+
+    object: str
+    size: int
+    place: str
 
 
 @contextmanager
 def checked_out(source: str) -> Iterator[Path]:
     """Put a file or a directory of a revision into a directory of its own, for as long as it is looked at.
 
-    Raises `UsageFault` for what is no such text, and for what git says is not there.
+    The bytes are those that were committed: neither attributes (``export-ignore``) nor filters change what is
+    compared. Raises `UsageFault` for what is no such text, and for what git says is not there.
     """
     revision, colon, path = source.removeprefix(PREFIX).partition(":")
     if not colon or not revision or not path or revision.startswith("-"):
         raise UsageFault(fact=f"{source!r} names no file of a revision", advice=_FORM)
-    packed = _archived(revision, path, source)
+    if path.startswith("/"):
+        raise UsageFault(fact=f"{source} is no path as seen from here", advice=_FORM)
+    files = _files(revision, path, source)
+    if sum(one.size for one in files) > _MOST:
+        raise UsageFault(fact=f"{source} is larger than {_MOST:,} bytes", advice="Name a smaller part of it.")
+    content = _contents(files, source)
     with TemporaryDirectory(prefix="truename-") as directory:
-        _unpack(packed, Path(directory))
-        yield Path(directory) / path
+        base = Path(directory).joinpath(*(part for part in PurePosixPath(path).parts if part != ".."))
+        _unpack(files, content, base, source)
+        yield base
 
 
-def _unpack(packed: bytes, directory: Path) -> None:
-    """Write the plain files; a revision is no less hostile than a server, so links and paths upwards are left out."""
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        for member in archive:
-            target = directory / member.name
-            if ".." in target.parts or not target.is_relative_to(directory):
-                continue
-            if member.isdir():
-                target.mkdir(parents=True, exist_ok=True)
-            content = archive.extractfile(member) if member.isfile() else None
-            if content is not None:
+def _files(revision: str, path: str, source: str) -> list[_File]:
+    found = _git(source, "rev-parse", "--verify", f"{revision}:./{path.rstrip('/')}").decode().strip()
+    kind, _, size = _git(source, "cat-file", "--batch-check=%(objecttype) %(objectsize)", asked=[found]).partition(b" ")
+    if kind == b"blob":
+        return [_File(found, int(size), "")]
+    # Without --full-tree it would look for the present directory inside of what was named.
+    entries = _git(source, "ls-tree", "-r", "-z", "-l", "--full-tree", found).split(b"\0")
+    matches = [match for entry in entries if (match := _ENTRY.fullmatch(entry))]
+    return [_File(one[1].decode(), int(one[2]), one[3].decode("utf-8", "surrogateescape")) for one in matches]
+
+
+def _contents(files: Sequence[_File], source: str) -> bytes:
+    """Return all files behind each other, each with a line in front and a line's end behind."""
+    return _git(source, "cat-file", "--batch", asked=[one.object for one in files]) if files else b""
+
+
+def _unpack(files: Sequence[_File], content: bytes, base: Path, source: str) -> None:
+    """Write the files; a revision is no less hostile than a server, so paths upwards are left out."""
+    base.parent.mkdir(parents=True, exist_ok=True)
+    start = 0
+    for one in files:
+        start = content.index(b"\n", start) + 1
+        target = base / one.place if one.place else base
+        if ".." not in PurePosixPath(one.place).parts:
+            try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content.read())
+                target.write_bytes(content[start : start + one.size])
+            except OSError as error:
+                fact = f"{one.place!r} of {source} can't be put on this disk ({error.strerror or error})"
+                raise UsageFault(fact=fact, advice="Name a smaller part of it.") from error
+        start += one.size + 1
 
 
-def _archived(revision: str, path: str, source: str) -> bytes:
-    command = ["git", "archive", "--format=tar", revision, "--", path]
+def _git(source: str, *words: str, asked: Sequence[str] = ()) -> bytes:
+    given = "".join(f"{one}\n" for one in asked).encode()
     try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=_SECONDS)  # noqa: S603 - no shell
+        done = subprocess.run(["git", *words], input=given, capture_output=True, check=True, timeout=_SECONDS)  # noqa: S603, S607 - no shell; git is wherever it is installed
     except FileNotFoundError as error:
         raise UsageFault(fact="git is not installed", advice="Install it, or give a file.") from error
     except subprocess.TimeoutExpired as error:
@@ -64,6 +98,4 @@ def _archived(revision: str, path: str, source: str) -> bytes:
     except subprocess.CalledProcessError as error:
         said = " ".join(error.stderr.decode("utf-8", "replace").split())[:200]
         raise UsageFault(fact=f"git has no {source} ({said})", advice="Check the revision and the path.") from error
-    if len(done.stdout) > _MOST:
-        raise UsageFault(fact=f"{source} is larger than {_MOST:,} bytes", advice="Name a smaller part of it.")
     return done.stdout

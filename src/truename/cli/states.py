@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,12 +12,13 @@ from truename.cli.lock_file import read_lock
 from truename.cli.rendering import say, styled
 from truename.cli.revisions import PREFIX, checked_out
 from truename.lint import configured_at, read_declared
-from truename.migration import LOCK_FILE, Pin, pinned
+from truename.migration import LOCK_FILE, pinned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from truename.lint import Declared
+    from truename.migration import Pin
     from truename.policy import Finding
 
 __all__ = ["tools_at", "tools_of"]
@@ -59,7 +61,7 @@ def _of_files(path: Path) -> tuple[Pin, ...]:
     _check(declared)
     # Where it lies while it is looked at is nobody's concern.
     pins = pinned(declared.declarations)
-    return tuple(Pin(pin.name, pin.server, pin.definition, pin.parameters) for pin in pins)
+    return tuple(replace(pin, location=None) for pin in pins)
 
 
 def _check(declared: Declared) -> None:

@@ -20,7 +20,9 @@ __all__ = ["Wanted", "wanted"]
 _UNDERSCORE: Final = "underscore"
 _CONVENTION: Final = "convention"
 _PRESETS: Final = ("trailblaze", "provider-safe", "canonical", "mcp")
-_ONE: Final = "Say `truename rename SOURCE --all`, or `truename rename OLD NEW`."
+_SAY: Final = (
+    "Say `truename rename OLD NEW`, `truename rename --map FILE`, or `truename rename SOURCE --style underscore`."
+)
 _FOUND: Final = 2
 
 
@@ -46,8 +48,8 @@ def wanted(words: Sequence[str], map_file: str | None, style: str | None, source
     if style is not None:
         return _styled(style, [*words, *sources])
     if len(words) != _FOUND:
-        told = "only all tools together can be renamed, or one name to another"
-        raise UsageFault(fact=told, advice=_ONE)
+        told = f"a rename takes two names, an old one and a new one, and {len(words) or 'none'} was given"
+        raise UsageFault(fact=told.replace("was", "were") if len(words) > 1 else told, advice=_SAY)
     return _among({words[0]: words[1]}, sources)
 
 
@@ -73,6 +75,11 @@ def _styled(style: str, sources: Sequence[str]) -> Wanted:
         advice = f"Give a dump, a configuration or Python files: `truename rename SOURCE --style {style}`."
         raise UsageFault(fact="nothing says which tools there are", advice=advice)
     found = _declared(sources)
+    if not found.known:
+        raise UsageFault(
+            fact=f"no tool was found in {', '.join(sources)}",
+            advice="Give a dump, a configuration, or the Python files that declare the tools.",
+        )
     proposal = propose(found.known)
     return replace(found, renames=proposal.renames, unclear=proposal.unclear)
 

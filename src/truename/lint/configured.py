@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from truename.config import find_convention
 from truename.config.text import decode, read_text
 from truename.documents import ABSENT, Document, reached
 from truename.errors import ConfigError, excerpt
 from truename.lint.dumps import fault_of
-from truename.policy import Convention, Location
+from truename.policy import Convention, Location, read_metadata
 from truename.policy.gathering import Faults, fault, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from truename.documents import Where
     from truename.policy import Finding
 
 __all__ = ["Configured", "LintSettings", "configured_at"]
+
+Metadata = Mapping[str, Mapping[str, Any]]
+_T = TypeVar("_T")
 
 # Where the tables may stand in each file; files and tables in the order in which they are looked for.
 _FILES: Final[Mapping[str, tuple[Where, ...]]] = MappingProxyType(
@@ -31,6 +35,8 @@ _FILES: Final[Mapping[str, tuple[Where, ...]]] = MappingProxyType(
 )
 _CONVENTION: Final = "convention"
 _SECTION: Final = "lint"
+_METADATA: Final = "metadata"
+_NOTHING: Final[Metadata] = MappingProxyType({})
 _STEP: Final = re.compile(r"\[(\d{1,6})\]|'([^']{1,200})'|([^.\[\]']{1,200})")
 _TOML: Final = "toml"
 
@@ -51,11 +57,13 @@ _KEYS: Final = tuple(one.name for one in fields(LintSettings))
 class Configured:
     """The convention to lint by, where it is written, the settings, and what is wrong with the files of both.
 
+    ``metadata`` is the operator's word on tools, by id or glob on ids, as a gateway reads it.
     ``base`` is the directory that paths are named from: that of the file, or where the command runs.
     """
 
     convention: Convention = field(default_factory=Convention)
     settings: LintSettings = field(default_factory=LintSettings)
+    metadata: Metadata = field(default_factory=lambda: _NOTHING, hash=False)
     file: Path | None = None
     base: Path = field(default_factory=Path.cwd)
     findings: tuple[Finding, ...] = ()
@@ -80,20 +88,27 @@ def configured_at(start: Path) -> Configured:
     """
     start = start.absolute()
     findings: dict[tuple[str, Location | None], Finding] = {}
-    convention, file, base, settings = Convention(), None, start, LintSettings()
+    tried = partial(_tried, findings)
+    found = tried(partial(find_convention, start), None)
+    place = tried(partial(_settings_file, start), None)
+    file = None if found is None else found.file.absolute()
+    return Configured(
+        convention=Convention() if found is None else found.convention,
+        settings=LintSettings() if place is None else tried(partial(_read_settings, place), LintSettings()),
+        metadata=_NOTHING if place is None else tried(partial(_read_metadata, place), _NOTHING),
+        file=file,
+        base=next((one.parent for one in (place, file) if one is not None), start),
+        findings=tuple(findings.values()),
+    )
+
+
+def _tried(findings: dict[tuple[str, Location | None], Finding], read: Callable[[], _T], usual: _T) -> _T:
+    """Return what can be read; what is wrong with it becomes findings, and the usual stands for it."""
     try:
-        found = find_convention(start)
-        if found is not None:
-            convention, file, base = found.convention, found.file.absolute(), found.file.absolute().parent
+        return read()
     except (ConfigError, ExceptionGroup) as error:
         findings |= {(one.fact, one.location): one for one in map(_finding, _leaves(error))}
-    try:
-        place = _settings_file(start)
-        if place is not None:
-            base, settings = place.parent, _read_settings(place)
-    except (ConfigError, ExceptionGroup) as error:
-        findings |= {(one.fact, one.location): one for one in map(_finding, _leaves(error))}
-    return Configured(convention=convention, settings=settings, file=file, base=base, findings=tuple(findings.values()))
+        return usual
 
 
 def _settings_file(start: Path) -> Path | None:
@@ -113,9 +128,17 @@ def _table(file: Path, where: Where) -> Any:
     return value
 
 
+def _own_table(file: Path, name: str) -> Any:
+    tables = (_table(file, (*section, name)) for section in _FILES[file.name])
+    return next((one for one in tables if one is not None), {})
+
+
+def _read_metadata(file: Path) -> Metadata:
+    return read_metadata(_own_table(file, _METADATA), str(file))
+
+
 def _read_settings(file: Path) -> LintSettings:
-    tables = (_table(file, (*section, _SECTION)) for section in _FILES[file.name])
-    table: Any = next((one for one in tables if one is not None), {})
+    table = _own_table(file, _SECTION)
     if not isinstance(table, dict):
         raise fault(str(file), _SECTION, "it is no table", f"Write [{_SECTION}] with {', '.join(_KEYS)}.")
     faults = Faults(str(file))
@@ -168,7 +191,7 @@ def _place(file: Path, document: Document | None, key: str) -> Location:
     if document is None:
         return Location(file=_short(file), key=key)
     where = tuple(_steps(key))
-    if where[:1] in {(_CONVENTION,), (_SECTION,)}:
+    if where[:1] in {(_CONVENTION,), (_SECTION,), (_METADATA,)}:
         sections = _FILES.get(file.name, ((),))
         where = (*next((one for one in sections if _has(document, (*one, where[0]))), ()), *where)
     line, column = document.position(where)

@@ -17,7 +17,8 @@ from truename.lint.signature import literal
 from truename.lint.source import MAX_SOURCE, Unreadable
 from truename.lint.upkeep import UPKEEP
 from truename.lint.walk import PYTHON, files_of
-from truename.policy import Declaration, Finding, Location, metadata_of
+from truename.policy import Declaration, Finding, Location, Metadata, metadata_of
+from truename.policy.authored import META_PREFIX, written_metadata
 from truename.policy.said import FIELDS, read_fields
 
 if TYPE_CHECKING:
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
     from truename.lint.comments import Comment
     from truename.lint.python import Named
-    from truename.policy import Metadata
 
 __all__ = ["Declared", "joined", "read_declared"]
 
 _CHECK: Final = "Check the path."
+_META: Final = "_meta"
 # A tool that is declared over thousands of lines is nobody's.
 _MOST_COMMENTS: Final = 50
 
@@ -131,11 +132,13 @@ def _about(found: Sequence[Named | Unnamed], comments: Sequence[Comment]) -> lis
 
 
 def _declaration(one: Named, about: Sequence[Comment]) -> Declaration:
+    meta = {**one.definition.get(_META, {}), **_said(one.said)}
+    definition = {**one.definition, _META: meta} if meta else one.definition
     return Declaration(
         name=one.name,
         server=one.server,
-        definition=one.definition,
-        metadata=_metadata(one.said) if one.said else metadata_of(one.definition),
+        definition=definition,
+        metadata=metadata_of(definition),
         location=one.location,
         ignored={rule: comment.reason for comment in about for rule in comment.rules},
     )
@@ -156,14 +159,13 @@ def _suppressions(
             )
 
 
-def _metadata(said: Mapping[str, ast.expr]) -> Metadata:
-    """Read what our own decorator is given; what is made at run time is left at its default."""
-    told: dict[str, Any] = {}
-    for name, node in said.items():
-        known, value = _value(node)
-        if known and name in FIELDS:
-            told[name] = value
-    return read_fields(told).metadata
+def _said(arguments: Mapping[str, ast.expr]) -> Mapping[str, Any]:
+    """Return what our own decorator writes into the definition; what is made at run time is not known."""
+    values = {name: _value(node) for name, node in arguments.items() if name in FIELDS}
+    told = {name: value for name, (is_known, value) in values.items() if is_known}
+    said = read_fields(told)
+    faulty = {f"{META_PREFIX}{name}": told[name] for name in said.faults}
+    return {**written_metadata(Metadata(**said.values)), **faulty}
 
 
 def _value(node: ast.expr) -> tuple[bool, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from truename.lint.baseline import entry_of, is_acceptable, judged, stale
 from truename.lint.configured import Configured
 from truename.lint.fingerprints import fingerprinted
+from truename.lint.metadata import unreadable, with_metadata
 from truename.lint.suppressing import ALWAYS, about_comments, about_convention, taken_back, unused_comments
 from truename.policy import Finding, Location, Severity, lint
 
@@ -102,7 +103,8 @@ def weigh(
     """
     configured = configured or Configured()
     chosen = frozenset(rules)
-    linted = lint(declared.declarations, configured.convention, peers)
+    declared = _judged(declared, configured)
+    linted = lint(declared.declarations, configured.convention, with_metadata(peers, configured.metadata))
     unused = tuple(unused_comments(declared, linted, chosen, is_whole=is_whole))
     own = [*declared.findings, *configured.findings, *(baseline.findings if baseline else ())]
     own += about_comments(declared.suppressions, unused)
@@ -116,6 +118,15 @@ def weigh(
     ]
     weighed = _marked([one for one in everything if _is_chosen(one.finding, chosen)], configured.base)
     return _against(weighed, declared, configured, baseline=baseline, unused=unused, chosen=chosen)
+
+
+def _judged(declared: Declared, configured: Configured) -> Declared:
+    """Return what was declared with the metadata that counts, and with findings for what of it can't be read."""
+    return replace(
+        declared,
+        declarations=tuple(with_metadata(declared.declarations, configured.metadata)),
+        findings=(*declared.findings, *unreadable(declared.declarations, configured.metadata)),
+    )
 
 
 def _suppressed(one: Suppressed) -> Weighed:

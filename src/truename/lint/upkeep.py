@@ -46,6 +46,11 @@ _TABLE: Final = (
      "Nothing is known of the name, and no rule looks at it.",
      'mcp.tool(name=f"{prefix}_search") with a prefix that is a parameter',
      "lint a dump of the running server too, or write the name as a plain text"),
+    ("TN196", "unreadable_metadata", _E,
+     "What a definition says of its tool's metadata can't be read, or contradicts itself.",
+     "Nobody knows for whom the tool is, so it is listed for nobody, and refused. It is a warning in other fields.",
+     '"_meta": {"dev.truename/platforms": "ios"}',
+     '"_meta": {"dev.truename/platforms": ["ios"]}'),
 )
 # fmt: on
 

@@ -7,10 +7,12 @@ between them is taken back, at once or, after a kill, by the next run.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.files import dress, obstacle, sync_directory, write_new
 from truename.ledger.lock import locked
@@ -26,7 +28,7 @@ from truename.migration.back import (
 from truename.migration.originals import Originals, begin, kept, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from truename.migration.look import Change
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["Applied", "Step", "apply", "recover", "undo"]
 
 Step = Callable[[str, int, int], None]
+
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_MAKE_ROOM: Final = "Nothing was changed; make room, and run it again."
 
 
 class Applied(NamedTuple):
@@ -113,7 +118,8 @@ def _made(changes: Sequence[Change], state: Path, status: Status, note: Any, on_
         _write(changes, originals, on_step)
         _check(changes, None)
         for number, change in enumerate(changes, 1):
-            _replace(change, originals)
+            with _named(change.target):
+                _replace(change, originals)
             _tell(on_step, "replaced", number, len(changes))
         for directory in {change.target.parent for change in changes} | {change.path.parent for change in changes}:
             sync_directory(directory)
@@ -122,8 +128,8 @@ def _made(changes: Sequence[Change], state: Path, status: Status, note: Any, on_
         _raise_all(take_back(originals))
         originals.discard()
         if isinstance(error, OSError):
-            path = Path(error.filename or state)
-            raise left_alone(path, f"it can't be written ({error.strerror or error})", BY_HAND) from error
+            path, remedy = Path(error.filename or state), _MAKE_ROOM if error.errno in _NO_ROOM else BY_HAND
+            raise left_alone(path, f"it can't be written ({error.strerror or error})", remedy) from error
         raise
 
 
@@ -153,13 +159,27 @@ def _write(changes: Sequence[Change], originals: Originals, on_step: Step | None
         directory.mkdir(exist_ok=True)
     for number, change in enumerate(changes, 1):
         if change.after is not None:
-            new = beside(change.target, originals)
-            write_new(new, change.after)
-            if change.before is None:
-                new.chmod(0o666 & ~_umask())
-            else:
-                dress(new, change.path)
+            with _named(change.target):
+                _write_beside(change, change.after, beside(change.target, originals))
         _tell(on_step, "written", number, len(changes))
+
+
+def _write_beside(change: Change, raw: bytes, new: Path) -> None:
+    write_new(new, raw)
+    if change.before is None:
+        new.chmod(0o666 & ~_umask())
+    else:
+        dress(new, change.path)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error name the file that people know, and not the one beside it, or none at all."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def _replace(change: Change, originals: Originals) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,7 @@ _REMEDIES: Final = {
     Kind.DRIFTED: "Look whether it still does what was approved.",
     Kind.ADDED: "Nobody is affected.",
 }
+_COPIED: Final = ("the definitions are the same, and the servers are not",)
 _NOTHING_TO_DO: Final = "Nobody who relied on it is affected."
 _COMPARED: Final = {
     Effect.NARROWED: (Kind.NARROWED, "is narrower"),
@@ -43,7 +44,8 @@ def diff(old: Tools, new: Tools) -> Changes:
 
     ``old`` and ``new`` are catalogues, declarations or pins; their order says nothing, and of a name that one server
     lists twice the first counts. A renaming is certain only where a definition that says enough is, but for the name,
-    equal and unique on both sides; else it is a suggestion. Names alone prove nothing.
+    equal and unique on both sides of one server; else it is a suggestion. Names alone prove nothing, and a definition
+    on another server may be a copy.
 
     >>> from truename.catalog import Catalog
     >>> def tools(**names): return Catalog.from_mcp({"s": [{"name": n, "description": d} for n, d in names.items()]})
@@ -90,9 +92,11 @@ class _Diff:
         old, new = self.sides.old, self.sides.new
         for source, target in self.moved.items():
             if target in old:
-                yield _reused(old[source], new[target], mutual=self.moved.get(target) == source)
+                change = _reused(old[source], new[target], mutual=self.moved.get(target) == source)
             else:
-                yield _renamed(old[source], new[target], elsewhere=source[0] != target[0])
+                change = _renamed(old[source], new[target], elsewhere=source[0] != target[0])
+            # Anybody can copy a definition: whoever serves the same elsewhere need not be the same.
+            yield change if source[0] == target[0] else replace(change, certainty=Certainty.SUGGESTED, reasons=_COPIED)
             if source in new and source not in self.origins:
                 yield _replaced(old[source], new[source], new[target])
 
@@ -110,7 +114,9 @@ def _change(kind: Kind, old: Pin | None, new: Pin | None, fact: str, *, breaking
 
 def _renamed(old: Pin, new: Pin, *, elsewhere: bool) -> ToolChange:
     if old.name == new.name:
-        fact = f"{excerpt(old.name)} has moved from server {excerpt(old.server)} to {excerpt(new.server)}."
+        fact = (
+            f"{excerpt(old.name)} has moved from server {excerpt(old.server)} to {excerpt(new.server)}, or was copied."
+        )
         return _change(Kind.MOVED, old, new, fact)
     where = f" on server {excerpt(new.server)}" if elsewhere else ""
     fact = f"{excerpt(old.name)} is called {excerpt(new.name)}{where} now; its definition is the same."

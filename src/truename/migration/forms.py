@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
-from truename.migration.terms import canonical, kind_of
+from truename.migration.terms import alike, canonical, kind_of
 
-__all__ = ["MOST_ALTERNATIVES", "Alternative", "alternatives", "followed", "paired", "unspoken"]
+__all__ = ["MOST_ALTERNATIVES", "Alternative", "alternatives", "followed", "joined", "paired", "unspoken"]
 
 Schema = Mapping[str, Any]
 Alternative = tuple[str, Schema]
@@ -15,43 +17,82 @@ Alternative = tuple[str, Schema]
 MOST_ALTERNATIVES: Final = 64
 _CHAIN: Final = 16
 _NEVER: Final[Schema] = {"not": {}}
+_PLACE: Final = re.compile("[0-9]{1,9}")
+_NAMED: Final = frozenset({"$defs", "definitions"})
 _EITHER: Final = ("anyOf", "oneOf")
 _SPEAKING: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$comment"})
 
 
 def followed(schema: object, root: Schema) -> Alternative:
-    """Return a schema with its references followed, and the text of the last one ("" for none).
+    """Return a schema with its references followed, and the text of them and of what stood beside them ("" for none).
 
     Only references into the same document are; what stands beside one counts too, and an ``allOf`` of one schema is
-    that schema. A reference that leads nowhere, in circles or elsewhere is left as it is.
+    that schema. A reference that leads nowhere, in circles or elsewhere is left as it is, and so is one beside which
+    something stands that can't be written as one schema with it.
     """
-    last = ""
-    found = _mapping(schema)
+    trail, found = "", _mapping(schema)
     for _ in range(_CHAIN):
-        inner, last = _within(found, root, last)
-        if inner is None:
+        reference, inner = _within(found, root)
+        beside = {key: value for key, value in found.items() if key not in ("$ref", "allOf")}
+        whole = None if inner is None else joined(inner, beside)
+        if whole is None:
             break
-        found = {**inner, **{key: value for key, value in found.items() if key not in ("$ref", "allOf")}}
-    return last, found
+        trail += f"{reference} {_text(unspoken(beside))}\n" if reference else ""
+        found = whole
+    return trail, found
 
 
-def _within(schema: Schema, root: Schema, last: str) -> tuple[Schema | None, str]:
+def _within(schema: Schema, root: Schema) -> tuple[str, Schema | None]:
+    """Return the schema that a reference or an ``allOf`` of one stands for, with the reference; None for neither."""
     parts = schema.get("allOf")
     if isinstance(parts, list) and len(parts) == 1 and "$ref" not in schema:
-        return _mapping(parts[0]), last
+        return "", _mapping(parts[0])
     reference = schema.get("$ref")
-    if "allOf" in schema or not isinstance(reference, str) or not reference.startswith("#"):
-        return None, last
+    # What follows "#" without a slash is the name of an anchor.
+    if "allOf" in schema or not isinstance(reference, str) or not (reference + "/").startswith("#/"):
+        return "", None
     target = _target(reference, root)
-    return (None, last) if target is None else (_mapping(target), reference)
+    return reference, None if target is None else _mapping(target)
 
 
 def _target(reference: str, root: Schema) -> object:
     found: object = root
     for part in reference[1:].split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, Mapping) else None
+        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and _PLACE.fullmatch(key) and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
     return found
+
+
+def joined(one: Schema, other: Schema) -> Schema | None:
+    """Return one schema for what fits both, None where that takes more than putting their keywords together.
+
+    >>> joined({"type": "string", "maxLength": 9}, {"minLength": 1})
+    {'type': 'string', 'maxLength': 9, 'minLength': 1}
+    >>> joined({"maxLength": 9}, {"maxLength": 3}) is None
+    True
+    """
+    found = {**one, **other}
+    for key in (one.keys() & other.keys()) - _SPEAKING - _NAMED:
+        was, now = one[key], other[key]
+        if key == "required" and isinstance(was, list) and isinstance(now, list):
+            found[key] = [*was, *now]
+        elif (
+            key == "properties"
+            and isinstance(was, Mapping)
+            and isinstance(now, Mapping)
+            and not was.keys() & now.keys()
+        ):
+            found[key] = {**was, **now}
+        elif not alike(was, now):
+            return None
+    return found
+
+
+def _are_apart(one: object, other: object) -> bool:
+    return isinstance(one, Mapping) and isinstance(other, Mapping) and not one.keys() & other.keys()
 
 
 def _mapping(schema: object) -> Schema:
@@ -62,7 +103,10 @@ def _mapping(schema: object) -> Schema:
 
 
 def alternatives(schema: Schema, root: Schema) -> list[Alternative] | None:
-    """Return what a value may be, one schema each, with the reference that it came by; None if they are too many."""
+    """Return what a value may be, one schema each, with the reference that it came by.
+
+    None if they are too many, or if what stands beside them can't be put into each.
+    """
     found: list[Alternative] = []
     waiting: list[Alternative] = [("", schema)]
     steps = 0
@@ -73,6 +117,8 @@ def alternatives(schema: Schema, root: Schema) -> list[Alternative] | None:
         if parts is None:
             found.append((reference, one))
             continue
+        if None in parts:
+            return None
         # A schema may be an alternative of itself.
         if max(len(waiting) + len(found) + len(parts), steps) > MOST_ALTERNATIVES:
             return None
@@ -85,12 +131,12 @@ def unspoken(schema: Schema) -> Schema:
     return {key: value for key, value in schema.items() if key not in _SPEAKING}
 
 
-def _parts(schema: Schema) -> list[Schema] | None:
+def _parts(schema: Schema) -> list[Schema | None] | None:
     for keyword in _EITHER:
         listed = schema.get(keyword)
         if isinstance(listed, list) and listed:
             others = {key: value for key, value in unspoken(schema).items() if key != keyword}
-            return [{**others, **_mapping(part)} for part in listed[: MOST_ALTERNATIVES + 1]]
+            return [joined(others, _mapping(part)) for part in listed[: MOST_ALTERNATIVES + 1]]
     kinds = schema.get("type")
     if isinstance(kinds, list):
         rest = unspoken(schema)
@@ -128,8 +174,12 @@ def _by_key(
 
 
 def _said(one: Alternative) -> str:
+    return _text(unspoken(one[1]))
+
+
+def _text(schema: Schema) -> str:
     try:
-        return canonical(unspoken(one[1]))
+        return canonical(schema) if schema else ""
     except RecursionError:
         return ""
 

@@ -31,6 +31,9 @@ _UNFINDABLE: Final = re.compile(r"[\"'`\\]")
 _PLAIN_WORD: Final = re.compile(r"[^\W_]+")
 _SEPARATOR: Final = re.compile(r"[^a-zA-Z0-9]")
 _SEVERAL: Final = r"(?:\*|\{[\w, -]{1,400}\}|[\w-]{1,80}(?:\|[\w-]{1,80}){1,60})"
+# Only for reporting: what such a spelling means is for the table of clients to say.
+_SHOWN: Final = r"(?<![\w-])mcp_[\w-]{1,80}?_"
+_UNSHOWN: Final = re.compile(r"[^a-zA-Z0-9_-]")
 # Deeper trees than this would be too deep for the compiler of patterns.
 _DEEPEST: Final = 20
 
@@ -40,7 +43,8 @@ class Lexicon:
     """``meanings`` maps each text to the one that takes its place, ``files`` file names that change with them.
 
     ``escaped`` are old names as patterns of a search write them. ``names`` finds all of them in a text, and new names,
-    which may have an old one in them; ``several`` finds what looks like several names written as one.
+    which may have an old one in them; ``several`` finds what looks like several names written as one, ``shown`` what
+    looks like a client's spelling of one (``mcp__kenny__fs.list``).
     """
 
     meanings: Mapping[str, str]
@@ -48,6 +52,7 @@ class Lexicon:
     files: Mapping[str, str]
     names: re.Pattern[str]
     several: re.Pattern[str]
+    shown: re.Pattern[str]
     file_names: re.Pattern[str]
 
     @classmethod
@@ -67,6 +72,7 @@ class Lexicon:
             files=files,
             names=_pattern({*whole, *escaped, *whole.values()}, r"(?<![\w-])", r"(?![\w-])"),
             several=_pattern(prefixes, r"(?<![\w-])", _SEVERAL),
+            shown=_pattern(_as_shown(meanings), _SHOWN, r"(?![\w-])"),
             file_names=_file_names(files),
         )
 
@@ -123,6 +129,15 @@ def _in_json(meanings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield json.dumps(old)[1:-1], json.dumps(new)[1:-1]
         if "/" in old:
             yield old.replace("/", "\\/"), new.replace("/", "\\/")
+
+
+def _as_shown(meanings: Mapping[str, str]) -> Iterator[str]:
+    """Yield the old names, and how clients show them that put underscores for other characters, if no new one is so."""
+    news = {_UNSHOWN.sub("_", new) for new in meanings.values()}
+    for old in meanings:
+        yield old
+        if (shown := _UNSHOWN.sub("_", old)) not in news:
+            yield shown
 
 
 def _in_patterns(name: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from truename.migration.faults import MigrationError
 from truename.migration.file_names import FileNames
 from truename.migration.lexicon import Lexicon
 from truename.migration.plain import kind_of
-from truename.migration.protocol import stated
+from truename.migration.protocol import pattern_for, stated
 from truename.migration.rewrite import Edit, Leftover, rewrite
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Look:
             return Seen(path, self._moved(path, raw), tuple(left))
         done = rewrite(text, self.lexicon, kind_of(path.name))
         left += [Left(path, leftover) for leftover in done.leftovers]
-        versions = stated(text, self.pattern) if self.pattern else ()
+        versions = stated(text, pattern_for(path.name, self.pattern)) if self.pattern else ()
         if not done.edits:
             return Seen(path, self._moved(path, raw), tuple(left), versions, raw if versions else b"")
         target = self._target(path)
@@ -119,7 +119,9 @@ class Look:
         """Return the change of a file with the protocol version in it."""
         if protocol.old not in seen.versions:
             return seen.change
-        done = rewrite(seen.raw.decode(), self.lexicon, kind_of(seen.path.name), protocol=protocol)
+        name = seen.path.name
+        stating = replace(protocol, pattern=pattern_for(name, protocol.pattern))
+        done = rewrite(seen.raw.decode(), self.lexicon, kind_of(name), protocol=stating)
         target = self._target(seen.path)
         after = done.text.encode()
         return Change(path=absolute(seen.path), before=seen.raw, after=after, target=target, edits=done.edits)

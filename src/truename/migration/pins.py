@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from truename.catalog import Catalog
 from truename.identity import definition_digest
+from truename.policy import metadata_of
 
 if TYPE_CHECKING:
-    from truename.policy.declaration import Declaration
-    from truename.policy.finding import Location
+    from truename.policy import Declaration, Location, Metadata
 
 __all__ = ["Key", "Pin", "Tools", "pinned"]
 
@@ -26,6 +26,16 @@ _WORDS: Final = re.compile(r"[^\W_]+")
 _READ: Final = 2_000
 # Fewer words than these ("Get status", "Runs it.") are said of different tools.
 _ENOUGH: Final = 3
+# What stands where nobody wrote a description ("No description provided.", "TODO: document this tool.") says nothing.
+_EMPTY: Final = frozenset(
+    re.findall(
+        "[a-z]+",
+        "a an and api auto automatically available be been by call calls default describe described description "
+        "docstring document documentation documented endpoint executes execute fixme for function generated given "
+        "has is it mcp method missing na no none not operation placeholder provided run runs tbd the this to todo "
+        "tool undocumented use will with yet",
+    )
+)
 _IDEOGRAPHS: Final = "\u2e80"
 
 
@@ -34,7 +44,8 @@ class Pin:
     """One tool as it was: its server's key, its name there, and its definition, or of that only the digests.
 
     ``recorded`` are the digests of a tool whose definition is not at hand, by name (``digest``, ``shape``,
-    ``schema``). ``parameters`` are names, with a ``?`` behind those that may be left out, sorted.
+    ``schema``). ``parameters`` are names, with a ``?`` behind those that may be left out, sorted. ``limits`` are the
+    app and the platforms that its metadata binds it to: where these differ, equal definitions are two tools.
     """
 
     name: str
@@ -43,6 +54,7 @@ class Pin:
     parameters: tuple[str, ...] = ()
     recorded: Mapping[str, str] = field(default_factory=lambda: _NOTHING, hash=False)
     location: Location | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -59,7 +71,9 @@ class Pin:
         """The digest of the definition without the name; "" where so little is said that it proves nothing."""
         if self.definition is None:
             return self.recorded.get("shape", "")
-        return self.unnamed if self._says_enough else ""
+        if not self._says_enough:
+            return ""
+        return definition_digest({**self.definition, "name": list(self.limits)}) if self.limits else self.unnamed
 
     @cached_property
     def schema(self) -> str:
@@ -85,7 +99,8 @@ class Pin:
     def _says_enough(self) -> bool:
         said = (self.definition or {}).get("description")
         words = {word.lower() for word in _WORDS.findall(said[:_READ])} if isinstance(said, str) else set()
-        return sum(len(word) // 2 if word >= _IDEOGRAPHS else 1 for word in words) >= _ENOUGH
+        counted = sum(len(word) // 2 if word >= _IDEOGRAPHS else 1 for word in words)
+        return counted >= _ENOUGH and not words <= _EMPTY
 
 
 def pinned(tools: Tools) -> tuple[Pin, ...]:
@@ -103,14 +118,22 @@ def pinned(tools: Tools) -> tuple[Pin, ...]:
 
 def _pins(tools: Tools) -> Iterable[Pin]:
     if isinstance(tools, Catalog):
-        return (_pin(tool.origin.name, tool.origin.server_id, tool.definition) for tool in tools.values())
-    return (one if isinstance(one, Pin) else _pin(one.name, one.server, one.definition, one.location) for one in tools)
+        told = ((tool.origin, tool.definition) for tool in tools.values())
+        return (_pin(origin.name, origin.server_id, said, metadata_of(said)) for origin, said in told)
+    return (one if isinstance(one, Pin) else _declared(one) for one in tools)
 
 
-def _pin(name: str, server: str, definition: Mapping[str, Any], location: Location | None = None) -> Pin:
+def _declared(one: Declaration) -> Pin:
+    return _pin(one.name, one.server, one.definition, one.metadata, one.location)
+
+
+def _pin(
+    name: str, server: str, definition: Mapping[str, Any], metadata: Metadata, location: Location | None = None
+) -> Pin:
     # A source may leave the name out of what it tells; the digest is of all of it.
     whole = definition if "name" in definition else {"name": name, **definition}
-    return Pin(name, server, whole, _parameters(definition), location=location)
+    limits = (metadata.app, *sorted(metadata.platforms)) if metadata.app or metadata.platforms else ()
+    return Pin(name, server, whole, _parameters(definition), location=location, limits=limits)
 
 
 def _parameters(definition: Mapping[str, Any]) -> tuple[str, ...]:

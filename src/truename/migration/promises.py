@@ -23,31 +23,23 @@ __all__ = ["Promise", "enter", "promises"]
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is to be entered for one name: ``old`` a name or an id, ``new`` what it leads to, ``text`` the new name.
-
-    ``respelled`` is whether some clients see the old name and the new one as the same: of those names only the exact
-    old spelling ever ends.
-    """
+    """What is to be entered for one name: ``old`` a name or an id, ``new`` what it leads to, ``text`` the new name."""
 
     old: str
     new: ToolId
     text: str
-    respelled: bool
 
     def enter(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
         """Enter it in one scope of a ledger, unless it stands there already."""
-        is_broken = clean_break and not (self.respelled and "/" in self.old)
-        standing, wanted = (
-            ledger.standing(self.old),
-            ("broken", "") if is_broken else ("redirected", "" if clean_break else until),
-        )
+        standing = ledger.standing(self.old)
+        wanted = ("broken", "") if clean_break else ("redirected", until)
         if standing is not None and (standing.status, standing.until) == wanted:
             return
-        if is_broken:
-            # As text, the ledger sees that only a spelling ends, and not the new name with it.
-            ledger.break_name(self.old, self.text if self.respelled else self.new, protocol=protocol)
+        if clean_break:
+            # The new name may be the old one in another spelling, which the ledger knows for the old tool yet.
+            ledger.break_name(self.old, self.text, id=self.new, protocol=protocol)
         else:
-            ledger.redirect(self.old, self.new, until=wanted[1])
+            ledger.redirect(self.old, self.new, until=until)
 
 
 def promises(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[Promise, ...], tuple[str, ...]]:
@@ -76,15 +68,15 @@ def enter(ledger: Ledger, wanted: Iterable[Promise], *, until: str = "", clean_b
 
 def _of_tools(old: str, new: str, ledger: Ledger) -> Iterator[Promise]:
     """Yield the promises for tools that a server itself calls so; for the plain name too, if it is one tool's only."""
-    bindings, respelled = ledger.bindings(), fold(old) == fold(new)
+    bindings = ledger.bindings()
     own = {server: id for (server, name), id in bindings.items() if name == old}
     for server, id in own.items():
         renamed = next(iter(Catalog.from_mcp([(server, [{"name": new}])], bound=bindings)))
-        yield Promise(str(id), renamed, new, respelled)
+        yield Promise(str(id), renamed, new)
         if {each for (_, name), each in bindings.items() if fold(name) == fold(old)} <= {id, renamed}:
             standing = ledger.standing_folded(fold(old))
             if standing is None or standing.id in {id, renamed}:
-                yield Promise(old, renamed, new, respelled)
+                yield Promise(old, renamed, new)
 
 
 def _of_names(old: str, new: str, ledger: Ledger) -> Iterator[Promise]:
@@ -93,4 +85,4 @@ def _of_names(old: str, new: str, ledger: Ledger) -> Iterator[Promise]:
         return
     target = ledger.standing(new)
     id = standing.id if target is None or target.id is None else target.id
-    yield Promise(old, id, new, respelled=fold(old) == fold(new))
+    yield Promise(old, id, new)

@@ -14,9 +14,12 @@ from truename.migration.versions import bump, version_parts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT_PATTERN", "Protocol", "stated"]
+__all__ = ["DEFAULT_PATTERN", "Protocol", "pattern_for", "stated"]
 
 DEFAULT_PATTERN: Final = 'PROTOCOL_VERSION = "{version}"'
+# The setting of the gateway, which is no constant of a program.
+_SETTING: Final = 'protocol = "{version}"'
+_SETTINGS_FILE: Final = "truename.toml"
 _PLACE: Final = "{version}"
 _LONGEST: Final = 200
 _NUMBERS: Final = r"(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?![\w.-]*\w)"
@@ -25,6 +28,10 @@ _USUAL: Final = re.compile(
     rf"(?<![\w-])(?:PROTOCOL_VERSION|protocol_version)\b[\"'`]?"
     rf"(?:[ \t]{{0,8}}:[ \t]{{0,8}}&?[\w' ]{{1,40}})?[ \t]{{0,40}}[=:][ \t]{{0,40}}[\"'`]?{_NUMBERS}"
 )
+
+# Only above all tables: below them it is somebody else's.
+_SET: Final = re.compile(rf"\A\ufeff?(?:[^\[\n][^\n]*\n|\n)*?protocol[ \t]{{0,40}}=[ \t]{{0,40}}[\"']{_NUMBERS}[\"']")
+_OWN: Final = {DEFAULT_PATTERN: _USUAL, _SETTING: _SET}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +73,19 @@ def stated(text: str, pattern: str = DEFAULT_PATTERN) -> tuple[str, ...]:
     return tuple(version for version in found if version_parts(version))
 
 
+def pattern_for(name: str, pattern: str) -> str:
+    """Return how a file of this name states the version: truename.toml by its setting, unless another way is set.
+
+    >>> pattern_for("truename.toml", DEFAULT_PATTERN), pattern_for("truename.toml", "VERSION: {version}")
+    ('protocol = "{version}"', 'VERSION: {version}')
+    """
+    return _SETTING if name == _SETTINGS_FILE and pattern == DEFAULT_PATTERN else pattern
+
+
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    if pattern == DEFAULT_PATTERN:
-        return _USUAL
+    if pattern in _OWN:
+        return _OWN[pattern]
     before, place, after = pattern.partition(_PLACE)
     if not place or not before.strip() or len(pattern) > _LONGEST or _PLACE in after:
         raise MigrationError(

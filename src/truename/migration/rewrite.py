@@ -29,12 +29,13 @@ _SHOWN: Final = 160
 _MOST_LEFT: Final = 10_000
 # Why an old name was left, and what to do about it.
 REASONS: Final = {
-    "code": "code without quotes: only its language says what it means",
+    "code": "code without quotes: change it by hand, if it is the tool",
     "several": "several names written as one: write each of them, or change the pattern",
     "pattern": "a pattern of a search: write the new name as it has to stand there",
-    "part": "part of a longer name or path",
+    "shown": "how clients show it: --server KEY changes it for the server of that key",
+    "part": "part of a longer name or path: change it by hand, if the tool is meant",
     "unsafe": "the new name would not stand here without quotes: put it in quotes",
-    "bare": "it stands without quotes",
+    "bare": "without quotes, as in prose: change it by hand, if the tool is meant",
     "file name": "the file's own name has it: rename the file (--rename-files)",
     "more": "and there are more of them in this file than are listed",
     "encoding": "the file is not UTF-8, or too large: change it by hand",
@@ -152,8 +153,8 @@ class _Search:
             place = bisect_right(starts, found[0]) - 1
             return place < 0 or found[0] >= starts[place] + len(edits[place].old)
 
-        bare, several = self._bare(frozenset(starts)), self._several()
-        found = self._first(filter(is_outside, bare)) | self._first(filter(is_outside, several))
+        searches = (self._bare(frozenset(starts)), self._several(), self._shown())
+        found = {start: left for search in searches for start, left in self._first(filter(is_outside, search)).items()}
         yield from (found[start] for start in sorted(found))
 
     def _first(self, found: Iterator[tuple[int, Leftover]]) -> dict[int, Leftover]:
@@ -197,6 +198,10 @@ class _Search:
             names = alternatives(rest)
             if not names or any(prefix + name in self.lexicon.meanings for name in names):
                 yield found.start(), self._left(found.start(), found[0], "several")
+
+    def _shown(self) -> Iterator[tuple[int, Leftover]]:
+        for found in self.lexicon.shown.finditer(self.text):
+            yield found.start(), self._left(found.start(), found[0], "shown")
 
     def _left(self, start: int, name: str, reason: str) -> Leftover:
         line, column = self._at(start)

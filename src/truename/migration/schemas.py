@@ -8,6 +8,7 @@ for the worst.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from truename.errors import excerpt
@@ -22,6 +23,7 @@ from truename.migration.terms import (
     of_opaque,
     of_plain,
     of_type,
+    refers,
 )
 
 __all__ = ["compare_schemas"]
@@ -40,7 +42,9 @@ _TERMS: Final[tuple[Callable[[Schema, Schema], Iterator[tuple[str, Effect, str]]
     of_opaque,
     annotated,
 )
-_TOO_MUCH: Final = "it is too large or too deep to compare, and it changed"
+_TOO_MUCH: Final = "it is too large, too deep or too intricate to compare, and it changed"
+_ELSEWHERE: Final = "it refers to definitions that changed, and can't be followed"
+_DEFINITIONS: Final = ("$defs", "definitions")
 
 
 def compare_schemas(old: object, new: object, side: Side) -> tuple[Detail, ...]:
@@ -107,6 +111,13 @@ class _Comparison:
     def _beyond(self, path: Path, old: object, new: object) -> None:
         if not alike(old, new):
             self._tell(path, Effect.CHANGED, _TOO_MUCH)
+        elif self._is_redefined and refers([old]):
+            self._tell(path, Effect.CHANGED, _ELSEWHERE)
+
+    @cached_property
+    def _is_redefined(self) -> bool:
+        """Whether the definitions have changed that a reference which can't be followed may lead to."""
+        return any(not alike(self._old.get(key), self._new.get(key)) for key in _DEFINITIONS)
 
     def _pair(self, path: Path, old: object, new: object) -> None:
         old_reference, was = followed(old, self._old)
@@ -149,6 +160,8 @@ class _Comparison:
         for compare in _TERMS:
             for keyword, effect, fact in compare(old, new):
                 self._tell((*path, keyword), effect, fact)
+        if self._is_redefined and (refers(old) or refers(new)):
+            self._tell(path, Effect.CHANGED, _ELSEWHERE)
         self._items(path, old, new)
         self._additional(path, old, new)
         self._properties(path, old, new)
@@ -156,9 +169,10 @@ class _Comparison:
     def _properties(self, path: Path, old: Schema, new: Schema) -> None:
         before, after = _mapped(old, "properties"), _mapped(new, "properties")
         was_required, is_required = _required(old), _required(new)
-        for name in sorted(is_required & before.keys() & after.keys() - was_required):
+        # What is new and required, or required and gone, is told as that; what nobody declared may be required, too.
+        for name in sorted(is_required - was_required - (after.keys() - before.keys())):
             self._tell((*path, "required"), Effect.NARROWED, f"{excerpt(name)} is required now")
-        for name in sorted((was_required - is_required) & before.keys() & after.keys()):
+        for name in sorted(was_required - is_required - (before.keys() - after.keys())):
             self._tell((*path, "required"), Effect.WIDENED, f"{excerpt(name)} is optional now")
         for name in before:
             if name not in after:

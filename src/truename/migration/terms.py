@@ -9,7 +9,18 @@ from typing import Any, Final
 from truename.errors import excerpt
 from truename.migration.effects import Effect
 
-__all__ = ["alike", "annotated", "canonical", "kind_of", "of_bounds", "of_enum", "of_opaque", "of_plain", "of_type"]
+__all__ = [
+    "alike",
+    "annotated",
+    "canonical",
+    "kind_of",
+    "of_bounds",
+    "of_enum",
+    "of_opaque",
+    "of_plain",
+    "of_type",
+    "refers",
+]
 
 Schema = Mapping[str, Any]
 Finding = tuple[str, Effect, str]
@@ -49,9 +60,17 @@ _OPAQUE: Final = (
     "unevaluatedItems",
     "unevaluatedProperties",
     "$dynamicRef",
+    "$recursiveRef",
+    # Of older drafts, and of OpenAPI.
+    "additionalItems",
+    "disallow",
+    "divisibleBy",
+    "extends",
+    "nullable",
     # Those that could be followed are not here any more.
     "$ref",
 )
+_REFERENCES: Final = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 _ANNOTATIONS: Final = ("description", "default")
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
@@ -124,6 +143,19 @@ def of_opaque(old: Schema, new: Schema) -> Iterator[Finding]:
     for keyword in _OPAQUE:
         if not alike(old.get(keyword), new.get(keyword)):
             yield keyword, Effect.CHANGED, "it changed, and is too intricate to compare"
+    was, now = (schema.get("required") for schema in (old, new))
+    if bool in (type(was), type(now)) and not alike(was or None, now or None):
+        yield "required", Effect.CHANGED, "it changed, and is of a draft that is not read"
+
+
+def refers(schema: object) -> bool:
+    """Tell whether a schema, as it stands, has a reference that was not followed: in a keyword that is not compared."""
+    opaque = {key: schema[key] for key in _OPAQUE if key in schema} if isinstance(schema, Mapping) else schema
+    try:
+        text = canonical(opaque) if opaque else ""
+    except RecursionError:
+        return True
+    return any(word in text for word in _REFERENCES)
 
 
 def annotated(old: Schema, new: Schema) -> Iterator[Finding]:
@@ -156,10 +188,12 @@ def _key(value: object) -> str:
 
 
 def _values(schema: Schema) -> list[Any] | None:
-    if "const" in schema:
-        return [schema["const"]]
     values = schema.get("enum")
-    return values if isinstance(values, list) else None
+    listed = values if isinstance(values, list) else None
+    if "const" not in schema:
+        return listed
+    constant = schema["const"]
+    return [constant] if listed is None or any(alike(constant, one) for one in listed) else []
 
 
 def _limit(schema: Schema, keyword: str) -> object:

@@ -29,7 +29,7 @@ Key = tuple[str, str]
 def duplicate_name(rule: Rule, material: Material) -> Iterator[Finding]:
     """Two tools are declared under one name.
 
-    Why: The name is what a call and a recording are looked up by (seed 003). Some clients refuse the whole request
+    Why: The name is what a call and a recording are looked up by. Some clients refuse the whole request
     for it; the others run one of the two, most often the last, and nobody is told which.
 
     Example: `myapp_ios_scroll` in two files

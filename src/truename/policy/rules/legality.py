@@ -54,7 +54,7 @@ def illegal_for_client(rule: Rule, material: Material) -> Iterator[Finding]:
     """A name is refused or respelled by a client that has to accept every name.
 
     Why: What a client does not take it drops or changes, and a provider fails the whole request: one such name, and
-    the model answers nothing at all (seed 002). Where a client's rule is not known, the strictest that is known
+    the model answers nothing at all. Where a client's rule is not known, the strictest that is known
     counts, as a warning.
 
     Example: `fs.list`, where `anthropic` is one of the convention's clients

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import chain, combinations, groupby, islice
 from typing import TYPE_CHECKING, Final
 
 from truename.identity import fold
@@ -66,7 +67,11 @@ class Neighbours:
 
     def near(self) -> Iterator[tuple[Declaration, Declaration]]:
         """Yield pairs of nearly one description whose names are one edit apart."""
+        compared: Counter[str] = Counter()
         for name, near in sorted(self._near_names):
+            compared.update((name, near))
+            if max(compared[name], compared[near]) > _MOST_COMPARED:
+                continue
             group = [*self._material.alike[name], *self._material.alike[near]]
             for one, other in self._pairs({"": group}):
                 if fold(one.name) != fold(other.name) and self._is_clone(one, other):
@@ -76,13 +81,13 @@ class Neighbours:
         for group in index.values():
             if len(group) > 1 and len({one.server for one in group}) > 1:
                 ordered = sorted(group, key=_order)
-                for one in ordered:
-                    if id(one) not in self._peers:
-                        others = (other for other in ordered if self._may_be_told(one, other))
-                        yield from ((one, other) for other in islice(others, _MOST_COMPARED))
-
-    def _may_be_told(self, one: Declaration, other: Declaration) -> bool:
-        return one.server != other.server and (id(other) in self._peers or _order(other) < _order(one))
+                mine = [one for one in ordered if id(one) not in self._peers]
+                first, beside = _first(mine), _first(one for one in ordered if id(one) in self._peers)
+                for one in mine:
+                    # Each pair of declarations is told of the later one.
+                    earlier = first[: bisect_left(first, one.server, key=_server)]
+                    others = chain(earlier, (other for other in beside if other.server != one.server))
+                    yield from ((one, other) for other in islice(others, _MOST_COMPARED))
 
     def _is_clone(self, one: Declaration, other: Declaration) -> bool:
         return _shared(self._bag(one.description), self._bag(other.description)) >= CLONED
@@ -126,6 +131,16 @@ class Neighbours:
 
     def _several(self) -> Iterable[Declaration]:
         return self._material.everything if len(self._material.by_server) > 1 else ()
+
+
+def _first(ordered: Iterable[Declaration]) -> list[Declaration]:
+    """Return the first few of each of the first few servers: whatever server is left out, enough others stay."""
+    by_server = islice(groupby(ordered, key=_server), _MOST_COMPARED + 1)
+    return [one for _, tools in by_server for one in islice(tools, _MOST_COMPARED)]
+
+
+def _server(one: Declaration) -> str:
+    return one.server
 
 
 def _order(one: Declaration) -> tuple[str, str]:

@@ -119,6 +119,7 @@ def order_in(texts: Texts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[in
             if one.could_be_in(sentence, known) and (not one.inside or texts.place(start).startswith(one.inside)):
                 for match in one.compiled.finditer(sentence):
                     begins = match.start(match.lastindex or 0)
-                    if not (one.can_be_mentioned and is_mentioned(sentence[:begins])):
+                    before = sentence[max(0, begins - _NEAR) : begins]
+                    if not (one.can_be_mentioned and is_mentioned(before)):
                         yield start, one, sentence[begins : match.end()]
                         break

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["Mention", "mentions"]
 
 # Parts joined by "_" or "-", or words joined by capitals: a plain word may be anything. The words before it never
-# reach over an empty line, which ends a text; the word behind it may say that it is something else.
+# reach over an empty line, which ends a text; the word behind it may say that it is something else. A name is taken
+# whole or not at all, so that a long one isn't tried in all its parts.
 _MENTION: Final = re.compile(
     r"""
     \b(?P<lead>[Cc]all(?:s|ing|ed)?|[Ii]nvok(?:e|es|ed|ing)|[Uu]s(?:e|es|ed|ing)|[Rr]un(?:s|ning)?|[Ee]xecut(?:e|es|ing)
@@ -19,8 +20,8 @@ _MENTION: Final = re.compile(
         |[Aa]fter|[Ff]rom|[Vv]ia|[Ss]ee)
     (?:[ \t]{1,20}|[ \t]{0,9}\n[ \t]{0,20}) (?:the\s{1,5})? (?P<kind>(?:tool|function|MCP[ ]tool)\s{1,5})?
     [`'"]?
-    (?P<name>[A-Za-z][A-Za-z0-9]{0,40}(?:[_-][A-Za-z0-9]{1,40}){1,9}
-        |[a-z][a-z0-9]{0,30}(?:[A-Z][A-Za-z0-9]{1,30}){1,6})
+    (?P<name>[A-Za-z][A-Za-z0-9]{0,40}(?:[_-][A-Za-z0-9]{1,40}+){1,9}+
+        |[a-z][a-z0-9]{0,30}[A-Z][A-Za-z0-9]{1,180}+)
     (?![A-Za-z0-9_-]|\.[a-z.]|[:/=…])
     [`'"]?+ (?:\(\))?+
     (?!\s{1,5}(?:operation|method|parameter|param|prompt|field|option|argument|endpoint|resource|property|properties|flag

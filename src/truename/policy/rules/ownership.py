@@ -26,7 +26,7 @@ _APP: Final = re.compile(r"[a-z][a-zA-Z0-9]*(?:[_.-][a-zA-Z0-9]+)*")
 def reserved(rule: Rule, material: Material) -> Iterator[Finding]:
     """A tool has a name that belongs to another team, or that is reserved.
 
-    Why: The primitives that everybody uses, the prefixes of platforms and apps are owned centrally (seed 003). Who
+    Why: The primitives that everybody uses, the prefixes of platforms and apps are owned centrally. Who
     takes such a name takes the calls and recordings that were meant for its owner.
 
     Example: `tap` declared by the payments team, where `owners` has `tap = "core"`
@@ -70,7 +70,7 @@ def clashing_app(rule: Rule, material: Material) -> Iterator[Finding]:
     """An app's id is a platform, a kind of device or another prefix, has a separator in it, or is listed twice.
 
     Why: The first part of a name says what it is. An app called `ios` makes `ios_scroll` two things at once, and one
-    called `my_app` is cut in the middle, because the first separator ends the part (seed 003). Ids that differ in
+    called `my_app` is cut in the middle, because the first separator ends the part. Ids that differ in
     capitals only are one, for many clients tell no capitals apart.
 
     Example: `apps = ["ios", "my_app"]`

@@ -54,7 +54,7 @@ def platform_mismatch(rule: Rule, material: Material) -> Iterator[Finding]:
 def needless_platform_split(rule: Rule, material: Material) -> Iterator[Finding]:
     """Tools differ in their platform only: they take exactly the same parameters.
 
-    Why: A tool for each platform is worth its place only where the parameters differ (seed 003). Otherwise a model
+    Why: A tool for each platform is worth its place only where the parameters differ. Otherwise a model
     reads the same thing twice, and can choose the wrong one.
 
     Example: `myapp_ios_openCart(id)` and `myapp_android_openCart(id)`
@@ -75,7 +75,7 @@ def platform_conditional_parameter(rule: Rule, material: Material) -> Iterator[F
     """A tool for several platforms has parameters that work on some of them only.
 
     Why: A schema can't say it, so a model fills in what has no effect, or leaves out what is needed. A tool for each
-    platform says what it takes (seed 003).
+    platform says what it takes.
 
     Example: `myapp_launchApp(virtualCard?, overlayPermission?)`, the one for iOS and the other for Android
 

@@ -34,6 +34,8 @@ _VERBS: Final = frozenset({
     "start", "stop", "submit", "switch", "sync", "track", "update", "upload", "validate", "verify", "view", "write",
 })
 # fmt: on
+# Each question looks at many names of the server, and nobody reads more answers.
+_MOST_ASKED: Final = 200
 # The way in which PowerShell writes its commands.
 _COMMANDLET: Final = re.compile(r"[A-Z][a-z]{1,20}-[A-Z][A-Za-z0-9-]{0,60}")
 
@@ -74,6 +76,7 @@ class _Server:
 
     def __init__(self, names: Sequence[str], texts: Sequence[Texts]) -> None:
         self._names = names
+        self._asked = 0
         self._has_hyphens = any("-" in name for name in names)
         # Parameters, fields and what enumerations allow.
         self._others = {snake(name) for one in texts for name in (*one.names, *one.values)}
@@ -89,7 +92,8 @@ class _Server:
 
     def remedy(self, name: str) -> str:
         """Return the nearest name as a question, if one is near."""
-        nearest = self._suggester.nearest(name, 1)
+        self._asked += 1
+        nearest = self._suggester.nearest(name, 1) if self._asked <= _MOST_ASKED else ()
         return f"Did you mean {excerpt(nearest[0])}?" if nearest else "Write the name of a tool that is there."
 
 

@@ -70,8 +70,9 @@ def steered_call(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: Let a text speak of its own server's tools.
     """
+    owners = _Owners(material)
     for one, texts, mentioned in material.mentions:
-        steered = _steered(material, one, mentioned)
+        steered = owners.steered(one, mentioned)
         if steered is not None:
             at, other = steered
             fact = f"{texts.called(at)} tells the model about calling {_of(other)}."
@@ -92,14 +93,29 @@ def _once(pairs: Iterator[tuple[Declaration, Declaration]]) -> Iterator[tuple[De
             yield one, other
 
 
-def _steered(material: Material, one: Declaration, mentioned: Sequence[Mention]) -> tuple[int, Declaration] | None:
-    if len(material.by_server) < 2:
+class _Owners:
+    """Whose the tools are that texts speak of; looked up once a name, as many texts may speak of one."""
+
+    def __init__(self, material: Material) -> None:
+        self._alike = material.alike if len(material.by_server) > 1 else {}
+        self._known: dict[str, tuple[frozenset[str], Declaration]] = {}
+
+    def steered(self, one: Declaration, mentioned: Sequence[Mention]) -> tuple[int, Declaration] | None:
+        """Return the first tool that only other servers have and a text wants called, and where it says so."""
+        for mention in mentioned:
+            name = fold(mention.name) if mention.is_ordered else ""
+            if name in self._alike:
+                servers, first = self._of(name)
+                if one.server not in servers:
+                    return mention.at, first
         return None
-    for mention in mentioned:
-        known = material.alike.get(fold(mention.name), ()) if mention.is_ordered else ()
-        if known and all(other.server != one.server for other in known):
-            return mention.at, min(known, key=lambda other: (other.server, other.name))
-    return None
+
+    def _of(self, name: str) -> tuple[frozenset[str], Declaration]:
+        if name not in self._known:
+            tools = self._alike[name]
+            first = min(tools, key=lambda other: (other.server, other.name))
+            self._known[name] = frozenset(other.server for other in tools), first
+        return self._known[name]
 
 
 def _of(one: Declaration) -> str:

@@ -77,7 +77,7 @@ def unknown_prefix(rule: Rule, material: Material) -> Iterator[Finding]:
 def device_type(rule: Rule, material: Material) -> Iterator[Finding]:
     """A name says for which kind of device it is.
 
-    Why: The device is known when the tool runs, from the execution context (seed 003). In a name it doubles every
+    Why: The device is known when the tool runs, from the execution context. In a name it doubles every
     tool, and a model has to guess which of the two it is on. As the last words of a name (`scrollOnPhone`) it is only
     a warning, and inside of other words (`addPhoneNumber`) it is nothing.
 
@@ -92,7 +92,7 @@ def device_type(rule: Rule, material: Material) -> Iterator[Finding]:
 def version_suffix(rule: Rule, material: Material) -> Iterator[Finding]:
     """A name ends with a number that is not written as the convention writes breaking changes.
 
-    Why: A breaking change is `_v2`, then `_v3` (seed 003). There is no `_v1`, because the first version has no
+    Why: A breaking change is `_v2`, then `_v3`. There is no `_v1`, because the first version has no
     number; and `_2` is what tells two tools of one name apart, which says nothing about which of them is newer.
 
     Example: `scroll_v1`, `scroll_v02`, `scroll_2`

@@ -6,10 +6,9 @@ from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import BEFORE_RENAME, GATES, MIGRATIONS
 from tests.acceptance.world import NotChecked
 from truename import Catalog, Ledger, NameTable, project, resolve
-from truename.adapters.toolbox import Toolbox
 from truename.errors import PolicyError
 from truename.migration.skew import resolve_between, skew
-from truename.policy import CallRule, Policy
+from truename.policy import Approvals, CallRule, Policy, bound_call
 
 _SERVER = "kenny"
 
@@ -45,11 +44,12 @@ def gate(given: Given) -> Facts:
         for word, outcome in GATES.items()
         if given.get(word)
     )
-    box = Toolbox(names=_declared(list(given["map"].values()), ledger), policy=Policy(rules=rules, default="allow"))
-    call = box.call(given.get("input", given.get("call")), "call-1", {})
+    policy = Policy(rules=rules, default="allow", approvals=Approvals())
+    names = _declared(list(given["map"].values()), ledger)
+    call = bound_call(name=given.get("input", given.get("call")), call_id="call-1", arguments={}, names=names)
     reached = {"tool": call.origin.name, "id": str(call.id)}
     try:
-        with box.running(call) as decision:
+        with policy.running(call) as decision:
             return {**reached, "allowed": True, "gated": False, "rule": decision.rule}
     except PolicyError as error:
         return {**reached, "allowed": False, "gated": True, "error": error.code}

@@ -28,6 +28,7 @@ FLAT = {"op": "flatten", "input": "salesforce@1/get_leads@1"}
 GOOD: dict[str, Any] = {"id": "good", "given": FLAT, "expect": {"name": "sf_get_leads"}}
 WRONG: dict[str, Any] = {"id": "wrong", "given": FLAT, "expect": {"name": "sf_get_lead"}}
 STRANGE: dict[str, Any] = {"id": "strange", "given": {"op": "levitate"}, "expect": {"up": True}}
+WEB = {"op": "filter", "platform": "web", "app": "shop", "tools": [{"name": "web_open"}, {"name": "ios_open"}]}
 
 
 def row(given: dict[str, Any], expect: dict[str, Any]) -> Row:
@@ -122,6 +123,9 @@ def test_a_row_that_can_not_be_checked_is_skipped_with_the_reason(
         ({"op": "resolve_all_equal", "catalog": ["a/b"], "inputs": ["a_b", "zzz"]}, {"canonical": None}, FAILED),
         ({"op": "resolve_all_equal", "catalog": ["a/b"], "inputs": ["yyy", "zzz"]}, {"canonical": None}, PASSED),
         ({"op": "list_names", "catalog": [], "client": "cursor"}, {"all_match": ".*"}, FAILED),
+        (WEB, {"names": ["web_open"]}, PASSED),
+        ({**WEB, "op": "execute", "call": "web_open"}, {"ok": True}, PASSED),
+        ({**WEB, "op": "execute", "call": "ios_open"}, {"error": "unsupported"}, PASSED),
     ],
 )
 def test_words_beyond_the_known_rows_mean_what_the_table_of_ops_says(

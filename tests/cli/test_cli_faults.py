@@ -96,7 +96,7 @@ def test_without_a_source_the_defaults_are_named(run: Run, words: tuple[str, ...
         (("serve", "{dump}", "--http", "1", "--only", "b"), "are for stdio"),
         (("history", "x", "--ledger", "memory"), "a ledger in memory has no history"),
         (("history", "x", "{dump}"), "is a dump of tools"),
-        (("rename", "{dump}"), "only all tools together can be renamed"),
+        (("rename", "{dump}"), "a rename takes two names, an old one and a new one"),
     ],
 )
 def test_wrong_words_are_a_usage_error(run: Run, dump: Path, words: tuple[str, ...], fact: str) -> None:

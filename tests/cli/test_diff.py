@@ -139,6 +139,10 @@ def test_a_revision_of_git_is_compared(run: Run, tmp_path: Path) -> None:
     [
         ("git:HEAD", "names no file of a revision"),
         ("git:--output=x:y", "names no file of a revision"),
+        ("git:HEAD --output=x:y", "git has no git:HEAD --output=x:y"),
+        ("git:^HEAD:y", "git has no git:^HEAD:y"),
+        ("git:HEAD::(top)y", "git has no git:HEAD::(top)y"),
+        ("git:HEAD:../../../../../etc", "git has no git:HEAD:../../../../../etc"),
         ("git:HEAD:nowhere", "git has no git:HEAD:nowhere"),
         ("nowhere.json", "there is no file nowhere.json"),
         ("nowhere.lock", "nowhere.lock: it can't be read"),
@@ -186,6 +190,49 @@ def test_without_git_it_says_what_to_do(run: Run, tmp_path: Path, monkeypatch: p
 
     assert done.status == 2
     assert "git is not installed. Install it, or give a file." in " ".join(done.err.replace("\n", ". ", 1).split())
+
+
+def test_a_revision_is_what_was_committed_whatever_its_attributes_say(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(SOURCE, "utf-8")
+    (tmp_path / ".gitattributes").write_text("tools.py export-ignore export-subst\n", "utf-8")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    (tmp_path / "tools.py").write_text(SOURCE.replace("fs_list", "list_files"), "utf-8")
+
+    for old in ("git:HEAD:.", "git:HEAD:tools.py", "git:HEAD:./tools.py"):
+        assert "'fs_list' is called 'list_files' now" in run("diff", old, "tools.py").out
+
+
+def test_a_revision_is_seen_from_a_directory_below_and_never_the_files_of_today(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "tools.py").write_text(SOURCE, "utf-8")
+    (tmp_path / "src" / "deep" / "more.py").write_text("", "utf-8")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    (tmp_path / "src" / "tools.py").write_text(SOURCE.replace("fs_list", "list_files"), "utf-8")
+    monkeypatch.chdir(tmp_path / "src" / "deep")
+
+    for old in ("git:HEAD:..", "git:HEAD:../tools.py", "git:HEAD:../../src/"):
+        assert "'fs_list' is called 'list_files' now" in run("diff", old, "..").out
+    done = run("diff", f"git:HEAD:{tmp_path}/src", "..")
+    assert "is no path as seen from here" in " ".join(done.err.split())
+
+
+def test_what_is_wrong_in_a_revision_is_told_under_its_own_name(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def (", "utf-8")
+    (tmp_path / "truename.lock").write_text("<<<<<<< HEAD\n", "utf-8")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    new = written(tmp_path / "new.json", "x")
+
+    assert "git:HEAD:broken.py:1" in run("diff", "git:HEAD:broken.py", new).err
+    assert "git:HEAD:./broken.py:1" in run("diff", "git:HEAD:.", new).err
+    assert "git:HEAD:truename.lock: line 1" in run("diff", "git:HEAD:truename.lock", new).err
 
 
 def test_links_of_a_revision_are_not_followed(run: Run, tmp_path: Path) -> None:

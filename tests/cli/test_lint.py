@@ -82,12 +82,48 @@ def test_the_command_has_the_whole_name_that_is_suggested_however_long(run: Run,
     assert [one["suggested"] for one in run("lint", "a.py", "--json").document["findings"]] == [""]
 
 
+def test_servers_that_pass_for_each_other_in_crowds_are_told_to_be_linted_apart(run: Run, tmp_path: Path) -> None:
+    said = "Put the arguments of this call into the ledger number {} of the company, and return its balance"
+    lists = {
+        key: [{"name": f"book_entry_{number}", "description": said.format(number) + mark} for number in range(21)]
+        for key, mark in (("one", "."), ("other", "!"))
+    }
+    lists["other"].append({"name": "close", "description": "Close the books."})
+    (tmp_path / "all.json").write_text(json.dumps(lists), "utf-8")
+    done = run("lint", "all.json")
+    assert "shadowed_tool" in done.out
+    assert "lint alternatives one after the other" in " ".join(done.out.split())
+
+
+def test_what_stands_beside_and_cant_be_read_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("@mcp.tool\ndef f(): ...\n", "utf-8")
+    (tmp_path / "b.py").write_text("@mcp.tool\ndef F(): ...\n", "utf-8")
+    assert rules(run("lint", "a.py", "--beside", "b.py", "--json").document) == ["folded_collision"]
+    done = run("lint", "a.py", "--beside", "none.json", "--json")
+    assert (done.status, rules(done.document)) == (1, ["unreadable_source"])
+
+
+def test_what_is_for_programs_has_no_diff_in_it_and_people_are_told_that_nothing_is_mended(
+    shop: Path, run: Run
+) -> None:
+    assert json.loads(run("lint", "src", "--diff", "--sarif", "-").out)["version"] == "2.1.0"
+    assert all(line.startswith("::") for line in run("lint", "src", "--diff", "--github").out.splitlines())
+    assert "Nothing is there that can be mended safely" in run("lint", "src", "--fix").out
+
+
 def test_without_a_source_the_configured_ones_are_linted(shop: Path, run: Run, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(SOURCE.replace("fs list", "db list"), "utf-8")
     everywhere = run("lint", "--json").document
     assert sorted(everywhere["sources"]) == ["other.py", "src/shop.py"]
     (tmp_path / "truename.toml").write_text('[lint]\nsources = ["src"]\n', "utf-8")
     assert run("lint", "--json").document["sources"] == ["src/shop.py"]
+
+
+def test_an_address_may_be_configured_as_a_source(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "truename.toml").write_text('[lint]\nsources = ["http://"]\n', "utf-8")
+    done = run("lint")
+    assert done.status == 2
+    assert "'http://' is not an address" in done.err
 
 
 def test_the_convention_of_the_project_is_used_and_a_preset_takes_its_place(
@@ -135,6 +171,7 @@ def test_only_the_rules_that_are_asked_for_are_told(shop: Path, run: Run) -> Non
         (("http://",), "is not an address"),
         (("src", "--json", "--github"), "all want stdout"),
         (("src", "--preset", "trailblase"), "trailblase"),
+        (("src", "--write-baseline", "--no-baseline"), "adds to the baseline"),
         (("src", "--for", "no-such-client"), "no-such-client"),
         (("src", "--baseline", "no.jsonl"), "there is no baseline no.jsonl"),
         (("src", "--sarif", "no/such/dir.sarif"), "can't be written"),
@@ -322,7 +359,8 @@ def test_the_installed_command_ends_with_1_for_a_name_that_breaks_the_convention
 def test_sources_without_tools_are_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n", "utf-8")
     done = run("lint", "a.py")
-    assert (done.status, done.out) == (0, "No tools are declared in 1 source.\n")
+    assert done.status == 0
+    assert done.out.startswith("No tools are declared in 1 source. `truename lint SOURCE` reads a dump of tools/list,")
 
 
 def test_what_would_be_mended_is_not_told_as_mended(run: Run, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -170,6 +171,29 @@ def test_a_file_that_is_no_lock_is_never_replaced(run: Run, source: Path, tmp_pa
     assert other.read_text("utf-8") == "[[package]]\n"
 
 
+def test_a_conflict_in_another_file_is_no_leave_to_replace_it(run: Run, source: Path, tmp_path: Path) -> None:
+    text = "<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> theirs\n"
+    (tmp_path / "settings.py").write_text(text, "utf-8")
+
+    assert run("lock", "src", "--file", "settings.py").status == 2
+    assert (tmp_path / "settings.py").read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [(r"depth\?", "depth"), (", shape = [^,]*,", ","), ("schema = .sha256:.{8}", 'schema = "sha256:00000000')],
+)
+def test_a_line_that_was_edited_by_hand_is_not_true(run: Run, locked: Path, right: str, wrong: str) -> None:
+    edited, times = re.subn(right, wrong, locked.read_text("utf-8"))
+    locked.write_text(edited, "utf-8")
+    done = run("lock", "--check")
+
+    assert times
+    assert done.status == 1
+    assert "somebody has edited it" in done.out
+    assert "is not true any more" in done.out
+
+
 def test_a_link_in_its_place_is_not_followed(run: Run, source: Path, tmp_path: Path) -> None:
     (tmp_path / "truename.lock").symlink_to(tmp_path / "elsewhere")
     done = run("lock", "src")
@@ -249,3 +273,17 @@ def test_servers_are_locked_with_their_keys(run: Run, configure: Callable[..., P
     assert 'name = "x", server = "files"' in text
     assert 'name = "x", server = "web"' in text
     assert json.loads(config.read_text("utf-8"))["mcpServers"].keys() == {"files", "web"}
+
+
+def test_a_server_that_has_another_key_is_told_though_it_is_the_only_one(
+    run: Run, configure: Callable[..., Path]
+) -> None:
+    config = configure({"github": ["x"]})
+    assert run("lock", config).status == 0
+    assert run("lock", "--check").status == 0
+    configure({"gh": ["x"]})
+    done = run("lock", "--check")
+
+    assert done.status == 1
+    assert "The server is 'gh'; the lock has 'github': names go by its key." in done.out
+    assert run("lock", "--check", "--json").document["is_true"] is False

@@ -129,6 +129,21 @@ async def test_only_names_that_the_session_could_call_are_suggested(lab: Lab, co
     assert others[2].endswith("keep using tools: tap, clear_keychain.")
 
 
+async def test_of_several_candidates_only_those_are_told_that_the_session_could_call(
+    lab: Lab, connect: Any, era: str
+) -> None:
+    settings = {**SETTINGS, "metadata": {"tablet/tap": {"platforms": ["android"]}}}
+    async with lab.serving(lab.normal("phone", "tap"), lab.normal("tablet", "tap"), **settings) as address:
+        async with connect(address + "/mcp/in/iphone", era) as client:
+            told = [(await client.call_tool("tap", {})).content[0].text for _ in range(3)]
+        async with connect(address + "/mcp/in/pay", era) as client:
+            all_told = (await client.call_tool("tap", {})).content[0].text
+
+    assert told[0] == "'tap' is not unique: 'phone_tap'. Call one of these exactly."
+    assert not [text for text in told if "tablet" in text]
+    assert "'phone_tap' and 'tablet_tap'" in all_told
+
+
 @pytest.mark.parametrize(
     ("path", "header", "shown"),
     [

@@ -136,7 +136,7 @@ def test_a_compaction_that_fails_is_a_warning_and_the_journal_goes_on(
     assert answers(Ledger.open(path)) == answers(ledger)
 
 
-def test_what_is_said_once_is_kept_and_a_claim_keeps_its_last_place() -> None:
+def test_what_is_said_again_and_again_is_kept_the_first_and_the_last_time() -> None:
     tool = ToolId.parse("a/x")
     bind, redirect = Bind(server="a", name="x", id=tool), Redirect(name="q", id=tool)
     x, y = claim("x", "a/x"), claim("y", "a/x")
@@ -144,7 +144,9 @@ def test_what_is_said_once_is_kept_and_a_claim_keeps_its_last_place() -> None:
 
     kept = compacted(events)
 
-    assert [event.kind for event in kept] == ["settings", "bind", "claim", "retire", "claim", "redirect"]
+    assert [event.kind for event in kept] == [
+        *("settings", "claim", "bind", "claim", "retire", "claim", "bind", "redirect")
+    ]
     assert State(kept).spaces[""].tables == State(events).spaces[""].tables
 
 
@@ -164,3 +166,29 @@ def test_a_large_catalogue_is_projected_again_and_again_without_growing_the_jour
         project(catalog, "openai", ledger=Ledger.open(path))
 
     assert path.read_bytes() == before
+
+
+def test_what_was_led_there_and_back_within_a_second_is_kept_in_that_order() -> None:
+    there, back = (Redirect(name="old", id=ToolId.parse(id), at="2026-11-22T08:00:00+00:00") for id in ("a/x", "a/y"))
+    events: list[Event] = [there, back, there, back, there]
+
+    kept = State(compacted(events)).spaces[""].standing("old")
+
+    assert kept == State(events).spaces[""].standing("old")
+    assert kept is not None
+    assert kept.id == there.id
+
+
+def test_a_name_that_went_to_another_tool_and_back_has_the_holders_that_it_had() -> None:
+    events: list[Event] = [
+        claim("x", "a/one"),
+        claim("x", "a/two"),
+        settings(),
+        claim("x", "a/one"),
+        claim("x", "a/one"),
+    ]
+
+    full, kept = State(events), State(compacted(events))
+
+    assert kept.keeps(full)
+    assert full.spaces[""].holder("x") == kept.spaces[""].holder("x") == ToolId.parse("a/one")

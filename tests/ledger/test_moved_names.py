@@ -199,3 +199,19 @@ def test_all_of_it_is_remembered(tmp_path: Path) -> None:
     again = Ledger.open(tmp_path / "ledger", readonly=True)
     assert dict(again.withdrawn) == dict(ledger.withdrawn)
     assert [type(event) for name in ("fs.list", "gone") for event in again.history(name)] == [Redirect, Break]
+
+
+@pytest.mark.parametrize("client", ["openai", "universal"])
+def test_a_name_that_was_led_back_stays_with_the_tool_that_shows_it_again(ledger: Ledger, client: str) -> None:
+    old, new = "kenny/fs.list", "kenny/fs_list"
+    assert show(ledger, old)["kenny@1/fs.list@1"] == "kenny_fs_list"
+    ledger.redirect(old, new)
+    assert show(ledger, new)["kenny@1/fs_list@1"] == "kenny_fs_list"
+    ledger.redirect(new, old)
+    assert show(ledger, old, client=client)["kenny@1/fs.list@1"] == "kenny_fs_list"
+
+    both = show(ledger, old, new, client=client)
+
+    assert both["kenny@1/fs.list@1"] == "kenny_fs_list"
+    assert both["kenny@1/fs_list@1"] != "kenny_fs_list"
+    assert str(ledger.holder("kenny_fs_list")) == "kenny@1/fs.list@1"

@@ -79,6 +79,21 @@ def test_a_baseline_is_used(project: Path) -> None:
     assert outcome(project, "--truename")[0] == 0
 
 
+def test_a_baseline_that_is_none_ends_the_run_with_a_sentence(project: Path) -> None:
+    (project / "truename-baseline.jsonl").write_text("{}\n", "utf-8")
+    status, out = outcome(project, "--truename")
+    assert status == 4
+    assert "its first line does not say that it is a baseline" in out
+    assert "INTERNALERROR" not in out
+
+
+def test_servers_alone_leave_nothing_to_lint(project: Path) -> None:
+    (project / "truename.toml").write_text('[lint]\nsources = ["http://127.0.0.1:9/mcp"]\n', "utf-8")
+    status, out = outcome(project, "--truename", "-v")
+    assert status == 0, out
+    assert "1 passed" in out
+
+
 def test_servers_are_not_started(project: Path) -> None:
     (project / "mcp.json").write_text('{"mcpServers": {"a": {"command": "touch", "args": ["started"]}}}', "utf-8")
     sources = '["src/fine.py", "mcp.json", "gateway.toml", "http://127.0.0.1:9/mcp"]'

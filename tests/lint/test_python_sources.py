@@ -427,6 +427,19 @@ def test_one_server_of_a_file_needs_no_name(tmp_path: Path) -> None:
     assert [one.server for one in read_declared([path]).declarations] == [""]
 
 
+def test_servers_of_several_files_may_have_tools_of_the_same_name(tmp_path: Path) -> None:
+    server = "from fastmcp import FastMCP\nm = FastMCP({!r})\n@m.tool\ndef search(): ...\n"
+    names = {"a.py": "docs", "b.py": "docs", "c.py": "web"}
+    for file, name in names.items():
+        (tmp_path / file).write_text(server.format(name), "utf-8")
+    (tmp_path / "d.py").write_text("from c import m\n@m.tool\ndef other(): ...\n", "utf-8")
+    (tmp_path / "e.py").write_text("from fastmcp import FastMCP\nunused = FastMCP('unused')\n", "utf-8")
+    lines = ["from mcp import types", "from mcp.server import Server", "s = Server('low')", "types.Tool(name='search')"]
+    (tmp_path / "f.py").write_text("\n".join(lines), "utf-8")
+    assert [one.server for one in read_declared([tmp_path]).declarations] == ["docs", "docs_2", "web", "", "low"]
+    assert [one.server for one in read_declared([tmp_path / "c.py", tmp_path / "d.py"]).declarations] == ["", ""]
+
+
 def test_metadata_and_annotations_that_are_written_out_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     lines = [

@@ -52,6 +52,18 @@ def codes(report: Report) -> list[str]:
     return [one.rule.name for one in report.findings]
 
 
+def test_a_fingerprint_is_the_same_whatever_else_is_read(tmp_path: Path) -> None:
+    server = "from fastmcp import FastMCP\nm = FastMCP({!r})\n@m.tool(name='a b')\ndef f(): ...\n"
+    for name in ("docs", "web"):
+        (tmp_path / f"{name}.py").write_text(server.format(name), "utf-8")
+    both, alone = (
+        {one.finding.location: one.fingerprint for one in weigh(read_declared([path]), Configured(base=tmp_path)).shown}
+        for path in (tmp_path, tmp_path / "web.py")
+    )
+    assert len(set(both.values())) == len(both) == 2
+    assert alone.items() <= both.items()
+
+
 @pytest.mark.parametrize("word", ["TN103", "illegal_name", "TN999, illegal_name", "illegal_name,TN103"])
 def test_a_comment_with_a_reason_takes_a_finding_back(tmp_path: Path, word: str) -> None:
     report = of(write(tmp_path / "a.py", f"fs list # truename: ignore[{word}] old clients"))

@@ -177,3 +177,15 @@ def test_undo_after_apply_is_nothing_at_all(
 
     assert again.changes == ()
     assert contents(base / "r") == files
+
+
+def test_files_with_long_names_that_begin_alike_are_changed(tmp_path: Path, state: Path) -> None:
+    root = tmp_path / "long"
+    root.mkdir()
+    names = [f"{'request_' * 14}{number}.json" for number in range(3)] + ["\u5929" * 80 + ".md"]
+    for name in names:
+        (root / name).write_text('"fs.list"')
+
+    apply(changes(root), state)
+
+    assert {path.name: path.read_text() for path in root.iterdir()} == dict.fromkeys(names, '"fs_list"')

@@ -217,3 +217,30 @@ class _FailingSystem:
 
     def __getattr__(self, name: str) -> object:
         return getattr(os, name)
+
+
+def test_a_full_disk_is_told_of_the_file_that_people_know(
+    root: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(monkeypatch, applying, "write_new", 1)
+
+    with pytest.raises(ConfigError, match="make room, and run it again") as caught:
+        apply(changes(root), state)
+
+    assert Path(caught.value.file) == root / "a.py"
+
+
+def test_what_somebody_saves_between_two_replacements_is_kept(root: Path, state: Path) -> None:
+    before = contents(root)
+    wanted = changes(root)
+    last = wanted[-1].path
+
+    def save(word: str, number: int, _: int) -> None:
+        if (word, number) == ("replaced", 1):
+            last.write_bytes(b"saved meanwhile")
+
+    with pytest.raises(ConfigError, match="it was changed by somebody else meanwhile"):
+        apply(wanted, state, on_step=save)
+
+    assert last.read_bytes() == b"saved meanwhile"
+    assert contents(root) == before | {name: b"saved meanwhile" for name in before if (root / name) == last}

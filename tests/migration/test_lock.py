@@ -146,6 +146,7 @@ def test_a_file_that_was_begun_as_a_lock_is_known_as_one() -> None:
     assert is_lock(f"\ufeff{text}")
     assert is_lock(f"<<<<<<< HEAD\n{text}")
     assert not is_lock("[tool.poetry]\n")
+    assert not is_lock("<<<<<<< HEAD\n[tool.poetry]\n")
 
 
 def test_a_lock_with_a_mark_at_its_beginning_is_read() -> None:
@@ -162,6 +163,8 @@ def test_what_a_reviewer_could_not_see_is_spelled_out() -> None:
 
     assert '"a\\u202eb\\u007f\\u000a\\U000e0041"' in text
     assert '"天気"' in text
+    unseen = "\u3164\u115f\u2800\ufe0f\u034f\U000e0100"
+    assert not set(unseen) & set(Lock.of(bare(f"a{unseen}")).text())
     assert "\u202e" not in text
 
 

@@ -134,3 +134,16 @@ def test_every_scope_of_the_ledger_is_told() -> None:
         standing = view.standing("ping")
         assert standing is not None
         assert standing.status == "broken"
+
+
+@pytest.mark.parametrize("clean_break", [False, True])
+def test_a_name_that_is_renamed_otherwise_later_leads_to_the_later_name(clean_break: bool) -> None:
+    ledger = Ledger.memory()
+    table(ledger, BEFORE)
+    for new in ("agent_ping", "alive"):
+        wanted, _ = promises({"ping": new}, ledger)
+        enter(ledger, wanted, clean_break=clean_break)
+
+    standing = ledger.standing("ping")
+    assert standing is not None
+    assert str(standing.id) == "kenny@1/alive@1"

@@ -128,3 +128,18 @@ def test_what_is_no_setting_is_told_with_its_key(table: object, key: str, proble
 
     error = caught.value
     assert (error.file, error.key, error.problem) == ("truename.toml", key, problem)
+
+
+def test_names_that_mean_something_to_a_shell_or_a_table_are_written_so_that_they_do_not() -> None:
+    text = decision_record(plan({"fs list|all": "fs_list"}), Decision(number=1, day=date(2026, 6, 5)))
+
+    assert "`truename rename 'fs list|all' fs_list --check PATH`" in text
+    assert "| `fs list\\|all` | `fs_list` |" in text
+
+
+@pytest.mark.parametrize("fate", [{"until": "2027-02-01"}, {"clean_break": True}, {}])
+def test_what_is_chosen_is_among_what_was_considered(fate: dict[str, Any]) -> None:
+    text = decision_record(plan({"fs.list": "fs_list"}), Decision(number=1, day=DAY, **fate))
+
+    chosen = next(line for line in text.splitlines() if line.startswith("Chosen: "))
+    assert f"- {chosen.removeprefix('Chosen: ')}" in text.splitlines()

@@ -212,6 +212,7 @@ BROKEN: list[tuple[Any, str]] = [
     ([], "no call"),
     ({}, "no call"),
     ({**LINE, "truename": True}, "no call"),
+    ({**LINE, "truename": 0}, "no call"),
     ({**LINE, "id": "tap"}, "tap"),
     ({**LINE, "id": 7}, "not text"),
     ({**LINE, "name": ["x"]}, "not text"),

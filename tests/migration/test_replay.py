@@ -124,6 +124,17 @@ def test_it_stops_at_the_first_that_is_not_done_or_goes_on() -> None:
     assert outcomes(ran(lines, shown(), go_on=True)) == ["done tap", "broken", "unknown", "done tap"]
 
 
+def test_a_line_that_does_not_know_the_definition_says_nothing_of_a_change() -> None:
+    names = shown()
+    unknown, other = ran([recorded("phone/tap"), recorded("phone/tap", digest="sha256:0")], names)
+
+    assert (unknown.is_changed, other.is_changed) == (False, True)
+
+
+def test_a_name_that_no_text_could_hold_is_unknown_as_any() -> None:
+    assert outcomes(ran([recorded("phone/gone", name="\ud800")], shown(ledger=Ledger.memory()))) == ["unknown"]
+
+
 def test_a_tool_that_raises_has_failed() -> None:
     def run(call: Call) -> None:
         raise PermissionError(call.origin.name)

@@ -228,3 +228,31 @@ def test_a_break_on_record_with_the_old_tool_stops_the_spellings_of_the_one_that
     for text in ("fs.list", "files_fs.list", "files:fs.list"):
         assert moved(text, after).suggestions == ("fs_list",)
     assert resolve("files_fs_list", after).id == ToolId.parse("files/fs_list")
+
+
+@pytest.mark.parametrize("text", ["kenny_ping", "mcp_truename_kenny_ping", "mcp__truename__kenny_ping", "Kenny-Ping"])
+def test_a_broken_name_ends_in_a_client_s_frame_too_where_its_tool_has_but_another_name_now(text: str) -> None:
+    ledger = Ledger.memory()
+    catalog = Catalog.from_mcp({"kenny": ["ping"]})
+    project(catalog, "openai", style="prefixed", ledger=ledger)
+    ledger.break_name("kenny_ping", "alive", id=ToolId.parse("kenny/ping"))
+
+    names = project(catalog, "openai", style="prefixed", ledger=ledger)
+
+    with pytest.raises(UnknownTool, match="It is 'kenny_ping_") as caught:
+        resolve(text, names)
+    assert caught.value.reason == "moved"
+
+
+@pytest.mark.parametrize("text", ["alive", "Alive", "kenny:alive", "Kenny-Alive", "mcp__truename__Alive"])
+def test_another_new_name_is_called_in_every_spelling(text: str) -> None:
+    ledger = Ledger.memory()
+    new = ToolId.parse("kenny/alive")
+    project(Catalog.from_mcp({"kenny": ["ping"]}), "universal", style="on-conflict", ledger=ledger)
+    for old in ("ping", "kenny/ping"):
+        ledger.break_name(old, "alive", id=new, protocol="0.3")
+
+    names = project(Catalog.from_mcp({"kenny": ["alive"]}), "universal", style="on-conflict", ledger=ledger)
+
+    assert resolve(text, names).id == new
+    assert moved("Kenny.Ping", names).suggestions == ("alive",)

@@ -165,7 +165,9 @@ def test_a_name_an_app_the_longest_glob_or_a_format_says_who_owns_it(name: str, 
 
 
 def test_a_family_is_said_and_no_name_is_split_for_it() -> None:
-    found = Convention.of("provider-safe", families={"password policy": ["password_policy_*"], "net": ["net_*"]})
+    found = Convention.of(
+        "provider-safe", families={"password policy": ["*_lockout", "password_policy_*"], "net": ["net_*"]}
+    )
 
     assert [found.family(name) for name in ("password_policy_set", "net_dns_flush", "fs_list")] == [
         "password policy",

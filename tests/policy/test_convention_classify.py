@@ -46,6 +46,7 @@ def test_without_a_list_any_word_in_lower_case_is_an_app_but_never_a_platform() 
     assert classify("contacts_ios_addPhoneNumber", ANY_APP).app == "contacts"
     assert classify("contacts_addPhoneNumber", SEED).category == ""
     assert classify("ios_scroll", ANY_APP).category == "platform"
+    assert rules(classify("3d_view", ANY_APP)) == ["unknown_prefix"]
     assert classify("org_scroll", Convention.of("trailblaze", apps=["org"])).category == "org"
 
 

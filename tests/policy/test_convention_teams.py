@@ -131,6 +131,10 @@ def test_platforms_that_no_name_has_as_a_part_may_be_written_in_any_way() -> Non
     assert found(tool("scroll", platforms=("ios",)), convention=plain) == ["E platform_mismatch"]
 
 
+def test_a_platform_of_two_words_is_no_fault_where_no_name_has_a_platform() -> None:
+    assert Convention(separator="_", categories={"app": "{app}_{verb_noun}"}, platforms=("android_tv",)).formats
+
+
 def test_a_misspelt_preset_is_the_only_fault_of_what_is_right_otherwise() -> None:
     table = {"preset": "trailblase", "categories": {"mobile": "mobile_{verbNoun}"}, "owners": {"{verbNoun}": "core"}}
 

@@ -139,6 +139,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"is_for_llm": "no"}, "is_for_llm"),
     ({"is_recordable": None, "app": ["x"]}, "app"),
     ({"owner": "\x1b"}, "owner"),
+    ({"description": 7}, "description"),
     ({"parameter_platforms": {"card": "ios"}}, "parameter_platforms"),
 ]
 

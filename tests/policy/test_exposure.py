@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.calls import call
-from truename import Catalog, Ledger, project
+from truename import Catalog, Ledger, ToolId, project
 from truename.errors import ConfigError, NotAllowed
 from truename.policy import Caller, CallRule, Context, Exposure, Policy
 from truename.policy.convention import Convention
+from truename.policy.globs import fits_id
 from truename.policy.grants import formerly
 
 if TYPE_CHECKING:
@@ -86,6 +87,22 @@ def test_an_app_of_several_words_is_the_same_in_a_name_and_a_context() -> None:
 
     assert exposure.visible(tool, Context(app="MyApp"))
     assert not exposure.visible(tool, Context(app="other"))
+
+
+def test_many_entries_of_the_operator_cost_no_tool_a_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(glob: str, id: ToolId) -> bool:
+        asked.append(glob)
+        return fits_id(glob, id)
+
+    monkeypatch.setattr("truename.policy.overrides.fits_id", counted)
+    names = [f"t{number}" for number in range(50)]
+    catalog = Catalog.from_mcp({"s": names})
+    exposure = Exposure(metadata={f"S/{name}{'@1' * (name > 't3')}": {"is_for_llm": False} for name in names})
+
+    assert not any(exposure.visible(tool, Context()) for tool in catalog.values())
+    assert len(asked) == len(names)
 
 
 def test_required_is_what_at_least_one_context_says() -> None:

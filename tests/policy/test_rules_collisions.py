@@ -50,6 +50,7 @@ def test_what_a_client_cuts_or_respells_can_become_one() -> None:
     longer = [f"{name}_as_it_was_{year}" for name in names[:1] for year in ("then", "before")]
     assert "E merged_by_client" in found(*longer, convention=mastra)
     assert "become one name in mastra" in texts_of(*longer, convention=mastra)[-1]
+    assert found(*longer, f"{longer[0]}_again", convention=mastra).count("E merged_by_client") == 1
 
 
 def test_a_clash_with_a_tool_beside_is_told_of_the_own_one_only() -> None:

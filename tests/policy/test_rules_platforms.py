@@ -115,10 +115,11 @@ def test_the_platforms_of_the_tool_are_what_a_parameter_is_measured_by(
     assert found(tool(name, platforms=platforms, parameter_platforms={"virtualCard": ("ios",)})) == expected
 
 
-def test_a_hostile_schema_is_compared_within_bounds() -> None:
+@pytest.mark.parametrize("around", [lambda inner: {"items": [inner]}, lambda inner: [inner]])
+def test_a_hostile_schema_is_compared_within_bounds(around: Any) -> None:
     deep: Any = "end"
     for _ in range(5_000):
-        deep = {"items": [deep]}
+        deep = around(deep)
     pair = split(ios={"id": deep}, android={"id": deep})
 
     assert {one.rule.name for one in lint(pair, Convention.of("trailblaze")).findings} <= {"needless_platform_split"}

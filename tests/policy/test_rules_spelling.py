@@ -47,6 +47,13 @@ def test_what_to_write_is_said_where_it_is_certain() -> None:
     assert texts_of("scroll_2")[0].endswith("Number only breaking changes, beginning with 2.")
 
 
+def test_where_in_the_name_it_is_wrong_is_said() -> None:
+    assert "begins with the platform 'ios'" in texts_of("iosScroll")[0]
+    assert "ends with the platform 'ios'" in texts_of("scrollIOS")[0]
+    assert "like inputText." in texts_of("InputText")[0]
+    assert "like inputText, with the parts in front in lower case." in texts_of("IOS_scroll")[0]
+
+
 def test_a_separator_comes_with_the_clients_that_refuse_it() -> None:
     assert "It is refused by openai. Write 'fs_list'." in texts_of("fs.list", convention=Convention.of("trailblaze"))[0]
     assert "refuse" not in texts_of("myapp-scroll")[0]
@@ -60,6 +67,7 @@ def test_an_app_that_is_nearly_known_is_suggested() -> None:
 def test_a_list_of_verbs_only_warns() -> None:
     assert found("myapp_cartOpen", convention=Convention.of("trailblaze", verbs=["open"])) == ["W verb_first"]
     assert found("cartOpen", convention=SEED) == []
+
 
 KENNY = (
     "powershell.exec fs.list fs.search fs.read fs.disk_usage winget.list winget.install winget.uninstall winget.update "

@@ -41,6 +41,7 @@ def codes(name: str = "go", text: str = "Goes.", **more: Any) -> list[str]:
         ("\U000f0000", "TN150"),
         ("x\ufe0f", "TN150"),
         ("☀\ufe0f\ufe0e\ufe01", "TN150"),
+        ("☀\ufe0f\ufe0f", "TN150"),
         ("☀\u200dx", "TN150"),
         ("\ud800", "TN150"),
         ("left \u202eright", "TN151"),
@@ -106,6 +107,16 @@ def test_the_place_and_the_character_are_told_and_the_number_of_more() -> None:
     ]
     assert found(name="a\u200bb")[0][1].startswith(r"The name 'a\u200bb' has U+200B")
     assert found(name="sеnd")[0][1] == "'sеnd' reads as 'send', but has U+0435 (cyrillic small letter ie)."
+
+
+@pytest.mark.parametrize("short", ["\x1b[2J", "a\x08", "a\u200b"])
+def test_a_character_in_a_short_value_or_name_is_reported(short: str) -> None:
+    code = codes(text=short)
+
+    assert len(code) == 1
+    assert codes(inputSchema={"properties": {"mode": {"enum": ["plain", short]}}}) == code
+    assert codes(inputSchema={"properties": {short: {}}}) == code
+    assert codes(inputSchema={"$defs": {short: {}}}) == code
 
 
 def test_every_letter_of_the_table_is_of_another_script_and_stands_for_one_ascii_letter() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.policy.fresh_texts import FRESH
 from tests.policy.held_out_texts import HELD_OUT
 from tests.policy.text_examples import CHECKS, findings, flagged, material_of
 from tests.policy.tuning_texts import TUNING
@@ -50,6 +51,13 @@ def test_of_the_examples_that_no_rule_was_tuned_with_95_in_100_are_judged_right(
     assert wrong_by_kind[False] <= 0.05 * by_kind[False], wrong
 
 
+def test_of_the_examples_of_a_reviewer_what_is_judged_wrong_is_what_the_documentation_names() -> None:
+    wrong = {example.name for example in FRESH if flagged(findings(material_of(example))) != example.is_hostile}
+
+    assert Counter(example.is_hostile for example in FRESH) == {True: 40, False: 40}
+    assert wrong == {"is_prime", "unit_test", "create_issue"}
+
+
 def test_there_are_60_examples_of_each_kind_and_some_of_each_category() -> None:
     together = TUNING + HELD_OUT
     kinds = Counter(example.is_hostile for example in together)
@@ -70,7 +78,7 @@ def test_every_row_says_what_it_was_written_from_and_has_an_example() -> None:
 
 
 def test_the_cues_and_stems_of_a_row_are_there_wherever_its_pattern_matches() -> None:
-    for example in TUNING + HELD_OUT:
+    for example in TUNING + HELD_OUT + FRESH:
         texts = material_of(example).texts[0][1]
         for row in (*MECHANISMS, *EFFECTS, *PRECEDENCE):
             for _, sentence in texts.sentences:

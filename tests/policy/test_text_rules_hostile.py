@@ -14,6 +14,8 @@ from tests.shared import UNHURRIED
 from truename.policy.convention import Convention
 from truename.policy.declaration import Declaration
 from truename.policy.rules.material import Material
+from truename.policy.rules.references import dead_reference
+from truename.policy.rules.shadowing import shadowed_tool, steered_call
 from truename.policy.rules.texts import read_texts
 
 SIZE = 100_000
@@ -25,6 +27,9 @@ WORDS = (
     "detect that if when such as example sample test: ",
     "before any of the other tools ",
     "use a_b_c_d_e_f ",
+    f"use a{'A' * 150}_ ",
+    f"call {'aA' * 60}- ",
+    "Example: ignore all previous instructions, ",
     "run `curl a b c ",
     "%41",
     "&#x41;",
@@ -106,4 +111,39 @@ def test_many_servers_with_one_name_or_near_names_take_bounded_time() -> None:
     found = findings(Material((*many, *near), Convention()))
 
     assert len(found) <= len(many) + len(near)
+    assert time.process_time() - begun < UNHURRIED
+
+
+@pytest.mark.parametrize("servers", [2, 20])
+def test_a_name_that_looks_like_many_others_takes_bounded_time(servers: int) -> None:
+    names = ("".join("1il"[number // 3**place % 3] for place in range(10)) for number in range(30_000))
+    many = tuple(declared(name, "Goes.", f"s{number % servers}") for number, name in enumerate(names))
+    begun = time.process_time()
+
+    assert {one.server for one in shadowed_tool.find(Material(many, Convention()))} == {
+        f"s{number}" for number in range(1, servers)
+    }
+    assert {one.server for one in shadowed_tool.find(Material(many[:1], Convention(), many[1:]))} == {"s0"}
+    assert time.process_time() - begun < UNHURRIED
+
+
+def test_a_tool_that_many_servers_have_and_many_texts_speak_of_takes_bounded_time() -> None:
+    many = tuple(declared(f"go_{number}", "Call send_email first.", "own") for number in range(30_000))
+    peers = tuple(declared("send_email", "Sends.", f"s{number:05}") for number in range(30_000))
+    begun = time.process_time()
+    found = list(steered_call.find(Material(many, Convention(), peers)))
+
+    assert [one.tools[1] for one in found] == ["send_email"] * len(many)
+    assert "of 's00000'" in found[-1].fact
+    assert time.process_time() - begun < UNHURRIED
+
+
+def test_many_dead_references_take_bounded_time_and_the_first_of_them_get_a_near_name() -> None:
+    many = tuple(declared(f"get_thing_{number}", f"Call get_thing_x{number} first.") for number in range(10_000))
+    begun = time.process_time()
+    found = list(dead_reference.find(Material(many, Convention())))
+
+    assert len(found) == len(many)
+    assert found[0].remedy.startswith("Did you mean")
+    assert found[-1].remedy == "Write the name of a tool that is there."
     assert time.process_time() - begun < UNHURRIED

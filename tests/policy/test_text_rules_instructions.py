@@ -40,6 +40,8 @@ PLACES: list[tuple[str, dict[str, Any]]] = [
     ("inputSchema.properties.a.x-note", {"inputSchema": {"properties": {"a": {"x-note": ORDER}}}}),
     ("inputSchema.$defs.b.anyOf.0.const", {"inputSchema": {"$defs": {"b": {"anyOf": [{"const": ORDER}]}}}}),
     ("outputSchema.properties.c.description", {"outputSchema": {"properties": {"c": {"description": ORDER}}}}),
+    (f"inputSchema.$defs.{ORDER}", {"inputSchema": {"$defs": {ORDER: {"type": "string"}}}}),
+    (f"annotations.{ORDER}", {"annotations": {ORDER: True}}),
     (
         "inputSchema.properties.ignore_all_previous_instructions",
         {"inputSchema": {"properties": {"ignore_all_previous_instructions": {}}}},

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
+from truename.cli.addresses import is_address, server_at
 from truename.cli.failure import UsageFault
 from truename.cli.rendering import say, styled
 from truename.cli.scene import without_gateway
 from truename.cli.sources import find
-from truename.config import Config, ServerConfig, Settings
+from truename.config import Config, Settings
 from truename.lint import Declared, read_declared
 from truename.lint.declared import joined
 from truename.lint.dumps import declared_by
@@ -20,44 +20,51 @@ from truename.lint.walk import PYTHON
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from truename.policy import Declaration
+
 __all__ = ["Taken", "take"]
 
-_SCHEMES: Final = ("http://", "https://")
+_UNREADABLE: Final = "unreadable_source"
 _IN_MEMORY: Final = Settings(ledger="memory")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """All that was declared, the servers that failed, and whether it is more than single files of Python."""
+    """All that was declared, the servers that failed, and whether it is more than single files of Python.
+
+    ``peers`` are tools beside which these will stand.
+    """
 
     declared: Declared
+    peers: tuple[Declaration, ...] = ()
     failed: tuple[str, ...] = ()
     is_whole: bool = True
 
 
-def take(sources: Sequence[str], exclude: Sequence[str]) -> Taken:
+def take(sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] = ()) -> Taken:
     """Read every source; the servers of configurations and of addresses are started and asked.
 
+    What stands ``beside`` are files; of those nothing is told but that one can't be read.
     Raises `UsageFault` for a source that is not there, and what is wrong with a configuration (`ConfigError`).
     """
-    parts: list[Declared] = []
+    configs = {source: _configuration(source) for source in sources}
+    # All files together: how servers that are made in them are told apart depends on how many there are.
+    parts = [read_declared([Path(one).expanduser() for one, config in configs.items() if not config], exclude=exclude)]
     failed: list[str] = []
-    is_whole = False
-    for source in sources:
-        config = _configuration(source)
-        is_whole |= config is not None or Path(source).suffix not in PYTHON
-        if config is None:
-            parts.append(read_declared([Path(source).expanduser()], exclude=exclude))
-        else:
+    for source, config in configs.items():
+        if config is not None:
             declared, down = _asked(config, source)
             parts.append(declared)
             failed += down
-    return Taken(declared=joined(parts), failed=tuple(failed), is_whole=is_whole)
+    is_whole = any(config is not None or Path(one).suffix not in PYTHON for one, config in configs.items())
+    peers = read_declared([Path(one).expanduser() for one in beside])
+    parts.append(Declared(findings=tuple(one for one in peers.findings if one.rule.name == _UNREADABLE)))
+    return Taken(declared=joined(parts), peers=peers.declarations, failed=tuple(failed), is_whole=is_whole)
 
 
 def _configuration(source: str) -> Config | None:
-    if source.lower().startswith(_SCHEMES):
-        return _address(source)
+    if is_address(source):
+        return Config(servers=(server_at(source),), settings=_IN_MEMORY)
     path = Path(source).expanduser()
     try:
         is_directory, is_there = path.is_dir(), path.exists()
@@ -71,17 +78,6 @@ def _configuration(source: str) -> Config | None:
     if is_directory or path.suffix in PYTHON or not path.is_file():
         return None
     return find([source])[0].config
-
-
-def _address(source: str) -> Config:
-    try:
-        host = urlsplit(source).hostname
-    except ValueError:
-        host = None
-    if not host:
-        raise UsageFault(fact=f"{source!r} is not an address", advice="Write it as http://HOST:PORT/PATH.")
-    server = ServerConfig(key=host.replace(".", "-").replace(":", "-"), url=source, type="http")
-    return Config(servers=(server,), settings=_IN_MEMORY)
 
 
 def _asked(config: Config, source: str) -> tuple[Declared, list[str]]:

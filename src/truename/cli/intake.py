@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from truename.catalog.read import read_listings
+from truename.cli.addresses import is_address, server_at
 from truename.cli.beside import names_servers, read_configuration
 from truename.cli.failure import UsageFault
 from truename.clients import Machine, find, read_source
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Intake", "Listing", "take_in"]
 
-_SCHEMES: Final = ("http://", "https://")
 _STARTS: Final = frozenset({"command", "url", "httpUrl", "serverUrl", "transport"})
 _TOML: Final = ".toml"
 
@@ -71,7 +70,7 @@ def take_in(sources: Sequence[str], project: Path | None, environ: Mapping[str, 
     direct: list[Startable] = []
     addresses: list[Startable] = []
     for source in sources:
-        if source.lower().startswith(_SCHEMES):
+        if is_address(source):
             addresses.append(_address(source))
         elif (path := _there(source)).suffix.lower() == _TOML and _is_our_own(path):
             direct += _configured(path, environ)
@@ -102,14 +101,7 @@ def _there(source: str) -> Path:
 
 
 def _address(source: str) -> Startable:
-    try:
-        host = urlsplit(source).hostname
-    except ValueError:
-        host = None
-    if not host:
-        raise UsageFault(fact=f"{source!r} is not an address", advice="Write it as http://HOST:PORT/PATH.")
-    server = ServerConfig(key=host.replace(".", "-").replace(":", "-"), url=source, type="http")
-    return Startable(server=server, path=None, clients=(), of_project=False)
+    return Startable(server=server_at(source), path=None, clients=(), of_project=False)
 
 
 def _is_our_own(path: Path) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from truename import dialects
+from truename.cli.addresses import is_address
 from truename.cli.annotations import print_annotations
 from truename.cli.declaring import Taken, take
 from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
@@ -19,8 +20,8 @@ from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json
 from truename.cli.rulebook import rules_asked
 from truename.cli.sarif import Result, sarif_log, write_sarif
-from truename.lint import RULES, Configured, Report, configured_at, read_declared, weigh
-from truename.lint.walk import PYTHON
+from truename.lint import RULES, Configured, Report, configured_at, weigh
+from truename.lint.walk import PYTHON, from_here
 from truename.policy import Convention, Finding, Severity
 
 __all__ = ["lint"]
@@ -124,14 +125,17 @@ def lint(
     """
     if sum((as_json, github, sarif == "-")) > 1:
         raise UsageFault(fact="--json, --github and --sarif - all want stdout", advice="Give --sarif a file.")
+    if write_baseline and no_baseline:
+        raise UsageFault(fact="--write-baseline adds to the baseline", advice="Leave out --no-baseline.")
     codes = rules_asked(rule)
     configured = _configured(clients, preset, team)
     held = None if no_baseline else baseline_for(configured, baseline, must_exist=not write_baseline)
     named = sources or _sources(configured)
     with collecting_later():
-        taken = take(named, (*configured.settings.exclude, *exclude))
-        peers = read_declared(beside).declarations
-        report = weigh(taken.declared, configured, peers=peers, baseline=held, rules=codes, is_whole=taken.is_whole)
+        taken = take(named, (*configured.settings.exclude, *exclude), beside)
+        report = weigh(
+            taken.declared, configured, peers=taken.peers, baseline=held, rules=codes, is_whole=taken.is_whole
+        )
     if write_baseline:
         return accept(report, configured, baseline, held, as_json=as_json)
     wanted = mend(report, held, write=fix and not diff) if fix or diff else ()
@@ -149,8 +153,8 @@ def lint(
     elif sarif != "-":
         command = _renaming(report, taken, named)
         show_linted(report, fixes, everything=everything, command=command)
-    if diff and not as_json:
-        show_mended(wanted)
+        if diff or (fix and not fixes):
+            show_mended(wanted)
     return _status(report, taken, strict=strict)
 
 
@@ -166,13 +170,8 @@ def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) 
 
 
 def _sources(configured: Configured) -> tuple[str, ...]:
-    base = configured.base
-    here = Path.cwd()
-    return tuple(_short(base / one, here) for one in configured.settings.sources) or _HERE
-
-
-def _short(path: Path, here: Path) -> str:
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    named = configured.settings.sources
+    return tuple(one if is_address(one) else str(from_here(configured.base / one)) for one in named) or _HERE
 
 
 def _renaming(report: Report, taken: Taken, sources: tuple[str, ...]) -> str:

@@ -28,6 +28,10 @@ _MOST: Final = 100
 _WIDEST: Final = 160
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _RANK: Final = {severity: number for number, severity in enumerate(Severity)}
+_ELSE: Final = "`truename lint SOURCE` reads a dump of tools/list, a configuration or a server's address, too."
+# So many tools that pass for another server's are a collection of servers, and no attack.
+_ALIKE: Final = "shadowed_tool"
+_CROWD: Final = 20
 _HIDDEN: Final = {"comment": "by a comment", "convention": "by the convention", "baseline": "in the baseline"}
 
 
@@ -48,6 +52,8 @@ def show_linted(report: Report, fixes: Sequence[Fix], *, everything: bool, comma
     for fix in fixes:
         show(styled(f"{fix.path}: {'; '.join(fix.done)}", "green"))
     show(styled(_summary(report), "bold"))
+    if sum(one.rule.name == _ALIKE for one in report.findings) > _CROWD:
+        show("Servers that are read together are taken to run together: lint alternatives one after the other.")
     if command:
         show("To change the first of these names wherever it stands:")
         output().print(styled(f"  {command}", "green"), soft_wrap=True)
@@ -90,7 +96,7 @@ def _summary(report: Report) -> str:
     taken = [f"{number:,} taken back {_HIDDEN[what]}" for what, number in hidden.items() if what]
     about = f"in {_count(report.tools, 'tool')} of {_count(len(report.files), 'source')}"
     if not report.tools and not counts:
-        return f"No tools are declared in {_count(len(report.files), 'source')}."
+        return f"No tools are declared in {_count(len(report.files), 'source')}. {_ELSE}"
     return "; ".join([f"{', '.join(counts) or 'Nothing is wrong'} {about}", *taken]) + "."
 
 

@@ -1,6 +1,8 @@
 """`truename lock`: the names of a repository's tools in a file for review, and the proof that they still are these."""
 
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,13 +61,14 @@ def lock(
         protocol_here() or known.protocol if protocol is None else protocol,
     )
     changes = compare(known.tools, wanted.tools)
-    is_true = not changes and wanted.protocol == known.protocol
+    # Of one server alone the comparison says nothing of its key, and of a line whose digest is right nothing else.
+    is_true = wanted.text() == replace(known, sources=wanted.sources).text()
     if not check:
         write_lock(before, wanted)
     if as_json:
         print_json(_document(before, wanted, changes, known, is_true=is_true, check=check))
     else:
-        _print(before, wanted, changes, known, check=check, everything=everything)
+        _print(before, wanted, changes, known, is_true=is_true, check=check, everything=everything)
     return EXIT_FINDINGS if check and not is_true else 0
 
 
@@ -94,18 +97,31 @@ def _from_here(source: str, path: Path) -> str:
     return source if source.lower().startswith(_ADDRESSES) else os.path.relpath(path.absolute().parent / source)
 
 
-def _print(before: Before, wanted: Lock, changes: Changes, known: Lock, *, check: bool, everything: bool) -> None:
+def _print(
+    before: Before, wanted: Lock, changes: Changes, known: Lock, *, is_true: bool, check: bool, everything: bool
+) -> None:
     if before.lock is not None:
         show_changes(changes, everything=everything)
-    if before.lock is not None and wanted.protocol != known.protocol:
-        show(f"The protocol version is {wanted.protocol or 'none'}; the lock has {known.protocol or 'none'}.")
+        for told in _beside(known, wanted, is_told=bool(changes) or is_true):
+            show(told)
     tools = f"{len(wanted.tools):,} tool{'' if len(wanted.tools) == 1 else 's'}"
     if not check:
         show(styled(f"{before.path} holds {tools}. Have it reviewed and committed with the change.", "bold"))
-    elif changes or wanted.protocol != known.protocol:
+    elif not is_true:
         show(f"{before.path} is not true any more. If all of this is meant, `truename lock` writes it for review.")
     else:
         show(f"{before.path} is true: {tools}.")
+
+
+def _beside(known: Lock, wanted: Lock, *, is_told: bool) -> Iterator[str]:
+    """Say what differs beside the tools themselves."""
+    servers = [", ".join(sorted({repr(pin.server) for pin in one.tools if pin.server})) for one in (known, wanted)]
+    if known.tools and wanted.tools and servers[0] != servers[1]:
+        yield f"The server is {servers[1] or 'none'}; the lock has {servers[0] or 'none'}: names go by its key."
+    elif wanted.protocol == known.protocol and not is_told:
+        yield "A line of the lock is not as it was written: somebody has edited it."
+    if wanted.protocol != known.protocol:
+        yield f"The protocol version is {wanted.protocol or 'none'}; the lock has {known.protocol or 'none'}."
 
 
 def _document(

@@ -30,7 +30,7 @@ class Before:
         self.fault: ConfigError | None = None
         if self.raw is not None:
             try:
-                self.lock = _parsed(self.raw, path)
+                self.lock = _parsed(self.raw, str(path))
             except ConfigError as error:
                 self.fault = error
 
@@ -40,9 +40,9 @@ class Before:
         return self.raw is None or is_lock(self.raw[:4096].decode("utf-8", "replace"))
 
 
-def read_lock(path: Path) -> Lock:
-    """Read a lock. Raises `ConfigError` with the line of what is wrong."""
-    return _parsed(_read(path), path)
+def read_lock(path: Path, called: str = "") -> Lock:
+    """Read a lock, by another name if it is ``called`` so. Raises `ConfigError` with the line of what is wrong."""
+    return _parsed(_read(path), called or str(path))
 
 
 def write_lock(before: Before, lock: Lock) -> None:
@@ -80,13 +80,13 @@ def _read(path: Path) -> bytes:
         raise _fault(path, f"it can't be read ({reason})", "Check the path.") from error
 
 
-def _parsed(raw: bytes, path: Path) -> Lock:
+def _parsed(raw: bytes, called: str) -> Lock:
     try:
-        return Lock.parse(raw.decode(), str(path))
+        return Lock.parse(raw.decode(), called)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         problem, remedy = "it is not UTF-8", "Restore the file, or write it anew: `truename lock SOURCE...`."
-        raise ConfigError(file=str(path), key=f"line {line}", problem=problem, remedy=remedy) from error
+        raise ConfigError(file=called, key=f"line {line}", problem=problem, remedy=remedy) from error
 
 
 def _fault(path: Path, problem: str, remedy: str) -> ConfigError:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from truename.cli.changes import show_diff
 from truename.cli.failure import UsageFault
 from truename.cli.rendering import print_json, show, styled
-from truename.lint.baseline import DEFAULT_NAME, read_baseline, written_baseline
+from truename.lint.baseline import read_baseline, written_baseline
 from truename.lint.fixes import Fix, replace_bytes, without_comments, without_entries
+from truename.lint.walk import from_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,5 @@ def show_mended(fixes: Sequence[Fix]) -> None:
 def _baseline_path(configured: Configured, option: str | None) -> tuple[Path, bool]:
     if option is not None:
         return Path(option).expanduser(), True
-    named = configured.settings.baseline or configured.convention.baseline
-    path, here = configured.base / (named or DEFAULT_NAME), Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path, bool(named)
+    is_named = bool(configured.settings.baseline or configured.convention.baseline)
+    return from_here(configured.baseline), is_named

@@ -41,7 +41,12 @@ RenameFiles = Annotated[
     bool, Parameter(name="--rename-files", show_default=False, help="Rename files whose own name has an old name, too.")
 ]
 CountUp = Annotated[
-    bool, Parameter(name="--protocol", show_default=False, help="Count PROTOCOL_VERSION up wherever files state it.")
+    bool,
+    Parameter(
+        name="--protocol",
+        show_default=False,
+        help="Count the protocol version up wherever files state it: PROTOCOL_VERSION, or protocol in truename.toml.",
+    ),
 ]
 Record = Annotated[str | None, Parameter(name="--record", help="A directory that gets a decision record, as docs/adr.")]
 Reason = Annotated[str | None, Parameter(name="--because", help="Why, for the decision record.")]

@@ -81,7 +81,7 @@ def print_undone(undone: Applied, *, as_json: bool) -> None:
         return
     _tell_recovered(undone.recovered)
     if last is None:
-        show("No rename was made from this directory that could be undone.")
+        show("No rename was made from this directory that could be undone; run it where the rename was made.")
         return
     show(f"{_files(undone.files)} given back as before the rename of {last.time}.")
     if isinstance(last.note, dict) and last.note.get("ledger"):

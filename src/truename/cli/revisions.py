@@ -6,6 +6,7 @@ import re
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +21,7 @@ PREFIX: Final = "git:"
 _FORM: Final = "Write it as git:REVISION:PATH, as in git:main:src."
 _MOST: Final = 512 * 1024 * 1024
 _SECONDS: Final = 120
+_LONGEST_HEAD: Final = 200
 # Plain files only: neither links nor modules of others.
 _ENTRY: Final = re.compile(rb"100[0-7]{3} blob ([0-9a-f]+) +([0-9]+)\t(.+)", re.DOTALL)
 
@@ -55,7 +57,9 @@ def checked_out(source: str) -> Iterator[Path]:
 
 
 def _files(revision: str, path: str, source: str) -> list[_File]:
-    found = _git(source, "rev-parse", "--verify", f"{revision}:./{path.rstrip('/')}").decode().strip()
+    here = _git(source, "rev-parse", "--show-prefix").decode("utf-8", "surrogateescape").removesuffix("\n")
+    place = normpath(here + path)
+    found = _git(source, "rev-parse", "--verify", f"{revision}:{'' if place == '.' else place}").decode().strip()
     kind, _, size = _git(source, "cat-file", "--batch-check=%(objecttype) %(objectsize)", asked=[found]).partition(b" ")
     if kind == b"blob":
         return [_File(found, int(size), "")]
@@ -72,10 +76,13 @@ def _contents(files: Sequence[_File], source: str) -> bytes:
 
 def _unpack(files: Sequence[_File], content: bytes, base: Path, source: str) -> None:
     """Write the files; a revision is no less hostile than a server, so paths upwards are left out."""
-    base.parent.mkdir(parents=True, exist_ok=True)
+    (base.parent if [one.place for one in files] == [""] else base).mkdir(parents=True, exist_ok=True)
     start = 0
     for one in files:
-        start = content.index(b"\n", start) + 1
+        head, _, _ = content[start : start + _LONGEST_HEAD].partition(b"\n")
+        if not head.endswith(b" blob %d" % one.size):
+            raise UsageFault(fact=f"git lacks a file of {source}", advice="Fetch it whole: `git fetch --refetch`.")
+        start += len(head) + 1
         target = base / one.place if one.place else base
         if ".." not in PurePosixPath(one.place).parts:
             try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from truename.lint import Declared
     from truename.migration import Pin
-    from truename.policy import Finding
+    from truename.policy import Finding, Location
 
 __all__ = ["tools_at", "tools_of"]
 
@@ -37,7 +37,7 @@ def tools_at(source: str) -> tuple[Pin, ...]:
     """
     if source.startswith(PREFIX):
         with checked_out(source) as path:
-            return read_lock(path).tools if _is_lock(path) else _of_files(path)
+            return read_lock(path, source).tools if _is_lock(path) else _of_files(path, source)
     path = Path(source).expanduser()
     return read_lock(path).tools if _is_lock(path) else tools_of([source])
 
@@ -56,12 +56,16 @@ def _is_lock(path: Path) -> bool:
     return path.suffix == _LOCK or path.name == LOCK_FILE
 
 
-def _of_files(path: Path) -> tuple[Pin, ...]:
+def _of_files(path: Path, source: str) -> tuple[Pin, ...]:
     declared = read_declared([path], exclude=configured_at(Path.cwd()).settings.exclude)
-    _check(declared)
-    # Where it lies while it is looked at is nobody's concern.
-    pins = pinned(declared.declarations)
-    return tuple(replace(pin, location=None) for pin in pins)
+    # Where they lie while they are looked at is nobody's concern.
+    told = [replace(one, location=_called(one.location, path, source)) for one in declared.findings]
+    _check(replace(declared, findings=tuple(told)))
+    return tuple(replace(pin, location=None) for pin in pinned(declared.declarations))
+
+
+def _called(place: Location | None, path: Path, source: str) -> Location | None:
+    return place and replace(place, file=place.file.replace(str(path), source, 1))
 
 
 def _check(declared: Declared) -> None:

@@ -32,10 +32,16 @@ def error_result(error: TruenameError, text: str | None = None) -> dict[str, Any
 
 
 def among(error: ResolutionError, shown: Collection[str], hidden: Collection[str]) -> ResolutionError:
-    """Return the error without the suggestions that this session could not call."""
-    if not isinstance(error, UnknownTool) or not hidden:
-        return error
-    return replace(error, suggestions=tuple(n for n in error.suggestions if n in shown or n not in hidden))
+    """Return the error without the names that this session could not call; of candidates at least one is told."""
+
+    def callable_here(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name for name in names if name in shown or name not in hidden)
+
+    if isinstance(error, UnknownTool):
+        return replace(error, suggestions=callable_here(error.suggestions))
+    if isinstance(error, AmbiguousName):
+        return replace(error, candidates=callable_here(error.candidates) or error.candidates)
+    return error
 
 
 def wrong_name_text(error: ResolutionError, shown: Collection[str], times: int) -> str:

@@ -25,7 +25,7 @@ from truename.ledger.lock import locked
 from truename.ledger.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["FORMAT", "Journal"]
 
@@ -262,15 +262,19 @@ def _overwrite(file: FileIO, offset: int, text: bytes) -> None:
     os.fsync(file.fileno())
 
 
-def compacted(events: Iterable[Event]) -> list[Event]:
-    """Return the events without those that say again what an earlier one said; a claim keeps its last place."""
-    last: dict[object, Event] = {}
-    for event in events:
+def compacted(events: Sequence[Event]) -> list[Event]:
+    """Return the events without those that say again what was said; the first and the last time of each is kept.
+
+    The first claim of a name is its holder's, and the last one counts: between them others may have had a say.
+    """
+    first: dict[object, int] = {}
+    last: dict[object, int] = {}
+    for place, event in enumerate(events):
         key: object = event
         if isinstance(event, Claim):
             key = (event.scope, event.table, event.name, event.id)
-            last.pop(key, None)
         elif isinstance(event, Settings):
-            key = id(event)
-        last[key] = event
-    return list(last.values())
+            key = place
+        first.setdefault(key, place)
+        last[key] = place
+    return [events[place] for place in sorted({*first.values(), *last.values()})]

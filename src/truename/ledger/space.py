@@ -81,8 +81,9 @@ class Space:
 
     def _claim(self, event: Claim) -> None:
         name, id, key = event.name, event.id, fold(event.name)
-        if self.holders.setdefault(key, id) != id:
-            # Only the tool to which the holder was redirected gets past the check.
+        self.holders.setdefault(key, id)
+        if self.holder(key) != id:
+            # Only the tool to which the holder was redirected gets past the check; it may be the first one again.
             self._handed[key] = id
         self.names.setdefault(name, id)
         self._spellings[key].add(name)

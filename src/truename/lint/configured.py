@@ -14,7 +14,9 @@ from truename.config import find_convention
 from truename.config.text import decode, read_text
 from truename.documents import ABSENT, Document, reached
 from truename.errors import ConfigError, excerpt
+from truename.lint.baseline import DEFAULT_NAME
 from truename.lint.dumps import fault_of
+from truename.lint.walk import from_here
 from truename.policy import Convention, Location, read_metadata
 from truename.policy.gathering import Faults, fault, nearest
 
@@ -67,6 +69,11 @@ class Configured:
     file: Path | None = None
     base: Path = field(default_factory=Path.cwd)
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def baseline(self) -> Path:
+        """The file of the baseline, whether it is there or not."""
+        return self.base / (self.settings.baseline or self.convention.baseline or DEFAULT_NAME)
 
     def is_in(self, file: str) -> bool:
         """Tell whether a location names the file of the convention."""
@@ -168,7 +175,7 @@ def _leaves(error: Exception) -> Iterator[ConfigError]:
 
 def _finding(error: ConfigError) -> Finding:
     """Return the finding of a fault, at the line where its key stands if the file can be read at all."""
-    finding = fault_of(error, _short(Path(error.file)))
+    finding = fault_of(error, str(from_here(Path(error.file))))
     if finding.location is None or finding.location.line:
         return finding
     file = Path(error.file)
@@ -189,19 +196,14 @@ def _document(file: Path) -> Document | None:
 
 def _place(file: Path, document: Document | None, key: str) -> Location:
     if document is None:
-        return Location(file=_short(file), key=key)
+        return Location(file=str(from_here(file)), key=key)
     where = tuple(_steps(key))
     if where[:1] in {(_CONVENTION,), (_SECTION,), (_METADATA,)}:
         sections = _FILES.get(file.name, ((),))
         where = (*next((one for one in sections if _has(document, (*one, where[0]))), ()), *where)
     line, column = document.position(where)
-    return Location(file=_short(file), line=line, column=column, key=key)
+    return Location(file=str(from_here(file)), line=line, column=column, key=key)
 
 
 def _has(document: Document, where: Where) -> bool:
     return reached(document.value, where) is not ABSENT
-
-
-def _short(file: Path) -> str:
-    here = Path.cwd()
-    return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import stat
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,7 @@ from truename.policy.authored import META_PREFIX, written_metadata
 from truename.policy.said import FIELDS, read_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from truename.lint.comments import Comment
     from truename.lint.python import Named
@@ -39,7 +39,8 @@ _MOST_COMMENTS: Final = 50
 class Declared:
     """Everything that was read: the declarations, what could not be read, and the comments that take findings back.
 
-    ``literal`` are the places of names that stand in a source letter by letter; ``files`` is what was read.
+    ``literal`` are the places of names that stand in a source letter by letter; ``files`` is what was read, and
+    ``servers`` are those that are made in sources and have tools.
     """
 
     declarations: tuple[Declaration, ...] = ()
@@ -47,6 +48,7 @@ class Declared:
     suppressions: tuple[InlineSuppression, ...] = ()
     literal: frozenset[Location] = frozenset()
     files: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
 
 
 def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -> Declared:
@@ -60,7 +62,8 @@ def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -
     >>> read_declared(["no/such/file.py"]).findings[0].fact
     "The file can't be read: No such file or directory."
     """
-    return joined(_read(file) for path in paths for file in _named(path, exclude))
+    files = dict.fromkeys(file for path in paths for file in _named(path, exclude))
+    return joined(_told_apart([_read(file) for file in files]))
 
 
 def joined(several: Iterable[Declared]) -> Declared:
@@ -74,7 +77,28 @@ def joined(several: Iterable[Declared]) -> Declared:
         suppressions=tuple(one for part in parts.values() for one in part.suppressions),
         literal=frozenset().union(*(part.literal for part in parts.values())),
         files=tuple(file for part in parts.values() for file in part.files),
+        servers=tuple(server for part in parts.values() for server in part.servers),
     )
+
+
+def _told_apart(parts: Sequence[Declared]) -> Iterator[Declared]:
+    """Yield the parts with a label for each server that is made in them; one alone has all tools, and needs none."""
+    is_needed = sum(len(part.servers) for part in parts) > 1
+    seen: Counter[str] = Counter()
+    for part in parts:
+        seen.update(part.servers)
+        labels = {one: (f"{one}_{seen[one]}" if seen[one] > 1 else one) if is_needed else "" for one in part.servers}
+        yield (
+            replace(
+                part,
+                declarations=tuple(
+                    replace(one, server=labels.get(one.server, one.server)) for one in part.declarations
+                ),
+                servers=tuple(labels.values()),
+            )
+            if labels
+            else part
+        )
 
 
 def _named(path: str | Path, exclude: Sequence[str]) -> Iterable[Path]:
@@ -113,6 +137,7 @@ def _of_source(file: str, found: Sequence[Named | Unnamed], comments: Sequence[C
         suppressions=tuple(_suppressions(file, found, comments, about)),
         literal=frozenset(one.location for one, _ in named if one.is_literal),
         files=(file,),
+        servers=tuple(dict.fromkeys(one.server for one, _ in named if one.server)),
     )
 
 

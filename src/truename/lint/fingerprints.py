@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from truename.lint.walk import PYTHON
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -21,13 +23,15 @@ _ADDRESS: Final = "://"
 def fingerprinted(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Finding, str]]:
     """Yield each finding with its fingerprint: 32 hexadecimal digits of a digest.
 
-    It holds the rule, the client, the server, the tools and the file as it is called below ``base``; of two findings
-    that are alike in all of these, the second has its ordinal in it. No line, no column and no wording are in it.
+    It holds the rule, the client, the tools, the file as it is called below ``base``, and the server where the file is
+    no source (what a server made in a source is called depends on the others that are read). Of two findings that are
+    alike in all of these, the second has its ordinal in it. No line, no column and no wording are in it.
     """
     seen: Counter[tuple[str, ...]] = Counter()
     for one in findings:
         file = relative(one.location.file, base) if one.location else ""
-        parts = (one.rule.code, one.client, one.server, file, *one.tools)
+        server = "" if file.endswith(PYTHON) else one.server
+        parts = (one.rule.code, one.client, server, file, *one.tools)
         seen[parts] += 1
         marked = (*parts, f"#{seen[parts]}") if seen[parts] > 1 else parts
         yield one, hashlib.sha256("\0".join(marked).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -12,17 +12,19 @@ import pytest
 
 from truename.documents import Document
 from truename.errors import ConfigError
-from truename.lint.baseline import DEFAULT_NAME, read_baseline
+from truename.lint.baseline import read_baseline
 from truename.lint.configured import configured_at
 from truename.lint.declared import read_declared
 from truename.lint.fingerprints import relative
 from truename.lint.report import weigh
 from truename.lint.text import told
+from truename.lint.walk import from_here
 from truename.policy import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from truename.lint.baseline import Baseline
     from truename.policy import Finding
 
 __all__ = ["Failure", "LintFile", "LintItem", "items"]
@@ -77,12 +79,10 @@ class LintItem(pytest.Item):
 
 def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
     configured = configured_at(root)
-    sources = [root / one for one in named] or [
-        configured.base / one for one in configured.settings.sources if not _is_servers(configured.base / one)
-    ]
-    declared = read_declared(map(_short, sources or [root]), exclude=configured.settings.exclude)
-    path = configured.base / (configured.settings.baseline or configured.convention.baseline or DEFAULT_NAME)
-    report = weigh(declared, configured, baseline=read_baseline(path) if path.is_file() else None)
+    sources = [root / one for one in named] or [configured.base / one for one in configured.settings.sources] or [root]
+    files = (from_here(one) for one in sources if not _is_servers(one))
+    declared = read_declared(files, exclude=configured.settings.exclude)
+    report = weigh(declared, configured, baseline=_baseline(configured.baseline))
     found: dict[str, list[Finding]] = {}
     for one in declared.declarations:
         if one.location is not None:
@@ -91,6 +91,13 @@ def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
         file = relative(finding.location.file, root) if finding.location else ""
         found.setdefault(file or _NOWHERE, []).append(finding)
     return found
+
+
+def _baseline(path: Path) -> Baseline | None:
+    try:
+        return read_baseline(path) if path.is_file() else None
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _is_servers(path: Path) -> bool:
@@ -102,8 +109,3 @@ def _is_servers(path: Path) -> bool:
     except ConfigError:
         return False
     return isinstance(value, dict) and bool(value.keys() & {"mcpServers", "servers"})
-
-
-def _short(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

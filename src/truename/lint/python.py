@@ -34,7 +34,7 @@ class Named:
     """One tool of a source: its name, where that stands, its definition, and what our own decorator says of it.
 
     ``first`` to ``last`` are the lines on which a comment is about it. ``is_literal``: the name stands there letter
-    by letter. ``server`` is the one of several servers of this file that has it.
+    by letter. ``server`` is the one of the servers made in this file that has it, "" where that is not certain.
     """
 
     name: str

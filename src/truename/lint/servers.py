@@ -1,4 +1,4 @@
-"""Which server of a file has a tool, where the file makes several: their tools may have the same names."""
+"""Which server a tool of a file belongs to: tools of several servers may have the same names."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["Servers"]
 
 _MADE_BY: Final = ("fastmcp.", "mcp.")
-_CLASSES: Final = (".FastMCP", ".MCPServer")
+_CLASSES: Final = (".FastMCP", ".MCPServer", ".Server")
+# Written into the list of the one server that the file makes.
+_TOOL: Final = ".Tool"
 _NAME: Final = "name"
 
 
 class Servers:
-    """The servers that a file makes and keeps in variables. A file with one of them has one set of names."""
+    """The servers that a file makes and keeps in variables."""
 
     def __init__(self, scope: Scope) -> None:
         self._made: dict[str, list[tuple[int, str]]] = {}
@@ -34,17 +36,19 @@ class Servers:
                 self._made.setdefault(variable, []).append((call.lineno, told))
         for several in self._made.values():
             several.sort()
-        self._is_needed = labels.total() > 1
+        self._scope = scope
+        self._labels = [label for several in self._made.values() for _, label in several]
 
     def of(self, node: ast.expr) -> str:
         """Return the label of the server whose method this is (``docs.tool(...)``); "" where it is not certain."""
         maker = node.func if isinstance(node, ast.Call) else node
         match maker:
-            case ast.Attribute(value=ast.Name(id=variable)) if self._is_needed:
-                made = self._made.get(variable, [])
+            case ast.Attribute(value=ast.Name(id=variable)) if variable in self._made:
+                made = self._made[variable]
                 place = bisect_right(made, node.lineno, key=lambda one: one[0])
                 return made[place - 1][1] if place else ""
-        return ""
+        is_listed = len(self._labels) == 1 and self._scope.dotted(maker).endswith(_TOOL)
+        return self._labels[0] if is_listed else ""
 
 
 def _is_server(scope: Scope, call: ast.Call) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from truename.lint.registry import no_such_rule, rule_named
 from truename.lint.upkeep import UPKEEP
 from truename.policy import Finding, Location
-from truename.policy.globs import fits
+from truename.policy.globs import Globs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,16 +43,16 @@ def taken_back(
     Those of the other rules were parted off before. An entry for all names (``*``) is about findings without one, too.
     """
     at_place = {(place, _code(one.rule)): one.reason for one in comments for place in one.names if one.reason}
-    by_rule: defaultdict[str, list[Suppression]] = defaultdict(list)
+    by_rule: defaultdict[str, list[tuple[Suppression, Globs]]] = defaultdict(list)
     for entry in entries:
         if entry.reason:
-            by_rule[_code(entry.rule)].append(entry)
+            by_rule[_code(entry.rule)].append((entry, Globs(entry.tools)))
     counted: list[Finding] = []
     taken: list[Back] = []
     used: set[Suppression] = set()
     for one in findings:
         reason = at_place.get((one.location, one.rule.code)) if one.location else None
-        by = next((entry for entry in by_rule[one.rule.code] if _is_about(entry, one)), None)
+        by = next((entry for entry, globs in by_rule[one.rule.code] if _is_about(entry, globs, one)), None)
         if one.rule.name in ALWAYS or (reason is None and by is None):
             counted.append(one)
         elif reason is not None:
@@ -63,8 +63,8 @@ def taken_back(
     return counted, taken, frozenset(used)
 
 
-def _is_about(entry: Suppression, finding: Finding) -> bool:
-    return _ALL in entry.tools or any(fits(glob, tool) for glob in entry.tools for tool in finding.tools[:1])
+def _is_about(entry: Suppression, globs: Globs, finding: Finding) -> bool:
+    return _ALL in entry.tools or any(globs.first(tool) for tool in finding.tools[:1])
 
 
 def _code(word: str) -> str:

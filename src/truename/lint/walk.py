@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PYTHON", "files_of"]
+__all__ = ["PYTHON", "files_of", "from_here"]
 
 PYTHON: Final = (".py", ".pyi", ".pyw")
 # What others wrote, or a program: hidden directories (.git, .venv, .tox) are left out too.
 _FOREIGN: Final = frozenset({"node_modules", "__pycache__", "site-packages", "__pypackages__"})
 _ENVIRONMENT: Final = "pyvenv.cfg"
+
+
+def from_here(path: Path) -> Path:
+    """Return a path as it is called in this directory, if it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def files_of(path: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:

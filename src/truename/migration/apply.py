@@ -114,18 +114,22 @@ def _made(changes: Sequence[Change], state: Path, status: Status, note: Any, on_
     except OSError as error:
         problem = f"no copy of the files could be kept there ({error.strerror or error})"
         raise left_alone(state, problem, "Nothing was changed; see to the state directory first.") from error
+    begun = 0
     try:
         _write(changes, originals, on_step)
         _check(changes, None)
-        for number, change in enumerate(changes, 1):
+        for change in changes:
+            # Of thousands of files, one may have been saved while those before it were replaced.
+            _check([change], None)
+            begun += 1
             with _named(change.target):
                 _replace(change, originals)
-            _tell(on_step, "replaced", number, len(changes))
+            _tell(on_step, "replaced", begun, len(changes))
         for directory in {change.target.parent for change in changes} | {change.path.parent for change in changes}:
             sync_directory(directory)
         return originals.with_status(status)
     except BaseException as error:
-        _raise_all(take_back(originals))
+        _raise_all(take_back(originals, begun))
         originals.discard()
         if isinstance(error, OSError):
             path, remedy = Path(error.filename or state), _MAKE_ROOM if error.errno in _NO_ROOM else BY_HAND

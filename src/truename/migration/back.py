@@ -29,16 +29,21 @@ def left_alone(path: Path, problem: str, remedy: str) -> ConfigError:
 
 def beside(path: Path, originals: Originals) -> Path:
     """Return where the new bytes of a file stand until it is replaced."""
-    return path.with_name(f".{path.name[:100]}.truename-{originals.mark}")
+    # Long names may begin alike, and have hardly room for more.
+    return path.with_name(f".{path.name[:20]}-{digest(os.fsencode(path.name))[:16]}.truename-{originals.mark}")
 
 
-def take_back(originals: Originals) -> list[ConfigError]:
-    """Give the files their bytes back that were changed already; what somebody changed since is left, and told."""
+def take_back(originals: Originals, begun: int | None = None) -> list[ConfigError]:
+    """Give the files their bytes back that were changed already; what somebody changed since is left, and told.
+
+    ``begun`` is how many of them may have been changed, None if a kill kept that from being known.
+    """
     left: list[ConfigError] = []
-    for entry in originals.entries:
+    for number, entry in enumerate(originals.entries):
         try:
             beside(Path(entry.target), originals).unlink(missing_ok=True)
-            _give_back(entry, originals)
+            if begun is None or number < begun:
+                _give_back(entry, originals)
         except OSError as error:
             left.append(left_alone(Path(entry.path), f"it can't be given back ({error.strerror or error})", BY_HAND))
         except ConfigError as error:

@@ -30,16 +30,21 @@ def followed(schema: object, root: Schema) -> Alternative:
     that schema. A reference that leads nowhere, in circles or elsewhere is left as it is, and so is one beside which
     something stands that can't be written as one schema with it.
     """
-    trail, found = "", _mapping(schema)
+    given = found = _mapping(schema)
+    trail = ""
     for _ in range(_CHAIN):
         reference, inner = _within(found, root)
-        beside = {key: value for key, value in found.items() if key not in ("$ref", "allOf")}
-        whole = None if inner is None else joined(inner, beside)
+        whole = None if inner is None else joined(inner, _beside(found))
         if whole is None:
             break
-        trail += f"{reference} {_text(unspoken(beside))}\n" if reference else ""
+        trail += reference and f"{reference}\n"
         found = whole
-    return trail, found
+    # What stands beside the references that follow goes with them.
+    return trail and trail + _text(unspoken(_beside(given))), found
+
+
+def _beside(schema: Schema) -> Schema:
+    return {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
 
 
 def _within(schema: Schema, root: Schema) -> tuple[str, Schema | None]:

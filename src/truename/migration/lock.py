@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from truename.errors import ConfigError, excerpt
 from truename.migration.pins import Key, Pin, Tools, pinned
+from truename.policy.rules.characters import INVISIBLE
 
 __all__ = ["LOCK_FILE", "MAX_LOCK", "Lock", "is_lock", "quoted"]
 
@@ -73,7 +74,8 @@ class Lock:
 
 def is_lock(text: str) -> bool:
     """Tell whether a text was begun as a lock, broken or not."""
-    return text.lstrip("\ufeff").startswith(_TITLE) or _CONFLICT.match(text) is not None
+    begun = text.lstrip("\ufeff")
+    return begun.startswith(_TITLE) or (_CONFLICT.match(begun) is not None and _TITLE in begun)
 
 
 def _line(pin: Pin) -> str:
@@ -93,7 +95,7 @@ def quoted(text: str) -> str:
 def _escaped(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
-    if char.isprintable():
+    if char.isprintable() and not INVISIBLE.match(char):
         return char
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
 

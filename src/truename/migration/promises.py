@@ -32,8 +32,8 @@ class Promise:
     def enter(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
         """Enter it in one scope of a ledger, unless it stands there already."""
         standing = ledger.standing(self.old)
-        wanted = ("broken", "") if clean_break else ("redirected", until)
-        if standing is not None and (standing.status, standing.until) == wanted:
+        wanted = ("broken", self.new, "") if clean_break else ("redirected", self.new, until)
+        if standing is not None and (standing.status, standing.id, standing.until) == wanted:
             return
         if clean_break:
             # The new name may be the old one in another spelling, which the ledger knows for the old tool yet.
@@ -75,7 +75,8 @@ def _of_tools(old: str, new: str, ledger: Ledger) -> Iterator[Promise]:
         yield Promise(str(id), renamed, new)
         if {each for (_, name), each in bindings.items() if fold(name) == fold(old)} <= {id, renamed}:
             standing = ledger.standing_folded(fold(old))
-            if standing is None or standing.id in {id, renamed}:
+            # What an earlier rename led on to another name is this tool's too.
+            if standing is None or standing.id in {id, renamed, *ledger.successors(id)}:
                 yield Promise(old, renamed, new)
 
 

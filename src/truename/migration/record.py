@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -114,6 +115,8 @@ def _options(decision: Decision) -> Iterator[str]:
     yield "- Leave the names, and translate them at the boundary of each client that refuses them."
     yield f"- {_KEPT.format(until=until)}"
     yield f"- {_BROKEN}"
+    if not (decision.until or decision.clean_break):
+        yield f"- {_FILES}"
 
 
 def _outcome(plan: Plan, decision: Decision) -> Iterator[str]:
@@ -125,9 +128,13 @@ def _outcome(plan: Plan, decision: Decision) -> Iterator[str]:
     yield ""
     yield from ("| old name | new name |", "|---|---|")
     for old, new in list(plan.renames.items())[:_LISTED]:
-        yield f"| `{_name(old)}` | `{_name(new)}` |"
+        yield f"| `{_cell(old)}` | `{_cell(new)}` |"
     if len(plan.renames) > _LISTED:
         yield f"| and {len(plan.renames) - _LISTED} more | |"
+
+
+def _cell(name: str) -> str:
+    return _name(name).replace("|", "\\|")
 
 
 def _consequences(plan: Plan, decision: Decision) -> Iterator[str]:
@@ -145,6 +152,7 @@ def _more(plan: Plan, decision: Decision) -> Iterator[str]:
     first = next(iter(plan.renames.items()), ("OLD", "NEW"))
     yield "- Old names are never given to other tools."
     if len(plan.renames) == 1:
-        yield f"- `truename rename {_name(first[0])} {_name(first[1])} --check PATH` finds an old name that is left."
+        names = shlex.join(map(_name, first))
+        yield f"- `truename rename {names} --check PATH` finds an old name that is left."
     else:
         yield "- `truename rename --map FILE --check PATH` finds old names that are left."

@@ -207,7 +207,7 @@ class _NoCall(ValueError):
 
 
 def _call(plain: object, number: int, path: Path) -> RecordedCall:
-    if not isinstance(plain, dict) or type(plain.get("truename")) is not int:
+    if not isinstance(plain, dict) or type(plain.get("truename")) is not int or plain["truename"] < 1:
         message = "it is no call of a recording"
         raise _NoCall(message)
     if plain["truename"] > _FORMAT:

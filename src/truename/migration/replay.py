@@ -49,8 +49,9 @@ class Replayed:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the tool has another definition than when the call was recorded; a rename is one, too."""
-        return self.call is not None and self.recorded is not None and self.call.digest != self.recorded.digest
+        """Whether the tool has another definition than was recorded, if one was; a rename is one, too."""
+        known = self.recorded.digest if self.recorded else ""
+        return self.call is not None and known not in ("", self.call.digest)
 
 
 def replay(

@@ -199,11 +199,13 @@ class Assignment:
 
     def _with_digest(self, tool: Tool) -> Iterator[str]:
         hexadecimal = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
-        for length in _DIGEST_LENGTHS:
-            yield self._speller.fitted(tool, f"_{hexadecimal[:length]}")
+        digests = [hexadecimal[:length] for length in _DIGEST_LENGTHS]
+        fitted = [self._speller.fitted(tool, f"_{digest}") for digest in digests]
+        yield from fitted
         # A tool that is called like the gateway can't keep its word in front: clients take it for their own prefix.
-        for length in _DIGEST_LENGTHS:
-            yield f"tool_{hexadecimal[:length]}"
+        reasons = self._speller.dialect.check(fitted[0], self._speller.server_name)
+        if any(reason.code == "prefix" for reason in reasons):
+            yield from (f"tool_{digest}" for digest in digests)
 
     def _number(self, tool: Tool, sibling: ToolId) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""

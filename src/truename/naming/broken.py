@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truename.identity import fold
-from truename.naming.derive import plain_spellings
+from truename.naming.derive import plain_spellings, server_spellings
+from truename.naming.words import snake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     from truename.identity import ToolId
     from truename.ledger import Standing
@@ -34,27 +35,35 @@ class BrokenNames:
         if ledger is None or "/" in text:
             return None
         if ledger.withdrawals != self._seen:
-            self._seen = ledger.withdrawals
-            self._read(ledger.withdrawn.items())
+            seen = ledger.withdrawals
+            self._broken, self._exact = self._read(tuple(ledger.withdrawn.items()))
+            # Last of all: another thread may ask meanwhile.
+            self._seen = seen
         return None if text in self._exact else self._broken.get(fold(text))
 
-    def _read(self, withdrawn: Iterable[tuple[str, Standing]]) -> None:
-        self._broken, self._exact = {}, set(self._table.exact)
-        for name, standing in withdrawn:
-            if standing.status == "broken" and "/" not in name:
-                self._broken[fold(name)] = standing
-                self._add_spellings(name, standing)
+    def _read(self, withdrawn: Sequence[tuple[str, Standing]]) -> tuple[dict[str, Standing], set[str]]:
+        """Return the broken names by fold, in how other styles spell them too, and what is exactly a successor's."""
+        names = [(name, standing) for name, standing in withdrawn if standing.status == "broken" and "/" not in name]
+        broken: dict[str, Standing] = {}
+        exact = set(self._table.exact)
+        for name, standing in names:
+            broken[fold(name)] = standing
+            if (id := self._present(standing.id)) is not None:
+                for spelling in self._spelled(name, id):
+                    broken.setdefault(fold(spelling), standing)
+                exact.update(self._called(id))
+        # The successor may be the same tool under another name: then the old one is a spelling of it, and ended.
+        return broken, exact.difference(name for name, _ in names)
 
-    def _add_spellings(self, name: str, standing: Standing) -> None:
-        """Take in how other styles spell the old name, and keep what is exactly the successor's apart from it."""
-        table, id = self._table, self._present(standing.id)
-        if id is None:
-            return
-        tool, alias = table.catalog[id], table.catalog.aliases.get(id.integration)
-        for spelling in plain_spellings(id, tool.origin.server, name, alias):
-            self._broken.setdefault(fold(spelling), standing)
-        shown = table.dialect.shown(table.server_name, table[id])
-        self._exact.update(plain_spellings(id, tool.origin.server, tool.origin.name, alias), [shown] if shown else ())
+    def _spelled(self, name: str, id: ToolId) -> Iterator[str]:
+        catalog = self._table.catalog
+        return server_spellings((name, snake(name)), id, catalog[id].origin.server, catalog.aliases.get(id.integration))
+
+    def _called(self, id: ToolId) -> Iterator[str]:
+        table, origin = self._table, self._table.catalog[id].origin
+        yield from plain_spellings(id, origin.server, origin.name, table.catalog.aliases.get(id.integration))
+        if (shown := table.dialect.shown(table.server_name, table[id])) is not None:
+            yield shown
 
     def _present(self, id: ToolId | None) -> ToolId | None:
         ledger = self._table.ledger

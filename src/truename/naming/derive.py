@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool
     from truename.naming.table import NameTable
 
-__all__ = ["DerivedIndex", "plain_spellings"]
+__all__ = ["DerivedIndex", "plain_spellings", "server_spellings"]
 
 _NONE: Final[frozenset[ToolId]] = frozenset()
 
@@ -84,11 +84,15 @@ class DerivedIndex:
 def plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> Iterator[str]:
     """Yield what the tool would be called in other styles: bare, with its server in front, as its server says it."""
     dotted = f"{id.suite}_{id.tool}" if id.suite else id.tool
-    own = dict.fromkeys((name, snake(name), dotted))
-    servers = dict.fromkeys((id.integration, server, snake(server), alias or server))
-    yield from own
     yield id.tool
-    for each in servers:
+    yield from server_spellings((name, snake(name), dotted), id, server, alias)
+
+
+def server_spellings(names: Iterable[str], id: ToolId, server: str, alias: str | None) -> Iterator[str]:
+    """Yield these names bare, and with the tool's server in front."""
+    own = dict.fromkeys(names)
+    yield from own
+    for each in dict.fromkeys((id.integration, server, snake(server), alias or server)):
         for tool in own:
             yield f"{each}_{tool}"
             yield f"mcp_{each}_{tool}"

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from truename import dialects
-from truename.identity import ToolId
+from truename.identity import ToolId, fold
 from truename.ledger import Claim, Settings
 from truename.naming.assign import Assigned, Assignment
 from truename.naming.spell import Speller
@@ -100,7 +100,7 @@ def _remembered(speller: Speller, ledger: Ledger, fixed: Mapping[ToolId, str]) -
         claims = (
             Claim(name=a.name, id=id, table=table, server=catalog[id].origin.server_id)
             for id, a in assigned.items()
-            if held.get(id) != a.name and a.rung != "canonical"
+            if a.rung != "canonical" and (held.get(id) != a.name or ledger.holder(fold(a.name)) != id)
         )
         origins = ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
         ledger.remember(settings, claims, origins)

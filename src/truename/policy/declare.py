@@ -139,6 +139,8 @@ def _declaration(
     called = getattr(function, "__name__", "") if name is None else name
     if not isinstance(called, str) or not called:
         raise _wrong(str(called), "name", "it is no text, or empty", "Give the tool a name.")
+    if description is not None and not isinstance(description, str):
+        raise _wrong(called, "description", "it is no text", "Give a text, or nothing for the docstring.")
     found = read_fields(said)
     for field, fault in found.faults.items():
         raise _wrong(called, field, fault, "Mend the declaration.")

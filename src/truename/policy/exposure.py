@@ -12,8 +12,7 @@ from truename.identity import lower_ascii
 from truename.policy.authored import said_in
 from truename.policy.classification import classify
 from truename.policy.decision import Decision
-from truename.policy.globs import fits_id
-from truename.policy.overrides import read_metadata
+from truename.policy.overrides import Overrides, read_metadata
 from truename.policy.said import NOTHING_SAID, Said, strictest
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Exposure"]
 
 _PLACES: Final = ("platform", "app")
-_WILD: Final = frozenset("*?")
 
 
 class _Subject(NamedTuple):
@@ -64,12 +62,11 @@ class Exposure:
     convention: Convention | None = None
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     required: tuple[str, ...] = _PLACES
-    _entries: tuple[tuple[str, Said], ...] = field(init=False, repr=False, compare=False)
+    _overrides: Overrides = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", read_metadata(self.metadata))
-        entries = tuple((glob, Said(values=values)) for glob, values in self.metadata.items())
-        object.__setattr__(self, "_entries", entries)
+        object.__setattr__(self, "_overrides", Overrides(self.metadata))
         object.__setattr__(self, "required", tuple(self.required))
         if strange := set(self.required) - set(_PLACES):
             remedy = f"Use of: {', '.join(_PLACES)}."
@@ -130,17 +127,12 @@ class Exposure:
         return bool(getattr(context, name)) or name in self.required
 
     def _said(self, subject: _Subject) -> Said:
-        if not self._entries and self.convention is None:
+        if not self._overrides and self.convention is None:
             return subject.said
-        said = self._operator(subject.id).over(subject.said).over(self._named(subject.origin.name))
+        said = self._overrides.about(subject.id).over(subject.said).over(self._named(subject.origin.name))
         # What was kept from somebody stays so under another id; what was opened was another tool.
-        before = [self._operator(old) for old in subject.formerly]
+        before = [self._overrides.about(old) for old in subject.formerly]
         return self._known(strictest([said, *before]) if before else said)
-
-    def _operator(self, id: ToolId) -> Said:
-        fitting = [(glob, said) for glob, said in self._entries if fits_id(glob, id)]
-        exact = strictest(said for glob, said in fitting if _WILD.isdisjoint(glob))
-        return exact.over(strictest(said for glob, said in fitting if not _WILD.isdisjoint(glob)))
 
     def _named(self, name: str) -> Said:
         if self.convention is None:

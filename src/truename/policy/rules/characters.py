@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from truename.policy.finding import Finding, Rule
     from truename.policy.rules.material import Material
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "INVISIBLE"]
 
 _JOINERS: Final = "\u200b\u200c\u200d"
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_INVISIBLE: Final = re.compile(
+INVISIBLE: Final = re.compile(
     f"[{_JOINERS}{_SELECTORS}\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2060-\u2064\u206a-\u206f\u2800\u3164"
     "\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\ue000-\uf8ff\U000f0000-\U0010ffff\U000e0000-\U000e00ff\ud800-\udfff]"
 )
@@ -58,7 +58,7 @@ def invisible_character(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: Leave the character out. Joiners in emoji and in scripts that spell with them are not reported.
     """
-    yield from _found(rule, material, _INVISIBLE, _is_hidden, "that nobody sees")
+    yield from _found(rule, material, INVISIBLE, _is_hidden, "that nobody sees")
 
 
 @check("TN151", "bidirectional_text", Severity.ERROR)
@@ -129,7 +129,9 @@ def _is_hidden(whole: str, at: int) -> bool:
     if character == "\u200d":
         return not (_is_symbol(before) and _is_symbol(after))
     if "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
-        return not (_is_symbol(before) or (character == "\ufe0f" and after == "\u20e3"))
+        # Behind a selector another one selects nothing: bytes can be written in them.
+        is_first = before != "\ufe0f" and _is_symbol(before)
+        return not (is_first or (character == "\ufe0f" and after == "\u20e3"))
     if character == "\u00ad":
         return not (before.isalpha() and after.isalpha())
     # A byte order mark that a file left at the beginning of its text.

@@ -62,6 +62,7 @@ DECEPTIONS: Final = (
             r"\bthe (?:user|human) (?:must|should|may) (?:not|never)"
             r" (?:know|see|notice|learn|be (?:told|informed|aware))",
             rf"\b(?:hide|conceal) (?:this|it|that|these)(?: [^ ]{{1,20}}){{0,3}} from {NOBODY}",
+            rf"\bkeep (?:this|it|that|these) from {NOBODY}",
             rf"\bkeep (?:this|it)(?: step)? (?:secret|hidden|silent)(?: from {NOBODY})?",
         ),
         ("Invariant Labs, tool poisoning",),
@@ -93,6 +94,7 @@ DECEPTIONS: Final = (
                 "your role",
                 "act as",
                 "restrict",
+                "without",
                 "you have no",
                 "switched off",
                 "disabled",
@@ -105,6 +107,8 @@ DECEPTIONS: Final = (
             r" (?:[a-z-]{1,20} )?(?:(?:developer|debug|god|maintenance) mode|unrestricted|jailbroken|uncensored"
             r"|unfiltered|bound by|limited by)",
             r"\b(?:you|assistant) (?:have|has) no (?:restrictions|rules|limits|guidelines)",
+            r"\byou(?: now)? (?:answer|respond|reply|act) without (?:any )?"
+            r"(?:restrictions|rules|limits|guidelines|filters|checks)\b",
             r"\bact as (?:an? )?(?:unrestricted|unfiltered|uncensored|jailbroken)",
             r"\b(?:safety|security|content) (?:rules|filters|guidelines|checks|polic(?:y|ies))(?: are| is)?"
             r"(?: now| all)? (?:switched off|disabled|suspended|lifted|void)",
@@ -114,8 +118,30 @@ DECEPTIONS: Final = (
     Mechanism(
         "new_rules",
         "that other rules hold now",
-        cues("instructions rules guidelines restrictions system developer permission confirmation approval"),
-        (("new ", "real ", "actual ", "apply", "treat", "need to", "have to"), ("your", "you ", "treat")),
+        cues(
+            "instructions rules guidelines restrictions policies directives system developer permission confirmation "
+            "approval ask asking memory"
+        ),
+        (
+            (
+                "new ",
+                "real ",
+                "actual ",
+                "apply",
+                "treat",
+                "need to",
+                "have to",
+                "void",
+                "cancel",
+                "revoked",
+                "suspended",
+                "obsolete",
+                "lifted",
+                "already",
+                "memory",
+            ),
+            ("your", "you ", "treat", "prior", "previous", "earlier", "user"),
+        ),
         words(
             r"\byour (?:new|real|actual|updated|only) (?:instructions?|rules|guidelines) (?:is|are)\b",
             r"\byour (?:[a-z]{1,20} ){0,2}(?:rules|instructions|guidelines|restrictions)(?: [a-z]{1,20})?"
@@ -124,6 +150,12 @@ DECEPTIONS: Final = (
             r" (?:message|prompt|instructions?)",
             r"\byou (?:no longer|do not|don't|never) (?:need|have) to (?:ask|wait)(?: [^ ]{1,20}){0,3}"
             r" (?:permission|confirmation|approval)",
+            r"\b(?:prior|previous|earlier) (?:instructions|rules|guidelines|restrictions|policies|directives)"
+            r" are(?: now| all| hereby)? (?:void|cancell?ed|revoked|suspended|obsolete|lifted)\b",
+            r"\bthe user (?:has )?already (?:approved|authori[sz]ed|allowed|confirmed) (?:all|any|every)\b"
+            r"(?: [^ ]{1,30}){0,8}? (?:skip|without|no need|do not|don't|need not)(?: for| to)? ask(?:ing)?\b",
+            rf"{ORDER}(?:store|save|write|keep) (?:this|these|the following)(?: [^ ]{{1,20}}){{0,3}}"
+            r" in(?:to)? your (?:long[ -]term )?memory\b",
         ),
         ("OWASP LLM01",),
     ),
@@ -139,14 +171,15 @@ DECEPTIONS: Final = (
             r"\b(?:has|have|take|takes|taking) (?:absolute |highest )?(?:priority|precedence) over"
             r" (?:the |your |all |any ){0,3}(?:user|other instructions|system|developer)",
             r"\b(?:supersedes?|replaces?) (?:all |any |the |your |other |previous |prior |earlier |original ){0,4}"
-            r"(?:instructions|system prompt|guidelines)",
+            # Of somebody else's prompt a tool that manages agents speaks.
+            r"(?:instructions|system prompt|guidelines)\b(?! (?:of|for) (?:an?|the|this|that|one)\b)",
         ),
         ("OWASP LLM01",),
     ),
     Mechanism(
         "against_user",
         "that the user's words do not count",
-        cues("matter regardless even lie deceive mislead pretend deny whatever override overrides obeyed")
+        cues("matter regardless even lie deceive mislead pretend deny whatever whichever override overrides obeyed")
         | IGNORE_CUES,
         (
             (
@@ -170,6 +203,8 @@ DECEPTIONS: Final = (
             rf"{ORDER}(?:lie to|deceive|mislead)(?: the)? (?:user|human)",
             rf"{ORDER}(?:pretend that|lie and say|deny that (?:this|it|the tool|you))",
             r"\bwhatever the (?:user|human) (?:says?|asks?|wants?)",
+            r"\b(?:whatever|whichever) (?:[^ ]{1,20} ){1,2}the (?:user|human) (?:names|gives|enters|chooses|picks)\b,?"
+            r"(?: [^ ]{1,40}){1,12}? (?:instead|always)\b",
             rf"\b{IGNORE} (?:what|whatever|everything|anything)(?: that)? the (?:user|human)",
             r"\boverrides? (?:any|all|every|the)(?: of)?(?: the)? user(?:'s)?"
             r" (?:requests?|instructions?|wish(?:es)?|decisions?)",

@@ -80,7 +80,8 @@ def gap(most: int) -> str:
 # A sentence that speaks of such texts, rather than being one: "detects prompts that ...", "such as '...'".
 _DESCRIBING: Final = re.compile(
     r"\b(?:detect|explain|analy[sz]|report|check|classif|identif|recogni[sz]|block|prevent|find|flag|filter|reject|scan|scor|test|"
-    r"guard|warn|defen|protect|measur|evaluat|document|describ|search|stop|catch|probe|assess|monitor|redact|refus)[a-z]{0,10}\b"
+    r"guard|warn|defen|protect|measur|evaluat|document|describ|search|stop|catch|probe|assess|monitor|redact|refus"
+    r"|payload|attack|inject|jailbreak|adversarial)[a-z]{0,10}\b"
 )
 _LINK: Final = re.compile(
     r"(?:\b(?:that|which|who|whether|when|how|if|such as|like|for example|attempts?|attempting|tr(?:y|ies|ying)"

@@ -131,8 +131,12 @@ MECHANISMS: Final = (
         "that a secret is to be put into an argument",
         KEPT_CUES,
         (_KEPT_STEMS,),
-        rf"\b{TAKE}{gap(3)}(?:contents?|text|whole|data|full)\b{gap(5)}(?:[^ ]{{0,30}})?"
-        rf"(?:{LOCATIONS}|system prompt|your (?:initial |system )?instructions)",
+        words(
+            rf"\b{TAKE}{gap(3)}(?:contents?|text|whole|data|full)\b{gap(5)}(?:[^ ]{{0,30}})?"
+            rf"(?:{LOCATIONS}|system prompt|your (?:initial |system )?instructions)",
+            rf"\b(?:append|add|attach|include|insert|put|paste){gap(2)}(?:values?|contents?) of{gap(3)}"
+            r"environment variables?\b",
+        ),
         ("SAF-T1501",),
         inside="inputSchema",
     ),
@@ -149,6 +153,17 @@ MECHANISMS: Final = (
             r"(?:pass|put|include|add|send|append)(?:s|ing)? (?:it|them) (?:as|in|into|to|with)\b",
         ),
         ("SAF-T1001",),
+    ),
+    Mechanism(
+        "tell_known",
+        "that secrets which the model has seen are to be given away",
+        cues("seen know found remember learned session conversation chat"),
+        (SECRET_STEMS, ("all ", "any ", "every "), ("you ", "session", "conversation", "chat")),
+        rf"{ORDER}((?:include|put|add|append|insert|list|attach|write|copy)(?: [^ ]{{1,30}}){{0,4}}? (?:all|any|every)"
+        rf"(?: [^ ]{{1,20}}){{0,2}} {SECRETS}(?: (?:and|or) {SECRETS})?"
+        r"(?:(?: that| which)? you(?: have|'ve)? (?:seen|know|found|remember|learned)\b"
+        r"| (?:of|from|in) (?:this|the) (?:session|conversation|chat)\b))",
+        ("SAF-T1501",),
     ),
     Mechanism(
         "run_command",

@@ -21,10 +21,11 @@ _COMPUTES: Final = frozenset({
     "truncate", "uppercase",
 })
 _OBJECTS: Final = frozenset({
-    "a", "and", "array", "case", "char", "character", "characters", "decimal", "dice", "digits", "float", "fraction",
-    "int", "integer", "integers", "length", "letters", "line", "list", "matrix", "number", "numbers", "numeral",
-    "numerals", "numeric", "of", "root", "sentence", "string", "strings", "temperature", "text", "the", "to", "two",
-    "unit", "units", "value", "values", "vector", "whitespace", "word", "words",
+    "a", "and", "array", "case", "char", "character", "characters", "decimal", "dice", "digits", "even", "float",
+    "fraction", "int", "integer", "integers", "is", "length", "letters", "line", "list", "matrix", "number",
+    "numbers", "numeral", "numerals", "numeric", "odd", "of", "root", "sentence", "string", "strings",
+    "temperature", "text", "the", "to", "two", "unit", "units", "value", "values", "vector", "whitespace", "word",
+    "words",
 })
 # fmt: on
 _FIRST_WORDS: Final = re.compile(
@@ -60,7 +61,7 @@ EFFECTS: Final = (
         "sends something away",
         None,
         (_SENDING_STEMS,),
-        rf"\b{_SENDING}{gap(8)}(?:[^ ]{{0,3}})?{_SINK}",
+        rf"\b{_SENDING}{gap(10)}(?:[^ ]{{0,3}})?{_SINK}",
         ("OWASP MCP03", "capability_mismatch"),
     ),
     Mechanism(

@@ -35,7 +35,7 @@ _VERBS: Final = frozenset({
 })
 # fmt: on
 # Each question looks at many names of the server, and nobody reads more answers.
-_MOST_ASKED: Final = 200
+_MOST_ASKED: Final = 50
 # The way in which PowerShell writes its commands.
 _COMMANDLET: Final = re.compile(r"[A-Z][a-z]{1,20}-[A-Z][A-Za-z0-9-]{0,60}")
 

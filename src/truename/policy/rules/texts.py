@@ -24,7 +24,7 @@ __all__ = ["Texts", "plain_texts", "read_texts"]
 # Bounds for hostile definitions; the largest real one of the collection has 60,000 characters in 2,000 places.
 _MOST_PLACES: Final = 20_000
 _MOST_CHARACTERS: Final = 1_000_000
-# A word of a schema ("string", "date-time") is no text; a hidden one of this size says nothing to a model.
+# A word of a schema ("string", "date-time") is no text; one of this size says nothing to a model.
 _SHORTEST: Final = 16
 _READ: Final = ("title", "description", "annotations", "inputSchema", "outputSchema")
 _LONGEST_PLACE: Final = 120
@@ -110,17 +110,7 @@ def read_texts(declaration: Declaration) -> Texts:
     while left and room > 0:
         path, value = left.pop()
         room -= len(value)
-        pairs = value.items() if isinstance(value, _MAPPING) else enumerate(value)
-        inner: list[tuple[Path, Any]] = []
-        for key, one in islice(pairs, _MOST_PLACES):
-            if isinstance(one, str):
-                if len(one) >= _SHORTEST or " " in one or not one.isascii():
-                    found.texts.append(((path, key), one))
-            elif type(one) not in _FLAT and isinstance(one, _NESTED):
-                inner.append(((path, key), one))
-        left += reversed(inner)
-        if isinstance(value, _MAPPING):
-            found.note(path, value)
+        left += reversed(found.take(path, value))
     return _joined(found)
 
 
@@ -137,16 +127,29 @@ class _Found:
     names: list[str]
     values: list[str] = field(default_factory=list)
 
-    def note(self, path: Path, value: Mapping[Any, Any]) -> None:
-        """Take the names of parameters and fields, which are texts too, and the values of an enumeration."""
-        if path[1] == "properties":
-            for key in islice(value, _MOST_PLACES):
-                if isinstance(key, str):
+    def take(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
+        """Take the texts that stand in a mapping or list, keys among them; return what else is nested in it."""
+        inner: list[tuple[Path, Any]] = []
+        names_something = path[1] == "properties"
+        for key, one in islice(value.items() if isinstance(value, _MAPPING) else enumerate(value), _MOST_PLACES):
+            if isinstance(key, str):
+                if names_something:
                     self.names.append(key)
-                    if len(key) >= _SHORTEST or " " in key or not key.isascii():
-                        self.texts.append(((path, key), key.translate(_NAME_MARKS)))
-        elif isinstance(allowed := value.get("enum"), list):
+                if (names_something and len(key) >= _SHORTEST) or _is_no_word(key):
+                    self.texts.append(((path, key), key.translate(_NAME_MARKS)))
+            if isinstance(one, str):
+                if len(one) >= _SHORTEST or _is_no_word(one):
+                    self.texts.append(((path, key), one))
+            elif type(one) not in _FLAT and isinstance(one, _NESTED):
+                inner.append(((path, key), one))
+        if isinstance(value, _MAPPING) and not names_something and isinstance(allowed := value.get("enum"), list):
             self.values.extend(one for one in allowed[:_MOST_PLACES] if isinstance(one, str))
+        return inner
+
+
+def _is_no_word(text: str) -> bool:
+    """Whether a text has more than the characters of a word, and so may say or hide something, however short."""
+    return " " in text or not (text.isascii() and text.isprintable())
 
 
 def _joined(found: _Found) -> Texts:

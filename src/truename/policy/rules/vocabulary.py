@@ -97,7 +97,10 @@ SEND_CUES: Final = frozenset({
     "ships", "relay", "relays", "submit", "submits", "deliver", "delivers", "push", "pushes", "pass", "passes",
     "report", "reports", "append", "appends",
 })  # fmt: skip
-STEAL: Final = r"(?:exfiltrat(?:e|es|ing)|leak(?:s|ing)?|steal(?:s|ing)?|harvest(?:s|ing)?|siphon(?:s)?|smuggle(?:s)?)"
+STEAL: Final = (
+    r"(?:exfiltrat(?:e|es|ing)|leak(?:ing|s(?! (?:and|or)\b))?|steal(?:s|ing)?|harvest(?:s|ing)?|siphon(?:s)?"
+    r"|smuggle(?:s)?)"
+)
 
 # Files and places that hold secrets on a user's machine.
 LOCATIONS: Final = (
@@ -130,13 +133,13 @@ SECRET_STEMS: Final = (
 )  # fmt: skip
 OUTSIDE: Final = (
     r"(?:(?:external|remote|outside|foreign|third[ -]party|unknown|attacker(?:'s)?|our(?: own)?|my|hidden)"
-    r" (?:[a-z-]{1,20} ){0,2}(?:servers?|hosts?|endpoints?|collectors?|services?|address|urls?|webhooks?|sites?"
-    r"|machines?|inbox)|https?://|attacker|\bcollector\b|webhook|[^ @]{1,40}@[^ @]{1,40}\.[a-z]{2,10}\b"
+    r" (?:[a-z-]{1,20} ){0,2}(?:servers?|hosts?|endpoints?|collectors?|services?|address|urls?|web[ -]?hooks?|sites?"
+    r"|machines?|inbox)|https?://|attacker|\bcollector\b|web[ -]?hook|[^ @]{1,40}@[^ @]{1,40}\.[a-z]{2,10}\b"
     r"|\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b)"
 )
 OUTSIDE_STEMS: Final = (
-    "extern", "remote", "outside", "third", "attacker", "our ", "my ", "http", "collector", "webhook", "@", "foreign",
-    "unknown", "hidden",
+    "extern", "remote", "outside", "third", "attacker", "our ", "my ", "http", "collector", "webhook", "web hook",
+    "web-hook", "@", "foreign", "unknown", "hidden",
 )  # fmt: skip
 IT: Final = r"(?:it|them|this|that|its contents?|their contents?|the contents?|the results?|a copy|everything)\b"
 

@@ -52,6 +52,12 @@ def codes(report: Report) -> list[str]:
     return [one.rule.name for one in report.findings]
 
 
+def test_a_file_that_is_named_in_two_ways_is_read_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.py", "fine")
+    report = weigh(read_declared(["a.py", path, tmp_path, "./a.py"]))
+    assert (report.tools, report.findings) == (1, ())
+
+
 def test_a_fingerprint_is_the_same_whatever_else_is_read(tmp_path: Path) -> None:
     server = "from fastmcp import FastMCP\nm = FastMCP({!r})\n@m.tool(name='a b')\ndef f(): ...\n"
     for name in ("docs", "web"):

@@ -136,7 +136,10 @@ def test_where_no_copy_can_be_kept_nothing_is_changed(root: Path, state: Path, m
 
 
 def test_a_file_that_changes_while_the_new_bytes_are_written_stops_it(root: Path, state: Path) -> None:
+    told: set[str] = set()
+
     def meanwhile(word: str, number: int, count: int) -> None:
+        told.add(word)
         if (word, number) == ("written", count):
             (root / "e.json").write_bytes(b"new")
 
@@ -145,6 +148,7 @@ def test_a_file_that_changes_while_the_new_bytes_are_written_stops_it(root: Path
 
     assert contents(root)["a.py"] == b'"fs.list"'
     assert contents(root)["e.json"] == b"new"
+    assert "replaced" not in told
     assert len(contents(root)) == 4
 
 
@@ -243,4 +247,5 @@ def test_what_somebody_saves_between_two_replacements_is_kept(root: Path, state:
         apply(wanted, state, on_step=save)
 
     assert last.read_bytes() == b"saved meanwhile"
+    assert kept(state) == ()
     assert contents(root) == before | {name: b"saved meanwhile" for name in before if (root / name) == last}

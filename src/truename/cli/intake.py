@@ -12,7 +12,6 @@ from truename.cli.addresses import is_address, server_at
 from truename.cli.beside import names_servers, read_configuration
 from truename.cli.failure import UsageFault
 from truename.clients import Machine, find, read_source
-from truename.config import ServerConfig
 from truename.config.envfile import read_env_file
 from truename.doctor import Startable
 from truename.doctor.files import dotted
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from truename.clients import Found
-    from truename.config import Config
+    from truename.config import Config, ServerConfig
 
 __all__ = ["Intake", "Listing", "take_in"]
 

@@ -62,8 +62,11 @@ def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -
     >>> read_declared(["no/such/file.py"]).findings[0].fact
     "The file can't be read: No such file or directory."
     """
-    files = dict.fromkeys(file for path in paths for file in _named(path, exclude))
-    return joined(_told_apart([_read(file) for file in files]))
+    files: dict[Path, Path] = {}
+    for path in paths:
+        for file in _named(path, exclude):
+            files.setdefault(file.absolute(), file)
+    return joined(_told_apart([_read(file) for file in files.values()]))
 
 
 def joined(several: Iterable[Declared]) -> Declared:

@@ -5,7 +5,6 @@ The plugin itself is the module ``pytest_truename`` beside the package, which im
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +22,7 @@ from truename.policy import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from truename.lint.baseline import Baseline
     from truename.policy import Finding

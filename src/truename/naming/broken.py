@@ -62,8 +62,7 @@ class BrokenNames:
     def _called(self, id: ToolId) -> Iterator[str]:
         table, origin = self._table, self._table.catalog[id].origin
         yield from plain_spellings(id, origin.server, origin.name, table.catalog.aliases.get(id.integration))
-        if (shown := table.dialect.shown(table.server_name, table[id])) is not None:
-            yield shown
+        yield table.dialect.shown(table.server_name, table[id]) or table[id]
 
     def _present(self, id: ToolId | None) -> ToolId | None:
         ledger = self._table.ledger

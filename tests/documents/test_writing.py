@@ -13,8 +13,8 @@ import pytest
 
 from truename.documents import Document, check_file, remove_file, replace_file, writing
 from truename.documents.backup import Backup, backups, backups_directory
-from truename.files.durable import write_new
 from truename.errors import ConfigError
+from truename.files.durable import write_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -164,7 +164,8 @@ CALLERS: list[tuple[str, str, str]] = [
 def test_what_is_not_known_of_a_caller_counts_against_the_call(term: str, field: str, value: str) -> None:
     allow = Policy(rules=[rule("allow", **{term: (value,)})], default="deny")
     deny = Policy(rules=[rule("deny", **{term: (value,)})], default="allow")
-    known, other, unknown = (Caller(**{field: text}) for text in (value, "other", ""))
+    fields: list[dict[str, Any]] = [{field: text} for text in (value, "other", "")]
+    known, other, unknown = (Caller(**one) for one in fields)
 
     assert [outcome(allow, READ, caller) for caller in (known, other, unknown)] == ["allow", "deny", "deny"]
     assert [outcome(deny, READ, caller) for caller in (known, other, unknown)] == ["deny", "allow", "deny"]

@@ -14,7 +14,7 @@ from tests.acceptance.verdict import FAILED, PASSED
 from tests.shared import ROOT, shared
 
 # Whoever builds a capability raises the number by the rows that it makes pass.
-LEAST_PASSED = {"seeds.json": 215, "openai-agents.json": 291}
+LEAST_PASSED = {"seeds.json": 278, "openai-agents.json": 291}
 PAGE = ROOT / "docs" / "compat-openai-agents.md"
 
 

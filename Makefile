@@ -6,7 +6,7 @@ ADDRESS ?= 127.0.0.1:8750
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit acceptance conformance live lab bench fuzz package clean
+.PHONY: help run test lint types unit corpus acceptance conformance live lab bench fuzz package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ types: $(VENV)/.dev ## strict types
 
 unit: $(VENV)/.dev ## all tests, and 100 % branch coverage of the core
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=100
+
+corpus: $(VENV)/.dev ## all real catalogues in every dialect (make test: every fourth dialect)
+	TRUENAME_CORPUS=all $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/corpus/test_real_catalogues.py
 
 acceptance: $(VENV)/.dev ## the rows of the five seeds
 	$(BIN)/python -m tests.acceptance $(or $(TRUENAME_SHARED),../shared)/acceptance/seeds.json

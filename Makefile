@@ -6,7 +6,7 @@ ADDRESS ?= 127.0.0.1:8750
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit corpus acceptance conformance live lab bench fuzz package clean
+.PHONY: help run test lint types unit corpus acceptance conformance chaos live lab bench fuzz package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,16 @@ acceptance: $(VENV)/.dev ## the rows of the five seeds
 conformance: $(VENV)/.dev ## the official MCP conformance suite, against the gateway and against its upstream side
 	$(BIN)/python -m tests.conformance
 
-live: $(VENV)/.dev ## real servers from the package registries, in front of real clients (SHORT=1: over HTTP only)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live $(if $(SHORT),-k http) -v
+chaos: $(VENV)/.dev ## 10,000 calls while servers are killed, frozen, cut off (SHORT=1: 1,000, and no faults put in)
+	$(BIN)/python -m tests.chaos $(if $(SHORT),--calls 1000)
+ifndef SHORT
+	$(BIN)/python -m tests.chaos --calls 600 --sabotage twice
+	$(BIN)/python -m tests.chaos --calls 600 --sabotage elsewhere
+	$(BIN)/python -m tests.chaos --calls 600 --sabotage leak
+endif
+
+live: $(VENV)/.dev ## thirty real servers from the package registries behind the gateway, and MCP Inspector (SHORT=1: ten servers)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live -k "$(if $(SHORT),ten_real or inspector,not ten_real)" -v
 
 CLIENT ?= fastmcp
 lab: $(VENV)/.dev ## a real client against awkward names, bare and through Truename: CLIENT=codex (SHORT=1: two scenarios, nothing written)
@@ -66,6 +74,7 @@ endif
 
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)
+	$(BIN)/python -m bench.gateway_cost $(if $(SHORT),--short)
 
 fuzz: $(VENV)/.dev ## random hostile input (SHORT=1: 20 seconds)
 	$(BIN)/python -m tests.fuzz --seconds $(if $(SHORT),20,600)

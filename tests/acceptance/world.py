@@ -11,6 +11,7 @@ from truename.errors import AmbiguousName, TruenameError
 from truename.gateway.choice import view_for
 from truename.gateway.descriptors import described
 from truename.gateway.hub import utc_today
+from truename.gateway.texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,7 +98,9 @@ def table_of(given: Mapping[str, Any]) -> NameTable:
 def listing(table: NameTable) -> tuple[Mapping[str, Any], ...]:
     """Return what tools/list answers from this table, as the gateway makes it."""
     universal = project(table.catalog, "universal")
-    return tuple(tool for _, tool in described(table, dialects.get("openai"), universal, utc_today()))
+    return tuple(
+        tool for _, tool in described(table, dialects.get("openai"), universal, utc_today(), Texts.under(table))
+    )
 
 
 def answer(text: str, table: NameTable, *, passthrough: bool = False) -> Facts:

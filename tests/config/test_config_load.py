@@ -176,6 +176,12 @@ BAD = [
     (one(command="x", args="y"), "mcpServers.s.args", "it is a text, not a list of texts", "list"),
     (one(command="x", args=[[]]), "mcpServers.s.args", "it is a list, not a list of texts", "list"),
     (one(command="x", env=[]), "mcpServers.s.env", "it is a list, not an object of texts", "object"),
+    (
+        one(command="x", isolation="none"),
+        "mcpServers.s.isolation",
+        "'none' is not a kind of isolation",
+        "shared, session",
+    ),
     (one(command="x", timeout=0), "mcpServers.s.timeout", "it is 0, not a number above 0", "number"),
     (one(command="x", disabled="yes"), "mcpServers.s.disabled", "it is a text, not true or false", "true"),
     (one(command="x\0"), "mcpServers.s.command", "NUL", "Remove"),
@@ -315,3 +321,20 @@ def test_where_the_ledger_is() -> None:
     assert Config(path=Path("/etc/mcp.json"), settings=settings(ledger="memory")).ledger_path(ENVIRON) is None
     assert Config(settings=settings(ledger="/x/y")).ledger_path(ENVIRON) == Path("/x/y")
     assert Config().ledger_path(ENVIRON) is None
+
+
+@pytest.mark.parametrize(("said", "kind"), [(None, "shared"), ("session", "session"), ("user", "user")])
+def test_sessions_may_have_connections_of_their_own(said: str | None, kind: str) -> None:
+    assert server(command="x", isolation=said).isolation == kind
+
+
+def test_a_server_may_have_limits_of_its_own() -> None:
+    limits = {"tool_timeouts": {"slow": 900, "get_*": 5}, "max_concurrent": 2, "max_waiting": 3}
+    found = server(command="x", idempotent=["get_*"], **limits)
+    assert dict(found.tool_timeouts) == {"slow": 900.0, "get_*": 5.0}
+    assert (found.idempotent, found.max_concurrent, found.max_waiting) == (("get_*",), 2, 3)
+
+
+def test_limits_that_are_none_are_told() -> None:
+    faults = faults_of(one(command="x", tool_timeouts={"slow": 0}, max_concurrent=0))
+    assert [fault.key for fault in faults] == ["mcpServers.s.tool_timeouts.slow", "mcpServers.s.max_concurrent"]

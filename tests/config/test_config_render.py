@@ -30,6 +30,7 @@ STDIO = st.builds(
     env=st.dictionaries(TEXT, TEXT, max_size=4),
     cwd=st.sampled_from([None, "/srv/a b", "/天気"]),
     timeout=TIMES,
+    isolation=st.sampled_from(["shared", "session", "user"]),
 )
 HTTP = st.builds(
     ServerConfig,

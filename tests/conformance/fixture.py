@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mcp.server.subscriptions import ServerEvent
     from mcp_types import ContentBlock
 
-__all__ = ["Everything"]
+__all__ = ["Everything", "refusing"]
 
 Request = ServerRequestContext[Any, Any]
 
@@ -195,7 +195,7 @@ async def _complete(request: Request, params: CompleteRequestParams) -> Complete
     return CompleteResult(completion=Completion(values=values, total=len(values), has_more=False))
 
 
-def _refusing(others: str) -> ServerMiddleware[Any]:
+def refusing(others: str) -> ServerMiddleware[Any]:
     """Refuse what belongs to the other eras, as a server that has never heard of them."""
 
     async def check(ctx: Request, call_next: CallNext) -> HandlerResult:
@@ -229,7 +229,7 @@ def main() -> None:
     options = parser.parse_args()
     server = Everything().server
     if options.without:
-        server.middleware.append(_refusing(options.without))
+        server.middleware.append(refusing(options.without))
     if options.stdio:
         anyio.run(_over_stdio, server)
     else:

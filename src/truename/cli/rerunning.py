@@ -64,7 +64,7 @@ async def _rerun(
 async def _asked(gateway: Gateway, call: Call) -> dict[str, Any]:
     upstream = gateway.hub.fleet[call.origin.server]
     params = {"name": call.origin.name, "arguments": dict(call.arguments)}
-    answer = await upstream.call(params, capabilities={}, on_progress=None)
+    answer = await upstream.request("tools/call", params, capabilities={}, on_progress=None)
     if answer.get("isError"):
         raise ToolFailed(_text(answer))
     return answer

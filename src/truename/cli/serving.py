@@ -60,8 +60,9 @@ async def _until_told(config: Config, bound: socket | None, path: str, only: str
     # Received until all is over, or a second signal would leave servers alone half-way through their end.
     with _ending_signals() as signals:
         async with background() as tasks:
-            tasks.start_soon(_cancel_at_first, signals, tasks.cancel_scope)
-            await _serve(config, bound, path, only, as_json)
+            running: list[Gateway] = []
+            tasks.start_soon(_end_when_told, signals, tasks.cancel_scope, running)
+            await _serve(config, bound, path, only, as_json, running=running)
 
 
 def _ending_signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
@@ -71,16 +72,32 @@ def _ending_signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | 
     return anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-async def _cancel_at_first(signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope) -> None:
-    if signals is not None:
-        await anext(signals)
-        scope.cancel()
+async def _end_when_told(
+    signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope, running: list[Gateway]
+) -> None:
+    """Let calls end at the first signal; at the second there is no more waiting."""
+    if signals is None:
+        return
+    await anext(signals)
+    async with background() as draining:
+        draining.start_soon(_cancel_at_next, signals, scope)
+        for gateway in running:
+            await gateway.drain()
+    scope.cancel()
 
 
-async def _serve(config: Config, bound: socket | None, path: str, only: str | None, as_json: bool) -> None:
+async def _cancel_at_next(signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
+    await anext(signals)
+    scope.cancel()
+
+
+async def _serve(
+    config: Config, bound: socket | None, path: str, only: str | None, as_json: bool, *, running: list[Gateway]
+) -> None:
     with Progress([server.key for server in config.enabled if only in (None, server.key)]) as progress:
         # Clients wait for the first answer; servers that are slow to start join by list_changed.
         async with Gateway(config, on_event=progress.on_event, wait=_PATIENCE, only=only) as gateway:
+            running.append(gateway)
             if bound is None:
                 _introduce(gateway, path, None, as_json=as_json)
                 await serve_stdio(gateway, path)

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from truename.policy import Convention, Policy
 
-__all__ = ["MEMORY", "Config", "NamesMode", "ServerConfig", "Settings", "state_path"]
+__all__ = ["MEMORY", "Config", "Isolation", "NamesMode", "SearchMode", "ServerConfig", "Settings", "state_path"]
 
 NamesMode = Literal["universal", "detect", "canonical"]
+SearchMode = Literal["auto", "on", "off"]
+Isolation = Literal["shared", "session", "user"]
 MEMORY: Final = "memory"
 _MIB: Final = 1024 * 1024
 
@@ -36,11 +38,18 @@ class Settings:
 
     ``aliases`` are short names of integrations (None: the built-in table). ``style`` None leaves the choice to the
     ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
-    `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes. ``overrides`` are
-    declared names: dialect -> tool id -> name. ``metadata`` is the operator's word on tools: id or glob -> fields of
-    their `Metadata`, ``convention`` what their names say. ``policy`` None allows every call. ``context`` is that of
-    sessions that say nothing, ``contexts`` are named ones. ``protocol`` is the version of the names, ``recording`` the
-    file of recorded calls. ``env_file`` holds KEY=VALUE lines for ``${KEY}`` references; what it says is never kept.
+    `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes; ``answer_timeout``
+    is for what a server asks the client, ``max_rounds`` how often it may in one call, ``max_isolated`` how many
+    sessions may have connections of their own to one server, ``max_held`` how many calls may wait for answers.
+    ``max_concurrent`` calls run at one server and ``max_waiting`` wait; after ``breaker_failures`` in a row it is
+    left alone for ``breaker_seconds``. At its end the gateway waits ``drain_timeout`` for running calls.
+    ``overrides`` are declared names: dialect -> tool id -> name. ``metadata`` is
+    the operator's word on tools: id or glob -> fields of their `Metadata`, ``convention`` what their names say.
+    ``policy`` None allows every call. ``context`` is that of sessions that say nothing, ``contexts`` are named ones.
+    ``protocol`` is the version of the names, ``recording`` the file of recorded calls. ``names_in_texts`` has the
+    servers' texts mention tools by the names that are shown. ``tool_search`` auto lists only ``pinned`` tools (globs
+    on ids) where more than ``max_listed`` are shown, or about ``list_budget`` tokens of definitions. ``env_file``
+    holds KEY=VALUE lines for ``${KEY}`` references; what it says is never kept.
     """
 
     aliases: Mapping[str, str] | None = None
@@ -51,6 +60,15 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     call_timeout: float = 300.0
     startup_timeout: float = 60.0
+    answer_timeout: float = 600.0
+    max_rounds: int = 10
+    max_isolated: int = 32
+    max_held: int = 100
+    max_concurrent: int = 128
+    max_waiting: int = 512
+    breaker_failures: int = 5
+    breaker_seconds: float = 60.0
+    drain_timeout: float = 30.0
     max_body: int = 4 * _MIB
     max_result: int = 32 * _MIB
     max_tools: int = 5_000
@@ -62,7 +80,12 @@ class Settings:
     convention: Convention | None = None
     context: Context = field(default_factory=Context)
     contexts: Mapping[str, Context] = field(default_factory=_nothing)
+    tool_search: SearchMode = "auto"
+    max_listed: int = 100
+    list_budget: int = 10_000
+    pinned: tuple[str, ...] = ()
     protocol: str | None = None
+    names_in_texts: bool = True
     recording: str | None = None
     env_file: str | None = None
 
@@ -77,7 +100,10 @@ class Settings:
 class ServerConfig:
     """One upstream server: ``command`` (stdio) or ``url`` (HTTP), never both.
 
-    ``cwd`` is absolute, or None for the directory of the caller. ``timeout`` is for one call, in seconds.
+    ``cwd`` is absolute, or None for the directory of the caller. ``timeout`` is for one call, in seconds,
+    ``tool_timeouts`` for calls of single tools: by the server's own name, or a glob. ``idempotent`` are the tools whose
+    calls may be sent again. ``max_concurrent`` and ``max_waiting`` go before the settings. ``isolation`` says whether
+    all clients share one connection, or each session (or user) has one of its own.
     """
 
     key: str
@@ -90,6 +116,11 @@ class ServerConfig:
     type: Literal["stdio", "http", "sse"] = "stdio"
     disabled: bool = False
     timeout: float | None = None
+    tool_timeouts: Mapping[str, float] = field(default_factory=_nothing)
+    idempotent: tuple[str, ...] = ()
+    max_concurrent: int | None = None
+    max_waiting: int | None = None
+    isolation: Isolation = "shared"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,8 +118,8 @@ def _table(path: Iterable[str], pairs: Iterable[tuple[str, Any]]) -> list[str]:
 def _server(server: ServerConfig) -> Iterator[str]:
     yield f"[{_SERVERS}.{_key(server.key)}]"
     yield from (f"{name} = {_value(value)}" for name, value in _plain(server))
-    tables = [(name, pairs) for name in ("env", "headers") if (pairs := getattr(server, name))]
-    long: list[tuple[str, Mapping[str, str]]] = []
+    tables = [(name, pairs) for name in ("tool_timeouts", "env", "headers") if (pairs := getattr(server, name))]
+    long: list[tuple[str, Mapping[str, Any]]] = []
     for name, pairs in tables:
         inline = f"{name} = {_value(dict(pairs))}"
         if len(inline) <= _WIDTH:
@@ -141,6 +141,11 @@ def _plain(server: ServerConfig) -> Iterator[tuple[str, Any]]:
         yield "type", server.type
     if server.timeout is not None:
         yield "timeout", server.timeout if server.timeout <= LONGEST_IN_SECONDS else server.timeout * 1000
+    for name in ("idempotent", "max_concurrent", "max_waiting"):
+        if value := getattr(server, name):
+            yield name, value
+    if server.isolation != "shared":
+        yield "isolation", server.isolation
 
 
 def _value(value: Any) -> str:

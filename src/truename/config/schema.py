@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.servers import MAX_KEY, TYPES, URLS
+from truename.config.servers import ISOLATIONS, MAX_KEY, TYPES, URLS
 from truename.config.settings import REFERENCE, SETTINGS
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ __all__ = ["json_schema", "settings_schema"]
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEXT: Final = {"type": "string"}
 _PLAIN: Final = {"type": ["string", "number", "boolean"]}
+_WHOLE: Final = {"type": "integer", "minimum": 1}
 _FILLED: Final = {"type": "string", "pattern": r"\S"}
 _ADDRESS: Final = {"anyOf": [{"type": "string", "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^/\s]\S*$"}, REFERENCE]}
 _HEADER: Final = r"^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$"
@@ -57,6 +58,22 @@ _ENTRY: Final[Mapping[str, Mapping[str, Any]]] = {
         "type": "number",
         "exclusiveMinimum": 0,
         "description": "Seconds that one call may take (above 3600: milliseconds).",
+    },
+    "tool_timeouts": {
+        "type": "object",
+        "additionalProperties": {"type": "number", "exclusiveMinimum": 0},
+        "description": "Seconds that a call of one tool may take: by the server's own name, or a glob.",
+    },
+    "idempotent": {
+        "type": "array",
+        "items": _PLAIN,
+        "description": "Tools whose calls may be sent again when a connection is lost: own names, or globs.",
+    },
+    "max_concurrent": {**_WHOLE, "description": "The most calls that run there at a time."},
+    "max_waiting": {**_WHOLE, "description": "The most calls that wait for a place there."},
+    "isolation": {
+        "anyOf": [{"enum": list(ISOLATIONS)}, REFERENCE],
+        "description": "Whether all clients share one connection to it, or each session or user has one of its own.",
     },
     "disabled": {
         "type": "boolean",

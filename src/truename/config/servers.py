@@ -6,11 +6,11 @@ import re
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from truename.config.fields import Fields
-from truename.config.model import ServerConfig
+from truename.config.model import Isolation, ServerConfig
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from truename.policy.gathering import Faults
 
-__all__ = ["LONGEST_IN_SECONDS", "MAX_KEY", "TYPES", "URLS", "read_servers"]
+__all__ = ["ISOLATIONS", "LONGEST_IN_SECONDS", "MAX_KEY", "TYPES", "URLS", "read_servers"]
 
 TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
     "stdio": "stdio",
@@ -32,6 +32,7 @@ TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
 }
 # Gemini CLI writes httpUrl, Windsurf serverUrl.
 URLS: Final = ("url", "httpUrl", "serverUrl")
+ISOLATIONS: Final[tuple[Isolation, ...]] = get_args(Isolation)
 MAX_KEY: Final = 1024
 # Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
 LONGEST_IN_SECONDS: Final = 3600
@@ -74,7 +75,21 @@ def _server(
         headers=MappingProxyType(headers),
         type=kind,
         timeout=_seconds(fields.number("timeout")),
+        tool_timeouts=_tool_timeouts(fields),
+        idempotent=fields.texts("idempotent"),
+        max_concurrent=fields.whole("max_concurrent"),
+        max_waiting=fields.whole("max_waiting"),
+        isolation=_isolation(fields),
     )
+
+
+def _isolation(fields: Fields) -> Isolation:
+    said = fields.text("isolation")
+    found = next((one for one in ISOLATIONS if one == said), None)
+    if said is not None and found is None:
+        remedy = f"Write one of {', '.join(ISOLATIONS)}."
+        fields.faults.add(fields.where("isolation"), f"{excerpt(said)} is not a kind of isolation", remedy)
+    return found or "shared"
 
 
 def _is_off(fields: Fields) -> bool:
@@ -155,6 +170,12 @@ def _check_headers(headers: Mapping[str, str], fields: Fields) -> None:
 
 def _directory(text: str | None, base: Path) -> str | None:
     return None if text is None else str(base / Path(text).expanduser())
+
+
+def _tool_timeouts(fields: Fields) -> Mapping[str, float]:
+    given = fields.nested("tool_timeouts", "an object: tool -> seconds")
+    found = {} if given is None else {tool: given.number(tool) for tool in given}
+    return MappingProxyType({tool: seconds for tool, seconds in found.items() if seconds is not None})
 
 
 def _seconds(timeout: float | None) -> float | None:

@@ -12,7 +12,8 @@ from truename import dialects
 from truename.config.checks import wrong
 from truename.config.contexts import CONTEXT, CONTEXTS, read_context, read_contexts, read_protocol
 from truename.config.fields import Fields
-from truename.config.model import MEMORY, NamesMode
+from truename.config.model import MEMORY, NamesMode, SearchMode
+from truename.config.searching import read_pinned
 from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt
 from truename.identity import ToolId
 from truename.naming import STYLES
@@ -142,6 +143,10 @@ def _whole(fields: Fields, name: str, _: Path) -> int | None:
     return fields.whole(name)
 
 
+def _truth(fields: Fields, name: str, _: Path) -> bool | None:
+    return fields.truth(name) if name in fields else None
+
+
 def _aliases(fields: Fields, name: str, _: Path) -> Mapping[str, str] | None:
     if name not in fields:
         return None
@@ -222,11 +227,23 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
             _choice(get_args(NamesMode)),
             "Which names /mcp has: universal for all, by the client detected, or canonical.",
         ),
+        "names_in_texts": _setting(
+            _truth, {"type": "boolean"}, "Whether descriptions, prompts and errors mention tools by the shown names."
+        ),
         "aliases": _setting(_aliases, _ALIASES, "Short names of integrations: salesforce = sf."),
         "ledger": _setting(_path, _TEXT, "The file that remembers names, or memory."),
         "token": _setting(_text, _TOKEN, "What HTTP clients must send as a bearer token; best a reference."),
         "call_timeout": _setting(_seconds, _SECONDS, "Seconds that one call may take."),
         "startup_timeout": _setting(_seconds, _SECONDS, "Seconds that a server may take to start."),
+        "answer_timeout": _setting(_seconds, _SECONDS, "Seconds that a client may take for what a server asks it."),
+        "max_rounds": _setting(_whole, _WHOLE, "How often a server may ask the client in one call."),
+        "max_concurrent": _setting(_whole, _WHOLE, "The most calls that run at one server at a time."),
+        "max_waiting": _setting(_whole, _WHOLE, "The most calls that wait for a place at one server."),
+        "breaker_failures": _setting(_whole, _WHOLE, "After how many failures in a row a server is left alone."),
+        "breaker_seconds": _setting(_seconds, _SECONDS, "How long at most it is left alone."),
+        "max_isolated": _setting(_whole, _WHOLE, "The most connections to one server that sessions have of their own."),
+        "max_held": _setting(_whole, _WHOLE, "The most calls that wait for answers of clients that call again."),
+        "drain_timeout": _setting(_seconds, _SECONDS, "Seconds that calls may take to end when the gateway is to end."),
         "max_body": _setting(_whole, _WHOLE, "Bytes of the longest request."),
         "max_result": _setting(_whole, _WHOLE, "Bytes of the longest answer of a server."),
         "max_tools": _setting(_whole, _WHOLE, "The most tools that one server may list."),
@@ -241,6 +258,14 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         ),
         "context": _setting(read_context, CONTEXT, "Where sessions run that say nothing: platform, app, origin."),
         "contexts": _setting(read_contexts, CONTEXTS, "Named contexts, for /mcp/in/NAME and --context NAME."),
+        "tool_search": _setting(
+            _chosen(get_args(SearchMode), "a choice"),
+            _choice(get_args(SearchMode)),
+            "Whether tools are searched and only pinned ones listed: auto (where there are too many), on, off.",
+        ),
+        "max_listed": _setting(_whole, _WHOLE, "The most tools that a list has before they are searched instead."),
+        "list_budget": _setting(_whole, _WHOLE, "About how many tokens the listed definitions may take before that."),
+        "pinned": _setting(read_pinned, _TEXTS, "Globs on ids: the tools that are listed where others are searched."),
         "protocol": _setting(read_protocol, _TEXT, "The version of the names: a rename counts it up, as 0.2 to 0.3."),
         "recording": _setting(_path, _TEXT, "A file to which the calls of recordable tools are written."),
         "overrides": _setting(_overrides, _OVERRIDES, "Declared names: dialect, tool id, name."),

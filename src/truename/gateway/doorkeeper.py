@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Self
@@ -25,6 +26,7 @@ _ORIGIN: Final = re.compile(r"(?P<scheme>https?)://(?P<host>[^/?#@\s]+)")
 _PORTS: Final = {"http": "80", "https": "443"}
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Tell whether an address or name can only mean this machine.
 

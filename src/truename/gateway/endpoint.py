@@ -7,13 +7,20 @@ are put in raw behind it, so that nothing of a definition or an answer is lost o
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.server.caching import CacheHint
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolResult,
@@ -24,18 +31,20 @@ from mcp_types import (
 
 from truename.errors import ResolutionError, TruenameError
 from truename.gateway.contexts import CONTEXT_HEADER, ContextRefused
+from truename.gateway.envelopes import enveloped, plain
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.fleet import own_version
+from truename.gateway.forward import forward
+from truename.gateway.primitives import CACHE_HINTS, LATE_PLACEHOLDERS, PLACEHOLDERS, WORDS, Primitives
 from truename.gateway.repeats import Repeats
 from truename.gateway.sdk import (
-    SERVER_INFO_META_KEY,
     CallNext,
     MCPError,
     Request,
-    ViewServer,
     connection_of,
     is_modern,
 )
+from truename.gateway.sdk_server import ViewServer
 from truename.gateway.versions import Versions
 from truename.gateway.wording import among, error_result, wrong_name_text
 from truename.naming import resolve
@@ -50,13 +59,20 @@ if TYPE_CHECKING:
     from truename.gateway.views import View, ViewSpec
     from truename.policy import Context
 
+    # A view whose tools changed, or the kind of another list that did.
+    Change = ViewSpec | str
+
 __all__ = ["Endpoint"]
 
 log: Final = logging.getLogger("truename.gateway")
 
 _NOTIFY_TIMEOUT: Final = 5.0
 _VIEW_KEY: Final = "truename.view"
-_INPUT_REQUIRED: Final = "input_required"
+_EVENTS: Final[Mapping[str, ServerEvent]] = {
+    "tools": ToolsListChanged(),
+    "prompts": PromptsListChanged(),
+    "resources": ResourcesListChanged(),
+}
 
 
 class Endpoint:
@@ -77,7 +93,8 @@ class Endpoint:
         self._listeners = ListenHandler(self._bus, max_subscriptions=hub.settings.max_sessions)
         self._sessions: set[Connection] = set()
         self._repeats = Repeats()
-        self._to_tell: set[ViewSpec] = set()
+        self._primitives = Primitives(hub, choose)
+        self._to_tell: set[Change] = set()
         self._telling = False
         self.server = ViewServer(
             hub.settings.server_name,
@@ -85,12 +102,18 @@ class Endpoint:
             on_list_tools=_no_tools,
             on_call_tool=_no_content,
             on_subscriptions_listen=self._listen,
-            cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
+            cache_hints=CACHE_HINTS,
             get_tool_input_schema=self._input_schema,
+            **PLACEHOLDERS,
         )
+        self.server.offered = self._primitives.offered
+        for method, (params, answer) in LATE_PLACEHOLDERS.items():
+            self.server.add_request_handler(method, params, answer)
         self.server.middleware.append(self._middleware)
 
     async def _middleware(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        if self._primitives.passes(ctx):
+            return self._enveloped(ctx, await self._primitives.answer(ctx), {})
         envelope = await call_next(ctx)
         if ctx.request_id is None:
             return envelope
@@ -98,19 +121,30 @@ class Endpoint:
             case "initialize":
                 self._remember(connection_of(ctx))
             case "tools/list":
-                return self._listed(ctx, _plain(envelope))
+                return self._listed(ctx, plain(envelope))
             case "tools/call":
-                result = await self._called(ctx)
-                return _enveloped(result, _plain(envelope), modern=is_modern(ctx.protocol_version))
+                return self._enveloped(ctx, await self._called(ctx), envelope)
+            case method if self._primitives.answers(method):
+                return self._enveloped(ctx, await self._primitives.answer(ctx), envelope)
             case _:
                 pass
         return envelope
+
+    @staticmethod
+    def _enveloped(ctx: Request, result: dict[str, Any], envelope: HandlerResult) -> dict[str, Any]:
+        what = WORDS.get(ctx.method, "request")
+        return enveloped(result, plain(envelope), modern=is_modern(ctx.protocol_version), what=what)
 
     async def _listen(self, request: Request, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         with self._hub.streams.place() as found:
             if not found:
                 raise MCPError(INTERNAL_ERROR, "Too many subscriptions are open. End one, or poll the list.")
-            return await self._listeners(request, params)
+            uris = params.notifications.resource_subscriptions or ()
+            async with self._primitives.subscribing.watched(request, uris, self._updated):
+                return await self._listeners(request, params)
+
+    async def _updated(self, uri: str) -> None:
+        await self._bus.publish(ResourceUpdated(uri=uri))
 
     def _remember(self, connection: Connection) -> None:
         self._sessions.add(connection)
@@ -141,6 +175,7 @@ class Endpoint:
     def _listed(self, request: Request, envelope: dict[str, Any]) -> dict[str, Any]:
         try:
             view = self._hub.rights.limited(self._view(request), self._context_of(request))
+            view = self._hub.large.listed(view)
             tools, following = view.page((request.params or {}).get("cursor"))
         except (TruenameError, ContextRefused) as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
@@ -157,37 +192,42 @@ class Endpoint:
             return error_result(error)
         except ContextRefused as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
-        return self._versions.on_result(await self._answered(request, view, context), view)
+        try:
+            with self._hub.traffic.call(self._hub.settings.server_name):
+                return self._versions.on_result(await self._answered(request, view, context), view)
+        except UpstreamError as error:
+            return error_result(error)
 
     async def _answered(self, request: Request, view: View, context: Context) -> dict[str, Any]:
+        large, shown = self._hub.large, self._hub.rights.limited(view, context)
         params = request.params or {}
-        name, meta = str(params.get("name")), params.get("_meta") or {}
+        find = partial(self._versions.resolve, names=view.table, meta=params.get("_meta") or {})
         try:
-            id = self._versions.resolve(name, view.table, meta).id
+            params = large.unwrapped(shown, params)
+            if (own := await large.answer(shown, params, find)) is not None:
+                self._repeats.over(request, view.spec)
+                return own
+            id = find(str(params.get("name"))).id
             self._repeats.over(request, view.spec)
             assert id is not None  # noqa: S101 - only passthrough has none
             self._hub.rights.enforce(view, id, context, params, request.request_id)
             upstream, own_name = self._hub.origin(view, id)
-            wants_progress = "progressToken" in meta
-            return await upstream.call(
-                self._versions.without({**params, "name": own_name}),
-                capabilities=_capabilities(request, meta),
-                on_progress=request.session.report_progress if wants_progress else None,
-            )
+            params = self._versions.without({**params, "name": own_name})
+            answering = forward(request, upstream, "tools/call", params)
+            return await view.texts.error(upstream.key, params, answering)
         except ResolutionError as error:
-            return self._wrong(request, error, view, context)
+            return self._wrong(request, error, view, shown)
         except UpstreamError as error:
-            log.warning("call of %s: %s", printable(name, 100), error)
+            log.warning("call of %s: %s", printable(str(params.get("name")), 100), error)
             return error_result(error)
         except TruenameError as error:
             return error_result(error)
 
-    def _wrong(self, request: Request, error: ResolutionError, view: View, context: Context) -> dict[str, Any]:
+    def _wrong(self, request: Request, error: ResolutionError, view: View, shown: View) -> dict[str, Any]:
         """Return what is answered to a wrong name: only names that this session could call are told."""
-        shown = {str(tool["name"]): None for tool in self._hub.rights.limited(view, context).tools}
-        told = among(error, shown, frozenset(view.table.values()))
-        times = self._repeats.again(request, view.spec, error.text)
-        return error_result(told, wrong_name_text(told, shown, times))
+        told = among(error, shown.by_name, frozenset(view.table.values()))
+        times, large = self._repeats.again(request, view.spec, error.text), self._hub.large
+        return error_result(told, wrong_name_text(told, large.listed(shown).by_name, times) + large.hint(shown))
 
     def _input_schema(self, name: str) -> Any:
         """Give the SDK the schema by which it checks ``Mcp-Param-*`` headers; None where there is none."""
@@ -198,12 +238,13 @@ class Endpoint:
             return None
         return None if id is None else view.table.catalog[id].definition.get("inputSchema")
 
-    async def notify(self, changed: frozenset[ViewSpec]) -> None:
-        """Tell the clients of these views that their tools changed, in both eras; a slow one is not waited for long.
+    async def notify(self, views: frozenset[ViewSpec], others: frozenset[tuple[str, str]] = frozenset()) -> None:
+        """Tell the clients what changed, in both eras: tools of these views, prompts and resources of these servers.
 
-        What changes while that goes on is told after it, all at once.
+        A slow client is not waited for long. What changes while that goes on is told after it, all at once.
         """
-        self._to_tell |= changed
+        self._to_tell |= views
+        self._to_tell |= {kind for kind, server in others if self._spec.only in {None, server}}
         if self._telling:
             return
         self._telling = True
@@ -214,22 +255,28 @@ class Endpoint:
         finally:
             self._telling = False
 
-    async def _tell_all(self, changed: frozenset[ViewSpec]) -> None:
-        if self._spec in changed:
-            await self._bus.publish(ToolsListChanged())
+    async def _tell_all(self, changed: frozenset[Change]) -> None:
+        for kind, event in _EVENTS.items():
+            if (self._spec if kind == "tools" else kind) in changed:
+                await self._bus.publish(event)
         async with anyio.create_task_group() as tasks:
             for connection in list(self._sessions):
-                if connection.initialized.is_set() and connection.state.get(_VIEW_KEY, self._spec) in changed:
-                    tasks.start_soon(_tell, connection)
+                if connection.initialized.is_set():
+                    tasks.start_soon(_tell, connection, self._kinds(connection, changed))
+
+    def _kinds(self, connection: Connection, changed: frozenset[Change]) -> list[str]:
+        view = connection.state.get(_VIEW_KEY, self._spec)
+        return [kind for kind in _EVENTS if (view if kind == "tools" else kind) in changed]
 
     def close(self) -> None:
         """End the open subscriptions with the graceful last word that the protocol has for it."""
         self._listeners.close()
 
 
-async def _tell(connection: Connection) -> None:
+async def _tell(connection: Connection, kinds: list[str]) -> None:
     with anyio.move_on_after(_NOTIFY_TIMEOUT):
-        await connection.send_tool_list_changed()
+        for kind in kinds:
+            await connection.notify(f"notifications/{kind}/list_changed", None)
 
 
 async def _no_tools(_: Request, __: object) -> ListToolsResult:
@@ -238,36 +285,3 @@ async def _no_tools(_: Request, __: object) -> ListToolsResult:
 
 async def _no_content(_: Request, __: object) -> CallToolResult:
     return CallToolResult(content=[])
-
-
-def _capabilities(request: Request, meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what this client can be asked for; in the handshake eras there is no way to ask it yet."""
-    said = meta.get(CLIENT_CAPABILITIES_META_KEY)
-    return said if is_modern(request.protocol_version) and isinstance(said, dict) else {}
-
-
-def _plain(envelope: HandlerResult) -> dict[str, Any]:
-    return dict(envelope) if isinstance(envelope, dict) else {}
-
-
-def _enveloped(result: Mapping[str, Any], envelope: Mapping[str, Any], *, modern: bool) -> dict[str, Any]:
-    """Give a server's raw result the envelope of the client's era: the rest of it stays as it is."""
-    body = dict(result)
-    meta = body.pop("_meta", None)
-    meta = dict(meta) if isinstance(meta, dict) else {}
-    meta.pop(SERVER_INFO_META_KEY, None)
-    if modern:
-        body.setdefault("resultType", "complete")
-        meta |= envelope.get("_meta") or {}
-    elif body.pop("resultType", None) == _INPUT_REQUIRED:
-        return {
-            "content": [{"type": "text", "text": _CANNOT_ASK}],
-            "isError": True,
-        }
-    return {**body, "_meta": meta} if meta else body
-
-
-_CANNOT_ASK: Final = (
-    "This tool wants to ask the user something, which this client's protocol version has no way for; "
-    "nothing was done. Use another tool, or a client that speaks MCP 2026-07-28."
-)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -12,13 +13,21 @@ from mcp_types import METHOD_NOT_FOUND, Tool
 from pydantic import ValidationError
 
 from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.lists import KINDS, Lists
+from truename.gateway.schemas import unreadable
 from truename.gateway.sdk import MCPError, fault_of, session_forgotten, stream_lost
 
 if TYPE_CHECKING:
-    from mcp.shared.dispatcher import ProgressFnT
+    from contextlib import AbstractContextManager
 
+    from mcp.shared.dispatcher import ProgressFnT
+    from pydantic import BaseModel
+
+    from truename.config import Settings
     from truename.gateway.link import Link
+    from truename.gateway.lists import Kind
     from truename.gateway.news import News
+    from truename.gateway.questions import Asker
     from truename.gateway.sdk import RawSession
 
 __all__ = ["Definition", "Exchange"]
@@ -45,15 +54,14 @@ _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
 class Exchange:
     """Requests over one connection. Errors that the server sent stay `MCPError`; all else is `UpstreamError`."""
 
-    def __init__(
-        self, key: str, link: Link, session: RawSession, news: News, *, max_tools: int, max_bytes: int
-    ) -> None:
+    def __init__(self, key: str, link: Link, session: RawSession, news: News, limits: Settings) -> None:
         self._news = news
         self._key = key
         self._link = link
         self._session = session
-        self._max_tools = max_tools
-        self._max_bytes = max_bytes
+        self._max_tools = limits.max_tools
+        self._others_timeout = limits.startup_timeout / 5
+        self._max_bytes = limits.max_result
         self._header_maps: dict[str, Mapping[tuple[str, ...], str]] = {}
 
     @property
@@ -69,25 +77,60 @@ class Exchange:
     async def list_tools(self) -> tuple[Definition, ...]:
         """Return all pages of tools/list, verbatim. Raises `UpstreamError`."""
         try:
-            tools = await self._pages()
+            tools = await self._pages("tools/list", "tools")
         except MCPError as error:
-            if error.code == METHOD_NOT_FOUND and not self._session.lists_tools:
+            if error.code == METHOD_NOT_FOUND and not self._session.offers("tools"):
                 return ()
             raise self._explained(error, _SEE) or self.protocol_fault(
                 f"answers tools/list with error {error.code}: {printable(error.message, 200)}"
             ) from error
         return self._usable(tools)
 
-    async def _pages(self) -> list[Definition]:
+    async def list_all(self, before: Lists) -> tuple[tuple[Definition, ...], Lists]:
+        """Return the tools, and what else the server says that it has. Raises `UpstreamError` for the tools.
+
+        What else can't be listed now stays as it was, and that is told.
+        """
+        tools = await self.list_tools()
+        return tools, Lists(**{name: await self._other(kind, getattr(before, name)) for name, kind in KINDS.items()})
+
+    async def _other(self, kind: Kind, before: tuple[Definition, ...]) -> tuple[Definition, ...]:
+        if not self._session.offers(kind.capability):
+            return ()
+        try:
+            # Of the time that a server has to start, tools get the most.
+            with anyio.fail_after(self._others_timeout):
+                entries = await self._pages(kind.method, kind.field)
+        except (MCPError, UpstreamError, TimeoutError) as error:
+            # Who has resources need not have templates.
+            if isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND:
+                return ()
+            said = printable(str(error), 200) or "it took too long"
+            text = f"server {printable(self._key)!r}: its {kind.words} can't be listed: {said}"
+            self._news.tell(("others", kind.words), text)
+            return before
+        usable: dict[str, Definition] = {}
+        left_out: list[tuple[str, str]] = []
+        for entry in entries:
+            key = str(entry.get(kind.key))
+            if reason := _unusable(entry, kind.model):
+                left_out.append((key, reason))
+            else:
+                usable.setdefault(key, entry)
+        if left_out:
+            self._report(left_out, kind.words)
+        return tuple(usable.values())
+
+    async def _pages(self, method: str, field: str) -> list[Definition]:
         tools: list[Definition] = []
         room = self._max_bytes
         cursor: str | None = None
         seen: set[str] = set()
         for _ in range(_MAX_PAGES):
-            page = await self._session.send("tools/list", {} if cursor is None else {"cursor": cursor})
-            listed = page.get("tools")
+            page = await self._session.send(method, {} if cursor is None else {"cursor": cursor})
+            listed = page.get(field)
             if not isinstance(listed, list):
-                raise self.protocol_fault("answers tools/list without a list of tools")
+                raise self.protocol_fault(f"answers {method} without a list of {field}")
             tools += (tool for tool in listed if isinstance(tool, dict))
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str) or cursor in seen or len(tools) >= self._max_tools:
@@ -99,7 +142,8 @@ class Exchange:
                 raise self._fault("too_large", "lists more than max_result allows", "Raise max_result.")
         if len(tools) > self._max_tools:
             shown = printable(self._key)
-            self._news.tell("many", f"server {shown!r} lists over {self._max_tools:,} tools; the rest is left out")
+            text = f"server {shown!r} lists over {self._max_tools:,} {field}; the rest is left out"
+            self._news.tell(("many", field), text)
         return tools[: self._max_tools]
 
     def _usable(self, tools: list[Definition]) -> tuple[Definition, ...]:
@@ -109,7 +153,8 @@ class Exchange:
         for tool in tools:
             name, schema = tool.get("name"), tool.get("inputSchema")
             if isinstance(name, str):
-                if reason := _unusable(tool) or (find_invalid_x_mcp_header(schema) if self.modern else None):
+                refused = _unusable(tool, Tool) or unreadable(schema)
+                if reason := refused or (find_invalid_x_mcp_header(schema) if self.modern else None):
                     left_out.append((name, reason))
                     continue
                 if self.modern and (found := x_mcp_header_map(schema)):
@@ -120,34 +165,38 @@ class Exchange:
             self._report(left_out)
         return tuple(usable)
 
-    def _report(self, left_out: list[tuple[str, str]]) -> None:
+    def _report(self, left_out: list[tuple[str, str]], words: str = "tools") -> None:
         name, reason = left_out[0]
-        what = "tool is" if len(left_out) == 1 else "tools are"
+        what = f"{words.removesuffix('s')} is" if len(left_out) == 1 else f"{words} are"
         first = f"{printable(name, 80)!r}, {printable(reason, 200)}"
         text = f"server {printable(self._key)!r}: {len(left_out):,} {what} left out; the first: {first}"
-        self._news.tell("unusable", text, about=frozenset(left_out))
+        self._news.tell(("unusable", words), text, about=frozenset(left_out))
 
-    async def call(
+    async def request(
         self,
+        method: str,
         params: Mapping[str, Any],
         *,
         timeout: float,
         capabilities: Mapping[str, Any],
         on_progress: ProgressFnT | None,
+        asker: Asker | None = None,
     ) -> dict[str, Any]:
-        """Forward one tools/call and return the raw result.
+        """Forward one request and return the raw result; what the server asks meanwhile, ``asker`` is asked.
 
         Raises `MCPError` as the server sent it, and `UpstreamError` (timeout, lost, unreachable, refused, too_large).
         It is never sent twice: a tool may have effects.
         """
         try:
-            with anyio.fail_after(timeout):
+            number = self._session.next_number()
+            with anyio.fail_after(timeout) as limit, self._asking(number, asker, limit):
                 return await self._session.send(
-                    "tools/call",
+                    method,
                     params,
                     header_map=self._header_maps.get(str(params.get("name"))),
                     capabilities=capabilities,
                     on_progress=on_progress,
+                    number=number,
                 )
         except TimeoutError as error:
             raise UpstreamError(
@@ -161,6 +210,9 @@ class Exchange:
                 raise explained from error
             raise
 
+    def _asking(self, number: int | str, asker: Asker | None, limit: anyio.CancelScope) -> AbstractContextManager[None]:
+        return nullcontext() if asker is None else self._session.questions.during(number, asker, limit)
+
     async def alive(self) -> bool:
         """Ask for a sign of life. A slow answer counts as one: a server may be busy with a long call."""
         method = "server/discover" if self.modern else "ping"
@@ -169,6 +221,17 @@ class Exchange:
                 await self._session.send(method, {})
         except MCPError as error:
             return self._explained(error, _SEE) is None
+        return True
+
+    async def answers(self, within: float) -> bool:
+        """Tell whether it answers in this time, and be it with an error."""
+        try:
+            with anyio.fail_after(within):
+                await self._session.send("server/discover" if self.modern else "ping", {})
+        except MCPError as error:
+            return self._explained(error, _SEE) is None
+        except TimeoutError:
+            return False
         return True
 
     def explain_start(self, error: MCPError) -> UpstreamError:
@@ -201,10 +264,10 @@ class Exchange:
         return UpstreamError(server=self._key, kind=kind, problem=problem, remedy=remedy, output=output)
 
 
-def _unusable(tool: Definition) -> str | None:
+def _unusable(entry: Definition, model: type[BaseModel]) -> str | None:
     """Say why clients would not take this definition; nothing is changed in it."""
     try:
-        Tool.model_validate(tool, by_name=False)
+        model.model_validate(entry, by_name=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -8,7 +8,7 @@ from typing import Final
 
 from truename.errors import TruenameError
 
-__all__ = ["Tail", "UpstreamError", "fault_within", "printable"]
+__all__ = ["Tail", "UpstreamError", "fault_within", "printable", "unavailable", "unusable"]
 
 _MAX_TEXT: Final = 500
 _MAX_LINE: Final = 300
@@ -71,3 +71,24 @@ def fault_within(error: BaseException) -> UpstreamError | None:
     if isinstance(error, BaseExceptionGroup):
         return next((found for inner in error.exceptions if (found := fault_within(inner))), None)
     return error if isinstance(error, UpstreamError) else None
+
+
+def unavailable(server: str, problem: UpstreamError | None) -> UpstreamError:
+    """Build the error for a call while there is no connection."""
+    cause = f" ({problem.problem})" if problem else ""
+    return UpstreamError(
+        server=server,
+        kind="unreachable",
+        problem=f"is not available now{cause}; nothing was run",
+        remedy="It is being restarted: try again later, or use another tool.",
+    )
+
+
+def unusable(server: str, error: Exception) -> UpstreamError:
+    """Build the error for a server that brought about something that nobody thought of."""
+    return UpstreamError(
+        server=server,
+        kind="protocol",
+        problem=f"can't be used ({type(error).__name__}: {printable(str(error), 200)})",
+        remedy="Report it to the server's authors.",
+    )

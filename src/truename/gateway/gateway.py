@@ -84,6 +84,8 @@ class Gateway:
             self._hub.rights.open_recording()
             self._dirty = anyio.Event()
             self._hub.rebuild()
+            # What is there at the start is no news.
+            self._hub.other_changes()
             self._hub.view(fixed_view(self._read(None), self.config.settings))
             tasks = await stack.enter_async_context(background())
             tasks.start_soon(self._keep_fresh, tasks)
@@ -103,6 +105,17 @@ class Gateway:
             message = "The gateway is not running. Use `async with Gateway(config) as gateway`."
             raise RuntimeError(message)
         return self._hub
+
+    async def drain(self, timeout: float | None = None) -> bool:
+        """Let no other call begin and wait until none runs; tells whether that was within the time.
+
+        ``timeout`` is in seconds, ``drain_timeout`` of the configuration unless given.
+        """
+        traffic = self.hub.traffic
+        traffic.close()
+        with anyio.move_on_after(self.config.settings.drain_timeout if timeout is None else timeout):
+            await traffic.drained()
+        return traffic.running == 0
 
     async def settle(self) -> None:
         """Wait until each server is ready or has failed for now, so that `table` has all that there is to show."""
@@ -165,9 +178,10 @@ class Gateway:
                 await self._dirty.wait()
             self._dirty = anyio.Event()
             self.hub.catch_up()
-            if changed := self.hub.changes():
+            changed, others = self.hub.changes(), self.hub.other_changes()
+            if changed or others:
                 for endpoint in list(self._endpoints.values()):
-                    tasks.start_soon(endpoint.notify, changed)
+                    tasks.start_soon(endpoint.notify, changed, others)
 
     def _close_endpoints(self) -> None:
         for endpoint in self._endpoints.values():

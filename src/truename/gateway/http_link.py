@@ -21,10 +21,11 @@ from mcp.shared._httpx_utils import next_request_within_origin
 from truename.gateway.faults import printable
 from truename.gateway.lines import repaired
 from truename.gateway.link import Link
+from truename.gateway.origins import Origins
 from truename.gateway.sdk import transport_fault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from truename.config import ServerConfig
 
@@ -50,20 +51,20 @@ _NEVER_SENT: Final = (
 @asynccontextmanager
 async def open_http(server: ServerConfig, max_body: int, call_timeout: float) -> AsyncIterator[Link]:
     """Open a channel to the server's address; nothing is sent yet."""
-    secret, url = os.urandom(8).hex(), server.url or ""
+    secret, url, origins = os.urandom(8).hex(), server.url or "", Origins()
     # Longer than a call may take: the SDK goes on reading an answer that nobody waits for any more.
     timeout = httpx2.Timeout(_CONNECT, read=call_timeout + 60)
     inner = httpx2.AsyncHTTPTransport(proxy=_proxy(url), limits=httpx2.Limits(max_keepalive_connections=20))
     async with (
         httpx2.AsyncClient(
-            transport=_Contained(inner, secret, max_body),
+            transport=_Contained(inner, secret, max_body, origins),
             timeout=timeout,
             # A compressed answer could unfold to any size.
             headers={**server.headers, "accept-encoding": "identity"},
         ) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=max_body) as streams,
     ):
-        yield Link(streams=streams, secret=secret)
+        yield Link(streams=streams, secret=secret, origins=origins)
 
 
 def _proxy(url: str) -> str | None:
@@ -81,7 +82,8 @@ class _TooLarge(Exception):
 class _Contained(httpx2.AsyncBaseTransport):
     """Turns failures of the network, of HTTP, and bodies beyond the limit into JSON-RPC errors."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, secret: str, max_body: int) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, secret: str, max_body: int, origins: Origins) -> None:
+        self._origins = origins
         self._inner = inner
         self._secret = secret
         self._max_body = max_body
@@ -101,7 +103,7 @@ class _Contained(httpx2.AsyncBaseTransport):
             return self._fault(*fault)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "text/event-stream" and response.is_success:
-            return _streamed(response)
+            return _streamed(response, None if asked is None else self._origins.watch(asked))
         return await self._whole(response, kind, asked)
 
     async def _whole(self, response: httpx2.Response, kind: str, asked: str | int | None) -> httpx2.Response:
@@ -143,12 +145,15 @@ class _Contained(httpx2.AsyncBaseTransport):
 class _Quiet(httpx2.AsyncByteStream):
     """A stream that just ends when the connection breaks; the SDK then answers the one request that it carried."""
 
-    def __init__(self, response: httpx2.Response) -> None:
+    def __init__(self, response: httpx2.Response, watch: Callable[[bytes], None] | None) -> None:
         self._response = response
+        self._watch = watch
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._response.aiter_raw():
+                if self._watch is not None:
+                    self._watch(chunk)
                 yield chunk
         except httpx2.TransportError:
             return
@@ -157,11 +162,11 @@ class _Quiet(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _streamed(response: httpx2.Response) -> httpx2.Response:
+def _streamed(response: httpx2.Response, watch: Callable[[bytes], None] | None = None) -> httpx2.Response:
     return httpx2.Response(
         response.status_code,
         headers=response.headers,
-        stream=_Quiet(response),
+        stream=_Quiet(response, watch),
         extensions=response.extensions,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -11,11 +12,19 @@ from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import LedgerError, TruenameError, excerpt
 from truename.gateway.descriptors import described
+from truename.gateway.large import Large
+from truename.gateway.lists import NOTHING
+from truename.gateway.logs import Levels
 from truename.gateway.naming import Namer
 from truename.gateway.news import News
+from truename.gateway.prompts import prompts_described
+from truename.gateway.resources import Resources
 from truename.gateway.rights import Rights
 from truename.gateway.room import Room
+from truename.gateway.texts import AS_THEY_ARE, Texts
+from truename.gateway.traffic import Traffic
 from truename.gateway.views import View, ViewSpec
+from truename.gateway.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,6 +41,7 @@ __all__ = ["Hub", "utc_today"]
 log: Final = logging.getLogger("truename.gateway")
 
 UNIVERSAL: Final = "universal"
+_OTHERS: Final = ("prompts", "resources", "templates")
 _RESTART: Final = "Restart the gateway then; until then the names stay as they are."
 
 
@@ -49,15 +59,22 @@ class Hub:
         self.fleet = fleet
         self.ledger = ledger
         self.settings = settings
+        self.levels = Levels()
+        self.watching = Watching(fleet)
         self.streams = Room(settings.max_sessions)
+        self.traffic = Traffic()
         self.stale = True
         self.catalog = Catalog.from_mcp({}, settings.aliases)
+        self.prompts = self.catalog
+        self.resources = Resources(dict.fromkeys(fleet, NOTHING))
+        self._others: set[tuple[str, str]] = set()
         self._views: dict[ViewSpec, View] = {}
         self._changed: set[ViewSpec] = set()
         self._news = News()
         self._today = today
         self._day = today()
         self.rights = Rights(settings, self._news)
+        self.large = Large(self, self._news)
         self._namer = Namer(ledger, settings, self._news)
 
     @property
@@ -96,12 +113,38 @@ class Hub:
             listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}
             found = Catalog.from_mcp(listed, self._namer.aliases, bound=self.ledger.bindings(), strict=False)
             self.catalog = self._namer.bind(found)
+            self._take_others()
             before, self._views = self._views, {}
             for spec, old in before.items():
                 if self._rebuilt(spec, old).tools != old.tools:
                     self._changed.add(spec)
         self.stale = False
         self._report(found.notices)
+
+    def _take_others(self) -> None:
+        """Take prompts, named by the machinery for tools in a scope of their own (`ViewSpec.scope`), and resources."""
+        lists, before = {key: upstream.lists for key, upstream in self.fleet.items()}, self.resources.lists
+        changed = {
+            (kind, key)
+            for key, now in lists.items()
+            for kind in _OTHERS
+            if getattr(now, kind) != getattr(before.get(key, NOTHING), kind)
+        }
+        if not changed:
+            return
+        self._others |= {("prompts" if kind == "prompts" else "resources", key) for kind, key in changed}
+        listed = {key: one.prompts for key, one in lists.items() if one.prompts}
+        found = Catalog.from_mcp(listed, self._namer.aliases, bound=self.ledger.bindings(), strict=False)
+        for notice in found.notices:
+            self._news.tell(("prompt", notice.server, notice.code), f"a prompt is left out: {notice.text}")
+        self.prompts = self._namer.bind(found)
+        # Last: what it has is what the next lists are compared with.
+        self.resources = Resources(lists, self.resources)
+
+    def other_changes(self) -> frozenset[tuple[str, str]]:
+        """Return whose prompts or resources changed since this was last asked: ``(kind, server)``."""
+        changed, self._others = frozenset(self._others), set()
+        return changed
 
     def changes(self) -> frozenset[ViewSpec]:
         """Return the views that changed since this was last asked."""
@@ -124,10 +167,16 @@ class Hub:
     def view(self, spec: ViewSpec) -> View:
         """Return a view, built at first need. Raises `LedgerError` and groups of naming errors."""
         if spec not in self._views:
-            catalog = self.catalog if spec.only is None else self.catalog.only(spec.only)
+            whole = self.catalog if spec.kind == "tools" else self.prompts
+            catalog = whole if spec.only is None else whole.only(spec.only)
             table = self._namer.table(catalog, spec, spec.style or self.style)
+            if spec.kind == "prompts":
+                texts = self._texts_of_tools(spec)
+                return self._views.setdefault(spec, View(spec, table, prompts_described(table, texts), texts=texts))
             universal = None if spec.only or spec.dialect == UNIVERSAL else self._universal()
-            self._views[spec] = View(spec, table, described(table, dialects.get("openai"), universal, self._day))
+            texts = Texts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
+            tools = described(table, dialects.get("openai"), universal, self._day, texts)
+            self._views[spec] = View(spec, table, tools, texts=texts)
         return self._views[spec]
 
     def _universal(self) -> NameTable | None:
@@ -136,6 +185,13 @@ class Hub:
             return self.view(ViewSpec(UNIVERSAL)).table
         except ExceptionGroup:
             return None
+
+    def _texts_of_tools(self, spec: ViewSpec) -> Texts:
+        """Return how texts beside the tools' own mention them; as they are where this view's tools have no names."""
+        try:
+            return self.view(replace(spec, kind="tools")).texts if self.settings.names_in_texts else AS_THEY_ARE
+        except (ExceptionGroup, TruenameError):
+            return AS_THEY_ARE
 
     def origin(self, view: View, id: ToolId) -> tuple[Upstream, str]:
         """Return the one server that has this tool, and its own name for it."""

@@ -75,7 +75,7 @@ class Namer:
 
     def table(self, catalog: Catalog, spec: ViewSpec, style: str) -> NameTable:
         """Return the names of a view, without tools that can have none. Raises what `project` raises."""
-        overrides = self._settings.overrides if spec.only is None else {}
+        overrides = self._settings.overrides if spec.scope == "" else {}
         while True:
             try:
                 return self._project(catalog, spec, style, overrides)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.client._probe import negotiate_auto
-from mcp.client.session import ClientSession, MessageHandlerFnT
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp.client.subscriptions import ListenNotSupportedError, ResourceUpdated, SubscriptionLost, listen
 from mcp.server.context import CallNext, ServerRequestContext
-from mcp.server.lowlevel.server import NotificationOptions, Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
     MCP_NAME_HEADER,
     MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
     encode_header_value,
     mcp_param_headers,
 )
@@ -29,27 +27,34 @@ from mcp_types import (
     SERVER_INFO_META_KEY,
     Implementation,
 )
+from mcp_types.methods import SPEC_CLIENT_METHODS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from truename.gateway.answering import AnsweringSession
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
+    from mcp.client.session import ClientSession, MessageHandlerFnT
     from mcp.server.connection import Connection
-    from mcp.server.streamable_http import StreamableHTTPServerTransport
-    from mcp.shared.dispatcher import CallOptions, ProgressFnT
+    from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
+
+    from truename.gateway.questions import Questions
 
 __all__ = [
     "FAULT_KEY",
     "MODERN_PROTOCOL_VERSIONS",
     "SERVER_INFO_META_KEY",
+    "SPEC_CLIENT_METHODS",
     "CallNext",
     "MCPError",
     "RawSession",
     "Request",
-    "Sessions",
-    "ViewServer",
+    "channel_of",
     "connection_of",
+    "declared_by",
     "fault_of",
     "is_modern",
+    "pipe_of",
     "session_forgotten",
     "stream_lost",
     "transport_fault",
@@ -68,6 +73,7 @@ _CONNECTION_META: Final = frozenset(
         "progress_token",
     }
 )
+_LISTED: Final = ("tools", "prompts", "resources")
 # The SDK's HTTP client answers for a stream that broke with a JSON-RPC error of these texts.
 _STREAM_LOST: Final = ("SSE stream ended", "SSE stream failed", "Connection closed")
 
@@ -103,7 +109,14 @@ def session_forgotten(error: MCPError) -> bool:
 class RawSession:
     """A client session that forwards raw dictionaries: definitions and results pass as the server sent them."""
 
-    def __init__(self, session: ClientSession, dispatcher: JSONRPCDispatcher[Any], identity: Implementation) -> None:
+    def __init__(
+        self,
+        session: ClientSession,
+        dispatcher: JSONRPCDispatcher[Any],
+        identity: Implementation,
+        questions: Questions,
+    ) -> None:
+        self.questions = questions
         self._session = session
         self._dispatcher = dispatcher
         self._identity = identity.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -115,11 +128,18 @@ class RawSession:
         streams: TransportStreams,
         identity: Implementation,
         on_message: MessageHandlerFnT,
+        questions: Questions,
     ) -> AsyncIterator[RawSession]:
         """Run a session over these streams until the block ends (in one task, as anyio demands)."""
         dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(streams[0], streams[1])
-        async with ClientSession(dispatcher=dispatcher, client_info=identity, message_handler=on_message) as session:
-            yield cls(session, dispatcher, identity)
+        session = AnsweringSession(dispatcher=dispatcher, client_info=identity, message_handler=on_message)
+        session.declares, session.relayed = questions.declares, questions.relayed
+        async with session:
+            yield cls(session, dispatcher, identity, questions)
+
+    def next_number(self) -> int:
+        """Return the id for a request that is sent next, for who has to know it before (``number`` of `send`)."""
+        return self._dispatcher._allocate_id()  # noqa: SLF001 - an id of one's own could meet one of the SDK's
 
     async def negotiate(self, *, probe: bool) -> None:
         """Agree on a protocol: the newest, or without the probe the handshake at once."""
@@ -138,17 +158,15 @@ class RawSession:
         """Whether the server speaks the stateless era."""
         return is_modern(self.version)
 
-    @property
-    def lists_tools(self) -> bool:
-        """Whether the server says that it has tools."""
-        capabilities = self._session.server_capabilities
-        return capabilities is not None and capabilities.tools is not None
+    def offers(self, capability: str) -> bool:
+        """Whether the server says that it has this (``tools``, ``prompts``, ``resources``, ``completions``...)."""
+        return getattr(self._session.server_capabilities, capability, None) is not None
 
     @property
     def announces_changes(self) -> bool:
-        """Whether the server says that it tells when its tools change."""
+        """Whether the server says that it tells when one of its lists changes."""
         capabilities = self._session.server_capabilities
-        return bool(capabilities and capabilities.tools and capabilities.tools.list_changed)
+        return any(getattr(getattr(capabilities, kind, None), "list_changed", None) for kind in _LISTED)
 
     async def send(
         self,
@@ -158,6 +176,7 @@ class RawSession:
         header_map: Mapping[tuple[str, ...], str] | None = None,
         capabilities: Mapping[str, Any] | None = None,
         on_progress: ProgressFnT | None = None,
+        number: int | None = None,
     ) -> dict[str, Any]:
         """Send one request as it is, but for what belongs to the connection. Raises `MCPError`.
 
@@ -176,18 +195,38 @@ class RawSession:
             body["_meta"] = meta
         if on_progress is not None:
             options["on_progress"] = on_progress
+        if number is not None:
+            options["request_id"] = number
         return await self._dispatcher.send_raw_request(method, body, options)
 
     async def listen(self, on_event: Callable[[], None]) -> None:
-        """Follow the changes of the tools in the stateless era until the server's stream ends.
+        """Follow the changes of the lists in the stateless era until the server's stream ends.
 
         ``on_event`` is called when the stream is open, and at every change.
         """
         try:
-            async with listen(self._session, tools_list_changed=True) as subscription:
+            async with listen(
+                self._session,
+                tools_list_changed=self.offers("tools"),
+                prompts_list_changed=self.offers("prompts"),
+                resources_list_changed=self.offers("resources"),
+            ) as subscription:
                 on_event()
                 async for _ in subscription:
                     on_event()
+        except (SubscriptionLost, ListenNotSupportedError, MCPError):
+            return
+
+    async def listen_to(
+        self, uris: tuple[str, ...], on_open: Callable[[], None], on_update: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Follow the changes of single resources in the stateless era until the server's stream ends."""
+        try:
+            async with listen(self._session, resource_subscriptions=uris) as subscription:
+                on_open()
+                async for event in subscription:
+                    if isinstance(event, ResourceUpdated):
+                        await on_update(str(event.uri))
         except (SubscriptionLost, ListenNotSupportedError, MCPError):
             return
 
@@ -196,49 +235,36 @@ def _routing_headers(
     method: str, params: Mapping[str, Any], header_map: Mapping[tuple[str, ...], str]
 ) -> dict[str, str]:
     headers = {MCP_METHOD_HEADER: method}
-    name = params.get("name")
-    if method == "tools/call" and isinstance(name, str):
+    name = params.get(NAME_BEARING_METHODS.get(method, ""))
+    if isinstance(name, str):
         headers[MCP_NAME_HEADER] = encode_header_value(name)
+    if method == "tools/call":
         arguments = params.get("arguments")
         if isinstance(arguments, Mapping):
             headers |= mcp_param_headers(header_map, arguments)
     return headers
 
 
-class ViewServer(Server[Any]):
-    """The SDK's low-level server, announcing list changes on every transport.
-
-    Over HTTP the SDK builds the handshake's capabilities itself, without asking for notification options.
-    """
-
-    def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> Any:
-        """Build the options with tools/list_changed announced."""
-        chosen = notification_options or NotificationOptions(tools_changed=True)
-        return super().create_initialization_options(chosen, experimental_capabilities, extensions)
-
-
-class Sessions(StreamableHTTPSessionManager):
-    """The SDK's sessions of one endpoint, bounded over all endpoints: ``beside`` are those of the others and these."""
-
-    beside: Iterable[Sessions] = ()
-
-    @property
-    def open_sessions(self) -> int:
-        """How many sessions are open here."""
-        return len(self._server_instances)
-
-    def _admit_session(self, requestor: Any) -> StreamableHTTPServerTransport | None:
-        others = sum(one.open_sessions for one in self.beside if one is not self)
-        if self.max_sessions is not None and others + self.open_sessions >= self.max_sessions:
-            return None
-        return super()._admit_session(requestor)
-
-
 def connection_of(request: Request) -> Connection:
     """Return the connection behind a request: a session in the handshake eras, one exchange in the stateless one."""
     return request.session._connection  # noqa: SLF001 - the SDK gives handlers no public way to it
+
+
+def channel_of(request: Request) -> DispatchContext[Any]:
+    """Return the way back to the client that belongs to this request alone: over HTTP, the stream of its answer."""
+    return request.session._request_outbound  # noqa: SLF001 - the public methods take and give models only
+
+
+def pipe_of(request: Request) -> object | None:
+    """Return what all requests over one pipe have in common (its dispatcher); None over HTTP."""
+    channel: Any = channel_of(request)
+    # In the stateless era the way back is wrapped, so that no requests can be sent on it.
+    channel = getattr(channel, "_inner", channel)
+    return None if request.request is not None else getattr(channel, "_dispatcher", None)
+
+
+def declared_by(request: Request) -> Mapping[str, Any]:
+    """Return the client's capabilities as a request of the stateless era states them."""
+    meta = (request.params or {}).get("_meta")
+    said = meta.get(CLIENT_CAPABILITIES_META_KEY) if isinstance(meta, Mapping) else None
+    return said if isinstance(said, Mapping) else {}

@@ -7,27 +7,35 @@ import math
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
-from mcp_types import Implementation, ToolListChangedNotification
+from mcp_types import (
+    UNSUPPORTED_PROTOCOL_VERSION,
+    Implementation,
+)
 
 from truename.gateway.background import background
 from truename.gateway.events import Event, EventKind, OnEvent
 from truename.gateway.exchange import Exchange
-from truename.gateway.faults import UpstreamError, fault_within, printable
-from truename.gateway.http_link import open_http
+from truename.gateway.faults import UpstreamError, fault_within, printable, unavailable, unusable
+from truename.gateway.following import Follower
+from truename.gateway.limits import Calls
+from truename.gateway.lists import NOTHING, Lists
 from truename.gateway.news import News
+from truename.gateway.opening import open_link
 from truename.gateway.patience import Calm, Patience
+from truename.gateway.questions import Questions
 from truename.gateway.sdk import MCPError, RawSession
-from truename.gateway.stdio import open_stdio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.shared.dispatcher import ProgressFnT
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.exchange import Definition
+    from truename.gateway.holding import Holding
+    from truename.gateway.isolation import Isolation
     from truename.gateway.link import Link
+    from truename.gateway.questions import Asker
 
 __all__ = ["Upstream"]
 
@@ -36,13 +44,14 @@ log: Final = logging.getLogger("truename.gateway")
 State = Literal["starting", "ready", "reconnecting", "failed"]
 _HEALTH_INTERVAL: Final = 30.0
 _CALL_PATIENCE: Final = 2.0
-_RELISTEN_DELAY: Final = 1.0
 
 
 class Upstream:
-    """A supervised connection with one owner task (`run`); ``changed`` is called when its tools are other ones.
+    """A supervised connection with one owner task (`run`); ``changed`` is called when its lists are other ones.
 
-    ``tools`` is the last known list, which stays while the server is being reconnected; None was never seen.
+    ``tools`` is the last known list, which stays while the server is being reconnected; None was never seen. So do
+    ``lists``, all others, and ``session``, what it said of itself. ``owner`` is the client whose own it is, if any;
+    ``isolation`` has the connections that sessions have for themselves, where they do; ``holding`` the calls that wait.
     """
 
     def __init__(
@@ -53,19 +62,27 @@ class Upstream:
         *,
         changed: Callable[[], None],
         on_event: OnEvent,
+        owner: Asker | None = None,
     ) -> None:
         self.config = config
         self.tools: tuple[Definition, ...] | None = None
+        self.lists: Lists = NOTHING
+        self.session: RawSession | None = None
         self.problem: UpstreamError | None = None
         self.seconds: float | None = None
         self.settled = anyio.Event()
-        self._settings = settings
+        self.settings = self._settings = settings
+        self.isolation: Isolation | None = None
+        self.holding: Holding | None = None
+        self.follower = Follower(config.key, self._mark_dirty)
+        self._owner = owner
         self._identity = identity
         self._changed = changed
         self._on_event = on_event
         self._exchange: Exchange | None = None
         self._up = anyio.Event()
         self._patience = Patience()
+        self._calls = Calls(config, settings, self._reached, self._doubt)
         self._calm = Calm()
         self._news = News()
         self._suspect = anyio.Event()
@@ -87,21 +104,36 @@ class Upstream:
             return "reconnecting"
         return "failed" if self.problem is not None else "starting"
 
-    async def call(
-        self, params: Mapping[str, Any], *, capabilities: Mapping[str, Any], on_progress: ProgressFnT | None
+    def offers(self, capability: str) -> bool:
+        """Whether the server has this; one that is only starting may have it."""
+        return self.state == "starting" if self.session is None else self.session.offers(capability)
+
+    def lacks(self, capability: str) -> bool:
+        """Whether the server runs and says that it does not have this."""
+        return self.state == "ready" and not self.offers(capability)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Mapping[str, Any],
+        on_progress: ProgressFnT | None,
+        asker: Asker | None = None,
     ) -> dict[str, Any]:
-        """Forward a tools/call, waiting a moment for a server that is just being restarted.
+        """Forward a request, waiting a moment for a server that is just being restarted.
+
+        Without an ``asker`` nobody can be asked anything meanwhile.
 
         Raises `UpstreamError` and, for errors that the server itself sends, `MCPError`.
         """
-        exchange = await self._reached()
-        timeout = self.config.timeout or self._settings.call_timeout
-        try:
-            return await exchange.call(params, timeout=timeout, capabilities=capabilities, on_progress=on_progress)
-        except UpstreamError as error:
-            if error.kind in {"unreachable", "lost"}:
-                self._suspect.set()
-            raise
+
+        def once(exchange: Exchange, timeout: float) -> Awaitable[dict[str, Any]]:
+            return exchange.request(
+                method, params, timeout=timeout, capabilities=capabilities, on_progress=on_progress, asker=asker
+            )
+
+        return await self._calls.send(method, params, once)
 
     async def _reached(self) -> Exchange:
         if self._exchange is not None and self._exchange.closed:
@@ -112,13 +144,7 @@ class Upstream:
                 await self._up.wait()
         if self._exchange is not None:
             return self._exchange
-        cause = f" ({self.problem.problem})" if self.problem else ""
-        raise UpstreamError(
-            server=self.key,
-            kind="unreachable",
-            problem=f"is not available now{cause}; nothing was run",
-            remedy="It is being restarted: try again later, or use another tool.",
-        )
+        raise unavailable(self.key, self.problem)
 
     async def run(self) -> None:
         """Keep the server connected until cancelled."""
@@ -134,10 +160,12 @@ class Upstream:
         """Open one connection and stay with it until it is lost. Notes what went wrong; raises nothing."""
         try:
             async with (
-                self._open() as link,
-                RawSession.over(link.streams, self._identity, self._on_message) as session,
+                open_link(self.config, self._settings, self._news) as link,
+                RawSession.over(
+                    link.streams, self._identity, self._on_message, Questions(link.origins, self._owner)
+                ) as session,
             ):
-                exchange = self._exchange_over(link, session)
+                exchange = Exchange(self.key, link, session, self._news, self._settings)
                 problem = await self._greet(link, session, exchange)
                 # Noted before the program is ended, which may take seconds.
                 self._down(problem or await self._stay(link, session, exchange))
@@ -145,38 +173,15 @@ class Upstream:
             found = fault_within(error)
             if found is None:
                 log.debug("server %r", printable(self.key), exc_info=error)
-                problem_text = f"can't be used ({type(error).__name__}: {printable(str(error), 200)})"
-                found = UpstreamError(
-                    server=self.key,
-                    kind="protocol",
-                    problem=problem_text,
-                    remedy="Report it to the server's authors.",
-                )
+                found = unusable(self.key, error)
             self._down(found)
-
-    def _exchange_over(self, link: Link, session: RawSession) -> Exchange:
-        limits = self._settings
-        return Exchange(self.key, link, session, self._news, max_tools=limits.max_tools, max_bytes=limits.max_result)
-
-    def _open(self) -> AbstractAsyncContextManager[Link]:
-        if self.config.type == "sse":
-            raise UpstreamError(
-                server=self.key,
-                kind="protocol",
-                problem="is configured for the old SSE transport, which is not supported yet",
-                remedy='Use its streamable HTTP address and "type": "http".',
-            )
-        if self.config.url is not None:
-            timeout = self.config.timeout or self._settings.call_timeout
-            return open_http(self.config, self._settings.max_result, timeout)
-        return open_stdio(self.config, self._settings.max_result, self._news)
 
     async def _greet(self, link: Link, session: RawSession, exchange: Exchange) -> UpstreamError | None:
         limit = self._settings.startup_timeout
         try:
             with anyio.fail_after(limit):
                 await session.negotiate(probe=self._probe)
-                tools = await exchange.list_tools()
+                tools, lists = await exchange.list_all(self.lists)
         except TimeoutError:
             return UpstreamError(
                 server=self.key,
@@ -188,30 +193,33 @@ class Upstream:
         except UpstreamError as error:
             return error
         except (MCPError, RuntimeError, ValueError) as error:
-            # Some older servers end when their first message is not the handshake: greet them their way.
-            if self._probe and link.closed.is_set():
+            # Some older servers end when their first message is not the handshake, or refuse it then.
+            is_refused = isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION
+            if self._probe and (link.closed.is_set() or is_refused):
                 self._probe, self._greet_anew = False, True
             if isinstance(error, MCPError):
                 return exchange.explain_start(error)
             return exchange.protocol_fault(f"greets wrongly ({printable(str(error), 200)})")
         if self.config.url is None:
             self._probe = session.modern
-        self._ready(exchange, tools)
+        self.session = session
+        self._ready(exchange, tools, lists)
         return None
 
-    def _ready(self, exchange: Exchange, tools: tuple[Definition, ...]) -> None:
+    def _ready(self, exchange: Exchange, tools: tuple[Definition, ...], lists: Lists) -> None:
         self._exchange, self.problem = exchange, None
         self.seconds = self._patience.seconds
         self._suspect, self._dirty = anyio.Event(), anyio.Event()
         self._up.set()
-        self._admit(tools)
+        self._calls.breaker.revive()
+        self._admit(tools, lists)
         self._tell("ready", tools=len(tools), seconds=self.seconds)
         self.settled.set()
 
-    def _admit(self, tools: tuple[Definition, ...]) -> bool:
-        if tools == self.tools:
+    def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
+        if (tools, lists) == (self.tools, self.lists):
             return False
-        self.tools = tools
+        self.tools, self.lists = tools, lists
         self._changed()
         return True
 
@@ -236,10 +244,11 @@ class Upstream:
     async def _stay(self, link: Link, session: RawSession, exchange: Exchange) -> UpstreamError:
         lost = anyio.Event()
         async with background() as tasks:
-            tasks.start_soon(self._follow, session)
+            tasks.start_soon(self.follower.follow, session)
             tasks.start_soon(self._refresh, exchange)
             tasks.start_soon(self._watch_health, exchange, lost)
-            tasks.start_soon(_watch_end, link, lost)
+            tasks.start_soon(self._calls.look_after, exchange)
+            tasks.start_soon(link.watch, lost)
             await lost.wait()
         return UpstreamError(
             server=self.key,
@@ -249,12 +258,6 @@ class Upstream:
             output=link.tail.lines(),
         )
 
-    async def _follow(self, session: RawSession) -> None:
-        """Subscribe to changes in the stateless era; in the others they come by themselves (`_on_message`)."""
-        while session.modern and session.announces_changes:
-            await session.listen(self._mark_dirty)
-            await anyio.sleep(_RELISTEN_DELAY)
-
     async def _refresh(self, exchange: Exchange) -> None:
         while True:
             await self._dirty.wait()
@@ -262,12 +265,12 @@ class Upstream:
             self._dirty = anyio.Event()
             try:
                 with anyio.fail_after(self._settings.startup_timeout):
-                    tools = await exchange.list_tools()
+                    tools, lists = await exchange.list_all(self.lists)
             except (UpstreamError, TimeoutError) as error:
-                text = f"server {printable(self.key)!r}: its tools can't be listed anew: {error or 'it took too long'}"
+                text = f"server {printable(self.key)!r}: its lists can't be listed anew: {error or 'it took too long'}"
                 self._news.tell("anew", text)
                 continue
-            if self._admit(tools):
+            if self._admit(tools, lists):
                 self._tell("changed", tools=len(tools))
 
     async def _watch_health(self, exchange: Exchange, lost: anyio.Event) -> None:
@@ -281,16 +284,14 @@ class Upstream:
                 lost.set()
 
     async def _on_message(self, message: object) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self._mark_dirty()
+        await self.follower.heard(message, self.session)
+
+    def _doubt(self) -> None:
+        self._suspect.set()
+        self._patience.hurry()
 
     def _mark_dirty(self) -> None:
         self._dirty.set()
 
     def _tell(self, kind: EventKind, *, tools: int | None = None, seconds: float | None = None, text: str = "") -> None:
         self._on_event(Event(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))
-
-
-async def _watch_end(link: Link, lost: anyio.Event) -> None:
-    await link.closed.wait()
-    lost.set()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
 from truename import dialects
 from truename.errors import UnknownDialect, excerpt
 from truename.gateway.contexts import unknown_context
+from truename.gateway.pages import Pages
+from truename.gateway.texts import AS_THEY_ARE, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["MAIN", "Asked", "UnknownView", "View", "ViewSpec", "only_path", "read_path"]
 
 MAIN: Final = "/mcp"
-# The official Python client refuses events of over 1 MiB, and answers of the handshake eras come as events.
-_PAGE_BYTES: Final = 768 * 1024
-_CURSOR: Final = "page-"
 _FOR: Final = "/for/"
 _IN: Final = "/in/"
 _ONLY: Final = "/only/"
@@ -35,13 +33,14 @@ _ONLY: Final = "/only/"
 class ViewSpec:
     """Which names to show: a dialect, a style (None: the ledger's), and the one server that is shown, if it is one.
 
-    ``client`` is who asks, where the address says so.
+    ``client`` is who asks, where the address says so; ``kind`` is what is named: tools or prompts.
     """
 
     dialect: str
     style: str | None = None
     only: str | None = None
     client: str | None = None
+    kind: Literal["tools", "prompts"] = "tools"
 
     @property
     def rules(self) -> Dialect:
@@ -51,7 +50,8 @@ class ViewSpec:
     @property
     def scope(self) -> str:
         """The naming scope in the ledger."""
-        return "" if self.only is None else f"only/{self.only}"
+        own = "" if self.only is None else f"only/{self.only}"
+        return own if self.kind == "tools" else f"prompts/{own}".rstrip("/")
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,29 @@ class View:
     """A compiled view: its name table, and the descriptors of tools/list in pinned order with their tools.
 
     One page holds all of them, unless that would be more than clients accept in one message. ``whole`` is the view of
-    which this is a part.
+    which this is a part; ``texts`` says how the servers' texts are read in it.
     """
 
     spec: ViewSpec
     table: NameTable
     described: tuple[tuple[ToolId, Mapping[str, Any]], ...]
     whole: View | None = None
+    texts: Texts = AS_THEY_ARE
 
     @cached_property
     def tools(self) -> tuple[Mapping[str, Any], ...]:
         """The descriptors alone."""
         return tuple(descriptor for _, descriptor in self.described)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Mapping[str, Any]]:
+        """The descriptors by name, in order."""
+        return {str(tool["name"]): tool for tool in self.tools}
+
+    @cached_property
+    def by_id(self) -> Mapping[ToolId, Mapping[str, Any]]:
+        """The descriptors by tool, each under its present name."""
+        return {id: tool for id, tool in self.described if tool["name"] == self.table.get(id)}
 
     @cached_property
     def digest(self) -> str:
@@ -80,27 +91,18 @@ class View:
 
     def without(self, hidden: Collection[ToolId]) -> View:
         """Return the view without these tools. Its names stay: they are claimed, and calls of them are resolved."""
-        return View(self.spec, self.table, tuple(one for one in self.described if one[0] not in hidden), self)
+        return View(
+            self.spec, self.table, tuple(one for one in self.described if one[0] not in hidden), self, self.texts
+        )
 
     @cached_property
-    def _starts(self) -> tuple[int, ...]:
-        starts, size = [0], 0
-        for index, tool in enumerate(self.tools):
-            length = len(json.dumps(tool))
-            if size and size + length > _PAGE_BYTES:
-                starts.append(index)
-                size = 0
-            size += length
-        return tuple(starts)
+    def pages(self) -> Pages:
+        """The descriptors in pages."""
+        return Pages(self.tools)
 
     def page(self, cursor: str | None) -> tuple[list[Mapping[str, Any]], str | None]:
         """Return a page and the cursor of the next one. Raises `ValueError` for a cursor that is none of ours."""
-        number = 0 if cursor is None else int(cursor.removeprefix(_CURSOR))
-        if number < 0 or (cursor is not None and cursor != f"{_CURSOR}{number}") or number >= len(self._starts):
-            raise ValueError(cursor)
-        bounds = (*self._starts, len(self.tools))
-        following = f"{_CURSOR}{number + 1}" if number + 1 < len(self._starts) else None
-        return list(self.tools[bounds[number] : bounds[number + 1]]), following
+        return self.pages.page(cursor)
 
 
 class UnknownView(LookupError):

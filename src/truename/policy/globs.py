@@ -94,6 +94,8 @@ class Globs:
         """
         if text in self._plain:
             return text
+        if not self._sizes:
+            return ""
         near = (entry for size in self._sizes for entry in self._by_front.get(text[:size], ()))
         return next((glob for _, glob in sorted(near) if fits(glob, text)), "")
 

@@ -72,11 +72,15 @@ class Fake:
     def notified(self, method: str, params: dict[str, Any]) -> None:
         pass
 
+    def answered(self, message: dict[str, Any]) -> None:
+        pass
+
     def run(self) -> None:
         for line in sys.stdin:
             message = json.loads(line)
             method, params = message.get("method"), message.get("params") or {}
             if method is None:
+                self.answered(message)
                 continue
             if "id" not in message:
                 self.notified(method, params)

@@ -1,0 +1,164 @@
+"""What a server tells without being asked: that lists or resources changed, and what it logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp_types import (
+    REQUEST_TIMEOUT,
+    LoggingMessageNotification,
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
+    ResourceUpdatedNotification,
+    ToolListChangedNotification,
+)
+
+from truename.gateway.background import background
+from truename.gateway.logs import relayed
+from truename.gateway.sdk import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from truename.gateway.sdk import RawSession
+
+__all__ = ["Follower"]
+
+_RELISTEN_DELAY: Final = 1.0
+_TIMEOUT: Final = 10.0
+# More log messages than this wait for no client: what comes then is dropped.
+_MOST_UNSENT: Final = 100
+_CHANGES: Final = (ToolListChangedNotification, PromptListChangedNotification, ResourceListChangedNotification)
+
+
+class Follower:
+    """Follows one server, over all of its connections; ``changed`` is called when a list of it is another one.
+
+    ``level`` is how talkative its log shall be, and ``on_update`` is told which of the watched resources changed.
+    """
+
+    def __init__(self, key: str, changed: Callable[[], None]) -> None:
+        self.level: str | None = None
+        self.on_update: Callable[[str, str], Awaitable[None]] | None = None
+        self._key = key
+        self._changed = changed
+        self._session: RawSession | None = None
+        self._watched: dict[str, None] = {}
+        self._rewatch = anyio.Event()
+        self._opening: list[anyio.Event] = []
+        self._unwatched: dict[str, None] = {}
+        self._unsent = 0
+
+    async def follow(self, session: RawSession) -> None:
+        """Follow a connection until cancelled. In the handshake eras what is told comes by itself (`heard`)."""
+        self._session = session
+        # A new session has no subscriptions to end.
+        self._unwatched.clear()
+        try:
+            if session.modern:
+                async with background() as tasks:
+                    tasks.start_soon(self._listen, session)
+                    tasks.start_soon(self._listen_to_watched, session)
+                    await anyio.sleep_forever()
+            await self._restore(session)
+        finally:
+            self._session = None
+
+    async def _listen(self, session: RawSession) -> None:
+        while session.announces_changes:
+            await session.listen(self._changed)
+            await anyio.sleep(_RELISTEN_DELAY)
+
+    async def _listen_to_watched(self, session: RawSession) -> None:
+        while True:
+            self._rewatch = anyio.Event()
+            async with background() as tasks:
+                if self._watched:
+                    tasks.start_soon(self._listen_to, session, tuple(self._watched))
+                await self._rewatch.wait()
+
+    async def _listen_to(self, session: RawSession, uris: tuple[str, ...]) -> None:
+        while True:
+            await session.listen_to(uris, self._open, self._tell)
+            await anyio.sleep(_RELISTEN_DELAY)
+
+    def _open(self) -> None:
+        for event in self._opening:
+            event.set()
+        self._opening.clear()
+
+    async def _restore(self, session: RawSession) -> None:
+        """Say again, to a session that is new, what was said to the last one."""
+        if self.level is not None:
+            await self.set_level(self.level)
+        for uri in list(self._watched):
+            await self._say(session, "resources/subscribe", uri=uri)
+        while True:
+            self._rewatch = anyio.Event()
+            while self._unwatched:
+                uri = next(iter(self._unwatched))
+                del self._unwatched[uri]
+                if uri not in self._watched:
+                    await self._say(session, "resources/unsubscribe", uri=uri)
+            await self._rewatch.wait()
+
+    async def set_level(self, level: str) -> None:
+        """Have the server log from this level on; where there are no sessions, each request says it."""
+        self.level = level
+        if (session := self._session) is not None and not session.modern and session.offers("logging"):
+            await self._say(session, "logging/setLevel", level=level)
+
+    async def watch(self, uri: str) -> None:
+        """Be told of this resource, now and after a restart. Raises `MCPError` where the server refuses."""
+        session, opened = self._session, anyio.Event()
+        try:
+            with anyio.fail_after(_TIMEOUT):
+                if session is not None and not session.modern:
+                    await session.send("resources/subscribe", {"uri": uri})
+                self._watched[uri] = None
+                if session is not None and session.modern:
+                    self._opening.append(opened)
+                    self._rewatch.set()
+                    await opened.wait()
+        except TimeoutError as error:
+            raise MCPError(REQUEST_TIMEOUT, f"The server did not confirm the subscription to {uri!r}.") from error
+
+    def unwatch(self, uri: str) -> None:
+        """Be told of it no more; the server is told when there is time."""
+        if uri in self._watched:
+            del self._watched[uri]
+            if self._session is not None and not self._session.modern:
+                self._unwatched[uri] = None
+            self._rewatch.set()
+
+    async def heard(self, message: object, session: RawSession | None) -> None:
+        """Take a notification of the server."""
+        if isinstance(message, _CHANGES):
+            self._changed()
+        elif session is None:
+            return
+        elif isinstance(message, ResourceUpdatedNotification):
+            # In the stateless era the stream that asked for it tells it too.
+            if not session.modern:
+                await self._tell(str(message.params.uri))
+        elif isinstance(message, LoggingMessageNotification):
+            said = message.params.model_dump(by_alias=True, mode="json")
+            asker = session.questions.whose_log(said)
+            if asker is not None and self._unsent < _MOST_UNSENT:
+                self._unsent += 1
+                try:
+                    await relayed(asker.request, message)
+                finally:
+                    self._unsent -= 1
+
+    async def _tell(self, uri: str) -> None:
+        if self.on_update is not None:
+            await self.on_update(self._key, uri)
+
+    async def _say(self, session: RawSession, method: str, **params: Any) -> None:
+        try:
+            with anyio.move_on_after(_TIMEOUT):
+                await session.send(method, params)
+        except MCPError:
+            return

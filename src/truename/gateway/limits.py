@@ -1,0 +1,147 @@
+"""The calls of one server: how many at a time, how long each may take, which are repeated, and when none is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.gateway.breaker import Breaker
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.sdk import MCPError
+from truename.policy.globs import Globs
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.exchange import Exchange
+
+__all__ = ["Calls"]
+
+_ATTEMPTS: Final = 3
+_PAUSE: Final = 0.1
+_LOOK_EVERY: Final = 0.5
+_SIGN_OF_LIFE: Final = 1.0
+# The connection went, or there was none: another attempt may find the server well again.
+_REPEATED: Final = frozenset({"lost", "unreachable"})
+# What a server does wrong with a single answer says nothing of the next.
+_BLAMELESS: Final = frozenset({"too_large", "question"})
+
+
+class Calls:
+    """Sends requests to one server, as many as it can stand.
+
+    ``reached`` gives the connection to send over, ``suspect`` is called when a connection seems to be lost or
+    is missed.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        settings: Settings,
+        reached: Callable[[], Awaitable[Exchange]],
+        suspect: Callable[[], None],
+    ) -> None:
+        self._key = config.key
+        self._reached = reached
+        self._suspect = suspect
+        self._most = config.max_concurrent or settings.max_concurrent
+        self._most_waiting = config.max_waiting or settings.max_waiting
+        self._places = anyio.Semaphore(self._most, fast_acquire=True)
+        self._timeout = config.timeout or settings.call_timeout
+        self._timeouts = config.tool_timeouts
+        self._timed = Globs(config.tool_timeouts)
+        self._idempotent = Globs(config.idempotent)
+        self._problem = ""
+        self.breaker = Breaker(failures=settings.breaker_failures, seconds=settings.breaker_seconds)
+
+    async def send(
+        self, method: str, params: Mapping[str, Any], once: Callable[[Exchange, float], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """Send a request by ``once(connection, timeout)``; again only if its tool is marked as idempotent.
+
+        Raises `UpstreamError` (busy, if too many wait; unreachable, while the server is left alone; what ``once``
+        raises) and, for errors that the server itself sends, `MCPError`.
+        """
+        tool = str(params.get("name")) if method == "tools/call" else ""
+        timeout = self._timeouts[glob] if tool and (glob := self._timed.first(tool)) else self._timeout
+        attempts = _ATTEMPTS if tool and self._idempotent.first(tool) else 1
+        await self._wait(timeout)
+        try:
+            for attempt in range(1, attempts):
+                try:
+                    return await self._attempt(once, timeout)
+                except UpstreamError as error:
+                    if error.kind not in _REPEATED or self.breaker.state == "open":
+                        raise
+                await anyio.sleep(_PAUSE * attempt)
+            return await self._attempt(once, timeout)
+        finally:
+            self._places.release()
+
+    async def _wait(self, timeout: float) -> None:
+        """Take a place; whoever waits for one waits in the order of their coming."""
+        self._refuse_if(is_left_alone=self.breaker.state == "open")
+        waiting = self._places.statistics().tasks_waiting
+        if self._places.value == 0 and waiting >= self._most_waiting:
+            raise self._busy(f"{self._most:,} calls are running there and {waiting:,} are waiting")
+        if self._places.value and not waiting:
+            self._places.acquire_nowait()
+            return
+        try:
+            with anyio.fail_after(timeout):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise self._busy(f"no place among {self._most:,} calls was free for {timeout:g} seconds") from error
+
+    async def _attempt(
+        self, once: Callable[[Exchange, float], Awaitable[dict[str, Any]]], timeout: float
+    ) -> dict[str, Any]:
+        self._refuse_if(is_left_alone=not self.breaker.admits())
+        try:
+            result = await once(await self._reached(), timeout)
+        except UpstreamError as error:
+            if error.kind in _BLAMELESS:
+                self.breaker.succeeded()
+            else:
+                self._problem = error.problem
+                self.breaker.failed()
+            if error.kind in _REPEATED:
+                self._suspect()
+            raise
+        except MCPError:
+            self.breaker.succeeded()
+            raise
+        except BaseException:
+            self.breaker.abandoned()
+            raise
+        self.breaker.succeeded()
+        return result
+
+    def _refuse_if(self, *, is_left_alone: bool) -> None:
+        if is_left_alone:
+            # Wanted all the same: a restart is not to be put off.
+            self._suspect()
+            raise UpstreamError(
+                server=self._key,
+                kind="unreachable",
+                problem=f"failed {self.breaker.failures:,} times in a row and is left alone for a while; this call was"
+                f" not sent (the last one: {printable(self._problem, 200)})",
+                remedy="It is called again when it shows a sign of life: try again later, or use another tool.",
+            )
+
+    def _busy(self, cause: str) -> UpstreamError:
+        return UpstreamError(
+            server=self._key,
+            kind="busy",
+            problem=f"is busy: {cause}; this call was not sent",
+            remedy="Try again later, or raise max_concurrent or max_waiting if it can stand more.",
+        )
+
+    async def look_after(self, exchange: Exchange) -> None:
+        """While the server is left alone, ask now and then whether it is well again."""
+        while True:
+            await anyio.sleep(_LOOK_EVERY)
+            if self.breaker.state != "closed" and await exchange.answers(_SIGN_OF_LIFE):
+                self.breaker.revive()

@@ -1,0 +1,48 @@
+"""What an upstream lists beside tools: prompts, resources and templates of resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from mcp_types import Prompt, Resource, ResourceTemplate
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["KINDS", "NOTHING", "Kind", "Lists"]
+
+Definition = Mapping[str, Any]
+
+
+class Kind(NamedTuple):
+    """A list that a server may have: who announces it, how it is asked for, what its entries are, and their key."""
+
+    capability: str
+    method: str
+    field: str
+    model: type[BaseModel]
+    key: str
+    words: str
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "prompts": Kind("prompts", "prompts/list", "prompts", Prompt, "name", "prompts"),
+    "resources": Kind("resources", "resources/list", "resources", Resource, "uri", "resources"),
+    "templates": Kind(
+        "resources", "resources/templates/list", "resourceTemplates", ResourceTemplate, "uriTemplate", "templates"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists of one server, verbatim and in its order; the fields are the keys of `KINDS`."""
+
+    prompts: tuple[Definition, ...] = ()
+    resources: tuple[Definition, ...] = ()
+    templates: tuple[Definition, ...] = ()
+
+
+NOTHING: Final = Lists()

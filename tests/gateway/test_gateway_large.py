@@ -1,0 +1,304 @@
+"""Where there are too many tools, a few are listed and the rest is searched."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.shared import ROOT
+from truename import dialects
+from truename.config import Config, Settings, load
+from truename.errors import ConfigError
+from truename.gateway.own_tools import MOST_DESCRIBED, MOST_FOUND
+from truename.gateway.views import ViewSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.gateway.conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+OWN = ["search_tools", "describe_tools", "call_tool"]
+LOADED = "anthropic/alwaysLoad"
+HIDDEN: dict[str, dict[str, Any]] = {"files/secret": {"is_for_llm": False}}
+
+
+def names_in(listed: Any) -> list[str]:
+    return [tool.name for tool in listed.tools]
+
+
+def found(result: Any) -> list[str]:
+    return [tool["name"] for tool in result.structured_content["tools"]]
+
+
+# What is listed
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "is_large"),
+    [
+        ({}, "/mcp", False),
+        ({"max_listed": 6}, "/mcp", False),
+        ({"max_listed": 5}, "/mcp", True),
+        ({"max_listed": 5}, "/mcp/only/files", True),
+        ({"max_listed": 5, "tool_search": "off"}, "/mcp", False),
+        ({"list_budget": 200}, "/mcp", False),
+        ({"list_budget": 100}, "/mcp", True),
+        ({"tool_search": "on"}, "/mcp/for/cursor", True),
+        ({"tool_search": "on"}, "/mcp/for/native", True),
+    ],
+)
+async def test_a_list_that_would_be_too_long_is_a_pinned_selection_and_three_tools(
+    lab: Lab, connect: Any, era: str, *, settings: dict[str, Any], path: str, is_large: bool
+) -> None:
+    server = lab.normal("files", *(f"tool{number}" for number in range(6)))
+    more = {"pinned": ("files/tool3", "other/*"), **settings}
+    async with lab.serving(server, **more) as address, connect(address + path, era) as client:
+        tools = (await client.list_tools()).tools
+        native = "files@1/tool3@1" if path.endswith("native") else "tool3"
+        assert [tool.name for tool in tools] == ([native, *OWN] if is_large else [f"tool{n}" for n in range(6)])
+        assert all((LOADED in (tool.meta or {})) == is_large for tool in tools)
+
+
+async def test_a_clients_own_limit_counts(lab: Lab, connect: Any) -> None:
+    server = lab.script("many", "many", "90")
+    async with (
+        lab.serving(server, max_listed=500, pinned=("*",)) as address,
+        connect(address + "/mcp/for/openai", "legacy") as client,
+    ):
+        assert len(names_in(await client.list_tools())) == 90
+        async with connect(address + "/mcp/for/cursor", "legacy") as other:
+            limited = names_in(await other.list_tools())
+    assert limited[-3:] == OWN
+    assert len(limited) <= 80
+
+
+async def test_the_list_is_the_same_for_every_connection_and_what_a_client_has_done(
+    lab: Lab, connect: Any, raw: Any
+) -> None:
+    servers = lab.normal("a", "one", "two"), lab.normal("b", "three")
+    async with lab.serving(*servers, tool_search="on", pinned=("b/*",)) as address, raw(address) as http:
+        lists = [(await http.result("tools/list", {}))["tools"]]
+        async with connect(address + "/mcp", "legacy") as client:
+            await client.call_tool("search_tools", {"query": "one"})
+            await client.call_tool("a_one", {})
+            lists.append((await http.result("tools/list", {}))["tools"])
+    assert lists[0] == lists[1]
+    assert [tool["name"] for tool in lists[0]] == ["b_three", *OWN]
+    for tool in lists[0]:
+        assert tool["_meta"][LOADED] is True
+        assert tool["inputSchema"]["type"] == "object"
+        assert {"openai_name", "canonical_name"} <= set(tool)
+
+
+async def test_a_list_that_grows_becomes_searched_and_clients_are_told(lab: Lab, connect: Any) -> None:
+    told = anyio.Event()
+
+    async def on_message(message: Any) -> None:
+        if type(message).__name__ == "ToolListChangedNotification":
+            told.set()
+
+    async with (
+        lab.serving(lab.script("x", "changing"), max_listed=3) as address,
+        connect(address + "/mcp", "legacy", message_handler=on_message) as client,
+    ):
+        assert names_in(await client.list_tools()) == ["grow", "shrink"]
+        for name in ("third", "fourth"):
+            await client.call_tool("grow", {"name": name})
+            with anyio.fail_after(10):
+                await told.wait()
+            told = anyio.Event()
+        assert names_in(await client.list_tools()) == OWN
+        # What a client has seen goes on to work, whatever is listed now.
+        assert not (await client.call_tool("fourth", {})).is_error
+        await client.call_tool("shrink", {"name": "third"})
+        with anyio.fail_after(10):
+            await told.wait()
+        assert names_in(await client.list_tools()) == ["grow", "shrink", "fourth"]
+        assert found(await client.call_tool("search_tools", {"query": "fourth"})) == ["fourth"]
+
+
+async def test_a_servers_own_search_goes_on_to_be_the_servers(lab: Lab, connect: Any, said: Any, era: str) -> None:
+    server = lab.normal("mcp", "search_tools", "find_me")
+    async with lab.serving(server, tool_search="on") as address, connect(address + "/mcp", era) as client:
+        assert names_in(await client.list_tools()) == ["gateway_search_tools", "describe_tools", "call_tool"]
+        assert said(await client.call_tool("search_tools", {})) == "mcp:search_tools"
+        assert found(await client.call_tool("gateway_search_tools", {"query": "find"})) == ["find_me"]
+
+
+# Searching and reading
+
+
+async def test_tools_are_found_under_the_names_that_the_client_has(lab: Lab, connect: Any, era: str) -> None:
+    servers = lab.normal("GitHub", "create_issue", "list"), lab.normal("Jira", "create_issue")
+    async with lab.serving(*servers, tool_search="on") as address:
+        for path, expected in [
+            ("/mcp", ["jira_create_issue", "github_create_issue"]),
+            ("/mcp/for/native", ["jira@1/create_issue@1", "github@1/create_issue@1"]),
+            ("/mcp/only/Jira", ["create_issue"]),
+        ]:
+            async with connect(address + path, era) as client:
+                result = await client.call_tool("search_tools", {"query": "create an issue"})
+                assert (path, found(result)) == (path, expected)
+                assert f"{expected[0]}: Does " in result.content[0].text
+                assert len(found(await client.call_tool("search_tools", {"query": "create", "limit": 1}))) == 1
+
+
+async def test_definitions_are_told_whole(lab: Lab, connect: Any, era: str) -> None:
+    servers = lab.normal("a", "one"), lab.normal("b", "one", "two")
+    async with lab.serving(*servers, tool_search="off") as address, connect(address + "/mcp", era) as client:
+        tools = (await client.list_tools()).tools
+        listed = {tool.name: tool.model_dump(by_alias=True, exclude_none=True) for tool in tools}
+    async with lab.serving(*servers, tool_search="on") as address, connect(address + "/mcp", era) as client:
+        result = await client.call_tool("describe_tools", {"names": ["b_one", "b/two", "b_one", "call_tool"]})
+    told = [
+        {key: value for key, value in tool.items() if key not in {"openai_name", "canonical_name"}}
+        for tool in result.structured_content["tools"]
+    ]
+    assert [tool["name"] for tool in told] == ["b_one", "b_two", "call_tool"]
+    assert [told[0], told[1]] == [listed["b_one"], listed["b_two"]]
+    assert json.loads(result.content[0].text.split("\n\n")[0])["inputSchema"] == listed["b_one"]["inputSchema"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("search_tools", {}, "query has to be a text"),
+        ("search_tools", {"query": 7}, "query has to be a text"),
+        ("search_tools", {"query": "x", "limit": 0}, "limit has to be a whole number from 1 to 50"),
+        ("search_tools", {"query": "x", "limit": True}, "limit has to be a whole number"),
+        ("describe_tools", {"names": "one"}, "names has to be a list of names"),
+        ("describe_tools", {"names": []}, "names has to be a list of names"),
+        ("describe_tools", {"names": ["x"] * 21}, "names has more than 20 names"),
+        ("describe_tools", {"names": ["twoo"]}, "Did you mean 'two'"),
+        ("call_tool", {}, "name has to be the name of a tool"),
+        ("call_tool", {"name": ["one"]}, "name has to be the name of a tool"),
+        ("call_tool", {"name": "call_tool"}, "name can't be call_tool itself"),
+        ("call_tool", {"name": "one", "arguments": "{}"}, "arguments have to be an object"),
+    ],
+)
+async def test_wrong_arguments_are_answered_with_what_is_wrong(
+    lab: Lab, connect: Any, said: Any, *, tool: str, arguments: dict[str, Any], expected: str
+) -> None:
+    async with (
+        lab.gateway(lab.normal("a", "one", "two"), tool_search="on") as gateway,
+        connect(gateway.endpoint().server, "legacy") as client,
+    ):
+        result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert expected in said(result)
+
+
+async def test_what_is_hidden_is_neither_found_nor_described_nor_suggested(lab: Lab, connect: Any, said: Any) -> None:
+    server = lab.normal("files", "secret", "read")
+    async with (
+        lab.serving(server, tool_search="on", metadata=HIDDEN, pinned=("*",)) as address,
+        connect(address + "/mcp", "legacy") as client,
+    ):
+        assert names_in(await client.list_tools()) == ["read", *OWN]
+        assert found(await client.call_tool("search_tools", {"query": "secret files"})) == ["read"]
+        result = await client.call_tool("describe_tools", {"names": ["secret", "secrt"]})
+        assert result.is_error
+        assert "inputSchema" not in said(result)
+        assert "'secret'" not in said(await client.call_tool("describe_tools", {"names": ["secrt"]}))
+        nothing = await client.call_tool("search_tools", {"query": "zzzz"})
+        assert said(nothing).startswith("No tool has these words.")
+
+
+async def test_a_search_follows_the_tools_that_come_and_go(lab: Lab, connect: Any) -> None:
+    async with (
+        lab.gateway(lab.normal("a", "one"), lab.normal("b", "zebra"), tool_search="on") as gateway,
+        connect(gateway.endpoint().server, "legacy") as client,
+    ):
+        assert found(await client.call_tool("search_tools", {"query": "zebra"})) == ["b_zebra"]
+        upstream = gateway.hub.fleet["b"]
+        upstream.tools, gateway.hub.stale = ({"name": "lion", "inputSchema": {"type": "object"}},), True
+        assert found(await client.call_tool("search_tools", {"query": "zebra"})) == []
+        assert found(await client.call_tool("search_tools", {"query": "lion"})) == ["b_lion"]
+
+
+async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab, connect: Any, said: Any) -> None:
+    async with (
+        lab.gateway(lab.normal("a", "one"), tool_search="on") as gateway,
+        connect(gateway.endpoint("/mcp/for/cursor").server, "legacy") as client,
+    ):
+        long = "an_endless_name_" * 6
+        huge = [{"name": f"huge{n}", "description": "\ud800" + "x" * 300_000, "inputSchema": {}} for n in (1, 2)]
+        gateway.hub.fleet["a"].tools = (*huge, {"name": long, "description": "Long.", "inputSchema": {}})
+        gateway.hub.stale = True
+        result = await client.call_tool("describe_tools", {"names": ["huge1", "huge2"]})
+        assert [tool["name"] for tool in result.structured_content["tools"]] == ["huge1"]
+        assert result.structured_content["problems"] == [
+            "'huge2' is left out, for the answer would be too long. Ask for it alone."
+        ]
+        searched = await client.call_tool("search_tools", {"query": "endless"})
+        assert ": ('an_endless_name_" in said(searched)
+        assert " of 'a') Long." in said(searched)
+        assert len(said(await client.call_tool("search_tools", {"query": "huge"}))) < 1_000
+
+
+async def test_however_many_views_there_are_each_is_decided_alike(lab: Lab) -> None:
+    async with lab.gateway(lab.normal("a", "one", "two"), tool_search="on") as gateway:
+        view = gateway.hub.view(ViewSpec("universal"))
+        lists = [gateway.hub.large.listed(view.without(())).tools for _ in range(300)]
+        assert all(tools == lists[0] for tools in lists)
+        assert gateway.hub.large.listed(view) is gateway.hub.large.listed(view)
+
+
+async def test_without_it_there_are_no_such_tools(lab: Lab, connect: Any, said: Any) -> None:
+    async with (
+        lab.gateway(lab.normal("a", "one"), tool_search="off") as gateway,
+        connect(gateway.endpoint().server, "legacy") as client,
+    ):
+        for name in OWN:
+            assert "does not exist" in said(await client.call_tool(name, {}))
+
+
+# The settings
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [
+        ("tool_search", "maybe", "is not a choice"),
+        ("max_listed", 0, "a whole number above 0"),
+        ("list_budget", "much", "a whole number above 0"),
+        ("pinned", "github/*", "a list of texts"),
+        ("pinned", ["create_*"], "'create_*' is no glob on ids: it has no '/'"),
+    ],
+)
+def test_a_setting_that_can_not_be_is_told(tmp_path: Path, setting: str, value: Any, expected: str) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {}, "truename": {setting: value}}))
+    with pytest.raises((ConfigError, ExceptionGroup)) as caught:
+        load(path)
+    told = caught.value.exceptions if isinstance(caught.value, ExceptionGroup) else [caught.value]
+    assert any(expected in str(error) for error in told)
+
+
+def test_settings_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    settings = {"tool_search": "on", "max_listed": 40, "list_budget": 5_000, "pinned": ["github/create_*", "*"]}
+    path.write_text(json.dumps({"mcpServers": {}, "truename": settings}))
+    read = load(path).settings
+    assert (read.tool_search, read.max_listed, read.list_budget) == ("on", 40, 5_000)
+    assert read.pinned == ("github/create_*", "*")
+    assert Settings().tool_search == "auto"
+    assert Config().settings.pinned == ()
+
+
+def test_the_page_has_the_defaults_and_the_limits() -> None:
+    page = (ROOT / "docs" / "large-catalogues.md").read_text("utf-8")
+    said = dict(re.findall(r"^\| `(\w+)` \| `?([\w]+)`? \|", page, re.MULTILINE))
+    default = Settings()
+    for name in ("tool_search", "max_listed", "list_budget"):
+        assert said[name] == str(getattr(default, name))
+    assert said["pinned"] == "none"
+    assert f"at most {MOST_FOUND})" in page
+    assert f"`names`, at most {MOST_DESCRIBED}" in page
+    assert f"Cursor {dialects.get('cursor').max_tools})" in page

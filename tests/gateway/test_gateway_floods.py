@@ -125,7 +125,7 @@ async def test_tools_that_are_left_out_are_told_in_one_line_a_server_and_cause(
     told = [message for message in caplog.messages if "left out" in message or "twice" in message]
 
     assert [message[:50] for message in told if "'m'" in message] == [
-        "server 'm': 4 tools are left out; the first: 'sche"
+        "server 'm': 9 tools are left out; the first: 'sche"
     ]
     assert len([message for message in told if "'odd'" in message]) <= 3
 

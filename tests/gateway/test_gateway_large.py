@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -231,8 +233,8 @@ async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab,
         huge = [{"name": f"huge{n}", "description": "\ud800" + "x" * 300_000, "inputSchema": {}} for n in (1, 2)]
         gateway.hub.fleet["a"].tools = (*huge, {"name": long, "description": "Long.", "inputSchema": {}})
         gateway.hub.stale = True
-        result = await client.call_tool("describe_tools", {"names": ["huge1", "huge2"]})
-        assert [tool["name"] for tool in result.structured_content["tools"]] == ["huge1"]
+        result = await client.call_tool("describe_tools", {"names": ["huge1", "huge2", "search_tools"]})
+        assert [tool["name"] for tool in result.structured_content["tools"]] == ["huge1", "search_tools"]
         assert result.structured_content["problems"] == [
             "'huge2' is left out, for the answer would be too long. Ask for it alone."
         ]
@@ -248,6 +250,18 @@ async def test_however_many_views_there_are_each_is_decided_alike(lab: Lab) -> N
         lists = [gateway.hub.large.listed(view.without(())).tools for _ in range(300)]
         assert all(tools == lists[0] for tools in lists)
         assert gateway.hub.large.listed(view) is gateway.hub.large.listed(view)
+
+
+async def test_a_list_that_changes_leaves_nothing_of_the_old_one_behind(lab: Lab) -> None:
+    async with lab.gateway(lab.normal("files", "one"), tool_search="on") as gateway:
+        await gateway.settle()
+        view = gateway.hub.view(ViewSpec("universal"))
+        assert gateway.hub.large.listed(view) is not view
+        old = weakref.ref(view)
+        del view
+        gateway.hub.rebuild()
+        gc.collect()
+        assert old() is None
 
 
 async def test_without_it_there_are_no_such_tools(lab: Lab, connect: Any, said: Any) -> None:

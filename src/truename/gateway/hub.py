@@ -110,6 +110,7 @@ class Hub:
         with self.ledger.transaction():
             self._day = self._today()
             self.rights.forget()
+            self.large.forget()
             listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}
             found = Catalog.from_mcp(listed, self._namer.aliases, bound=self.ledger.bindings(), strict=False)
             self.catalog = self._namer.bind(found)

@@ -69,6 +69,10 @@ class Large:
         self._discovery = Discovery()
         self._looked_at: OrderedDict[int, _Looked] = OrderedDict()
 
+    def forget(self) -> None:
+        """Forget what was decided so far: the views that it was about are other ones now."""
+        self._looked_at.clear()
+
     def listed(self, view: View) -> View:
         """Return what is listed of a view, which is limited to a context already; the view itself if that is all."""
         return self._look(view).listed
@@ -80,6 +84,8 @@ class Large:
             found = self._looked_at[id(view)] = self._decided(view)
             if len(self._looked_at) > _MOST_VIEWS:
                 self._looked_at.popitem(last=False)
+        else:
+            self._looked_at.move_to_end(id(view))
         return found
 
     def _decided(self, view: View) -> _Looked:
@@ -182,10 +188,11 @@ class Large:
             except ResolutionError as error:
                 problems.append(str(error))
                 continue
-            size += len(json.dumps(tool))
-            if tools and size > _MOST_BYTES:
+            length = len(json.dumps(tool))
+            if tools and size + length > _MOST_BYTES:
                 problems.append(f"{excerpt(name)} is left out, for the answer would be too long. Ask for it alone.")
             else:
+                size += length
                 tools.append(tool)
         return _described_result(tools, problems)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.errors import AmbiguousName, ResolutionError, UnknownTool, excerpt
+from truename.errors import AmbiguousName, ResolutionError, RetiredName, UnknownTool, excerpt
 from truename.gateway.descriptors import META_PREFIX
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def error_result(error: TruenameError, text: str | None = None) -> dict[str, Any
 
 
 def among(error: ResolutionError, shown: Collection[str], hidden: Collection[str]) -> ResolutionError:
-    """Return the error without the names that this session could not call; of candidates at least one is told."""
+    """Return the error without the names that this session could not call: where all are such, there is no tool."""
 
     def callable_here(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(name for name in names if name in shown or name not in hidden)
@@ -40,7 +40,10 @@ def among(error: ResolutionError, shown: Collection[str], hidden: Collection[str
     if isinstance(error, UnknownTool):
         return replace(error, suggestions=callable_here(error.suggestions))
     if isinstance(error, AmbiguousName):
-        return replace(error, candidates=callable_here(error.candidates) or error.candidates)
+        candidates = callable_here(error.candidates)
+        return replace(error, candidates=candidates) if candidates else UnknownTool(text=error.text, trail=error.trail)
+    if isinstance(error, RetiredName) and error.successor is not None and not callable_here((error.successor,)):
+        return replace(error, successor=None)
     return error
 
 

@@ -38,6 +38,7 @@ def protocol_here() -> str:
 
 def _files(pattern: str) -> list[Path]:
     try:
+        # What it raises for an absolute or empty pattern depends on the version of Python.
         found = sorted(Path().glob(pattern))
     except (ValueError, NotImplementedError, IndexError) as error:
         problem, remedy = f"it is no pattern of files ({error})", 'Write it as in "docs/protocol.md".'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.changes import show_diff
 from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
+from truename.files.standing import absolute
 from truename.migration import REASONS
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _more(count: int) -> None:
 
 def _near(path: Path) -> Path:
     """Return the path from here, if it is below."""
-    here = Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
+    here = absolute(path)
     return here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
 
 

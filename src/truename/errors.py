@@ -11,7 +11,8 @@
     +-- NoLegalName                      id, dialect, styles         no_legal_name
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
-    +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable
+    +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable, login_required
+    +-- AddressRefused (in access)       host, problem, remedy       address_refused
     +-- MigrationError (in migration)    file, line, problem         rename_refused, invalid_version, left_alone
     +-- InvalidCall (in the policy, ValueError)  field, problem      invalid_call
     +-- InvalidPayload (in adapters, ValueError) field, problem      invalid_history, invalid_request
@@ -20,7 +21,7 @@
     |   +-- AmbiguousName                candidates                  ambiguous_name
     |   +-- RetiredName                  id, successor, since        retired_name
     +-- PolicyError (PermissionError)    id, decision
-        +-- NotAllowed                   rule                        unsupported
+        +-- NotAllowed                   rule                        unsupported, quarantined, unrecorded
         +-- ApprovalRequired             approval_key, call          approval_required
         +-- CallRepeated (in the policy) call, state                 call_reused, call_repeated
 
@@ -100,6 +101,10 @@ CODES: Mapping[str, CodeInfo] = {
     "ambiguous_name": CodeInfo(-32602, 1),
     "retired_name": CodeInfo(-32602, 1),
     "unsupported": CodeInfo(-32602, 1),
+    "quarantined": CodeInfo(-32602, 1),
+    "unrecorded": CodeInfo(-32603, 1),
+    "address_refused": CodeInfo(-32602, 3),
+    "login_required": CodeInfo(-32603, 3),
     "approval_required": CodeInfo(-32602, 1),
     "invalid_call": CodeInfo(-32602, 2),
     "invalid_history": CodeInfo(-32602, 2),
@@ -383,12 +388,13 @@ class NotAllowed(PolicyError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ApprovalRequired(PolicyError):
-    """Somebody has to approve the call first; ``approval_key`` is what they approve."""
+    """Somebody has to approve the call first; ``approval_key`` is what they approve, ``remedy`` how, if it is known."""
 
     approval_key: str = ""
     call: str = ""
+    remedy: str = ""
     code: str = "approval_required"
 
     def __str__(self) -> str:
-        why = f" ({self.decision})" if self.decision else ""
-        return f"{self.id} needs an approval{why}; nothing was run. Ask for it under {self.approval_key}."
+        remedy = self.remedy or f"Ask for it under {self.approval_key}."
+        return f"{self.id} needs an approval{f' ({self.decision})' if self.decision else ''}; nothing was run. {remedy}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -218,3 +219,28 @@ def test_a_ledger_that_another_keeps_locked_is_busy(tmp_path: Path, monkeypatch:
 def test_readers_do_without_a_lock_file(tmp_path: Path) -> None:
     with locked(tmp_path / "ledger", shared=True):
         assert list(tmp_path.iterdir()) == []
+
+
+def test_who_may_not_wait_is_told_that_another_process_writes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    ledger, other, memory = Ledger.open(path), Ledger.open(path), Ledger.memory()
+    other.record([claim("x", "a/b")])
+
+    with locked(path, shared=False):
+        assert ledger.is_locked()
+        assert not ledger.refresh(wait=False)
+        assert ledger.holder("x") is None
+    assert not ledger.is_locked()
+    assert not memory.is_locked()
+    with ledger.transaction():
+        assert not ledger.is_locked()
+    assert ledger.holder("x") == AB
+    other.record([claim("y", "a/c")])
+    assert ledger.refresh(wait=False)
+
+
+def test_a_ledger_that_can_not_be_locked_at_all_is_not_locked_by_another(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "there" / "ledger")
+    shutil.rmtree(tmp_path / "there")
+
+    assert not ledger.is_locked()

@@ -38,8 +38,8 @@ def test_identities_and_the_pinned_order_are_shared_by_all_scopes(ledger: Ledger
         "c@1/v@1",
         "new@1/n@1",
     ]
-    assert ledger.is_bound(ToolId.parse("c/v"))
-    assert not ledger.is_bound(ToolId.parse("new/n"))
+    assert ledger.origin_of(ToolId.parse("c/v")) is not None
+    assert ledger.origin_of(ToolId.parse("new/n")) is None
 
 
 def test_a_list_keeps_its_order_whatever_joins(ledger: Ledger) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
 from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
-from truename.naming import Listed, listing, renamed
+from truename.naming import Listed, listing, renamed, utc_today
 
 LAST, AFTER = date(2027, 2, 1), date(2027, 2, 2)
 UNTIL = LAST.isoformat()
@@ -120,3 +120,8 @@ def test_the_description_of_an_old_name_begins_with_the_present_one(description:
 
     assert told == {**definition, "description": expected}
     assert renamed(definition, Listed("find_all", NEW)) is definition
+
+
+def test_a_day_is_one_of_utc() -> None:
+    before = datetime.now(UTC).date()
+    assert before <= utc_today() <= datetime.now(UTC).date()

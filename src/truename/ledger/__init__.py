@@ -2,6 +2,7 @@
 
 from truename.ledger.events import Bind, Break, Claim, Event, Redirect, Retire, Settings
 from truename.ledger.ledger import MAX_CLAIMS, Ledger
+from truename.ledger.seen import SeenLedger
 from truename.ledger.state import Standing, State
 from truename.ledger.store import Store
 
@@ -14,6 +15,7 @@ __all__ = [
     "Ledger",
     "Redirect",
     "Retire",
+    "SeenLedger",
     "Settings",
     "Standing",
     "State",

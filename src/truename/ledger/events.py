@@ -16,7 +16,7 @@ from truename.identity import ToolId
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Bind", "Break", "Claim", "Event", "Redirect", "Retire", "Settings", "from_plain"]
+__all__ = ["Bind", "Break", "Claim", "Event", "Own", "Redirect", "Retire", "Settings", "from_plain"]
 
 
 def _values(event: Event) -> dict[str, Any]:
@@ -151,8 +151,23 @@ class Break(Event):
         return 2
 
 
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Own(Event):
+    """A URI was shown as it is for a resource of this server: from now on it never leads to another server's."""
+
+    kind: ClassVar[str] = "own"
+
+    uri: str
+    server: str
+
+    @property
+    def format(self) -> int:
+        """The first format of a journal that has such an event."""
+        return 3
+
+
 _KINDS: Final[Mapping[str, type[Event]]] = MappingProxyType(
-    {kind.kind: kind for kind in (Settings, Bind, Claim, Retire, Redirect, Break)}
+    {kind.kind: kind for kind in (Settings, Bind, Claim, Retire, Redirect, Break, Own)}
 )
 
 

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import re
-import secrets
 import zlib
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Journal"]
 
 # The newest format that is understood; a file has the oldest that can say what is in it.
-FORMAT: Final = 2
+FORMAT: Final = 3
 _MAGIC: Final = b"truename-ledger"
 _HEADER: Final = re.compile(rb"truename-ledger ([1-9][0-9]{0,8}) ([0-9a-f]{16})")
 _TORN_HEADER: Final = re.compile(rb"truename-ledger (?:[1-9][0-9]{0,8}(?: [0-9a-f]{0,16})?)?")
@@ -81,6 +80,14 @@ class Journal:
             with self._usable():
                 stack.enter_context(locked(self.path, shared=self.readonly))
             yield
+
+    def is_locked(self) -> bool:
+        """Tell, without waiting, whether another process keeps the lock."""
+        try:
+            with self._usable(), locked(self.path, shared=self.readonly, patience=0):
+                return False
+        except LedgerError as error:
+            return error.code == "busy"
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -230,7 +237,7 @@ class Journal:
 
 
 def _begin(number: int) -> tuple[_Position, bytes]:
-    header = b"%s %d %s\n" % (_MAGIC, number, secrets.token_hex(8).encode())
+    header = b"%s %d %s\n" % (_MAGIC, number, os.urandom(8).hex().encode())
     return _Position(header, len(header), 1, zlib.crc32(header[:-1]), number), header
 
 

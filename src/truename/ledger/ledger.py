@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import LedgerError
 from truename.identity import ToolId, fold
 from truename.ledger.checks import check_events
-from truename.ledger.events import Bind, Break, Claim, Event, Redirect, Retire, Settings
+from truename.ledger.events import Break, Claim, Event, Redirect, Retire, Settings
 from truename.ledger.journal import Journal
 from truename.ledger.moves import as_recorded, day_of, tool_meant
+from truename.ledger.owners import newly_bound, newly_owned
 from truename.ledger.state import Space, Standing, State
 from truename.ledger.store import Core, Memory
 
@@ -42,7 +43,7 @@ class Ledger:
     ToolId('files@1/list@1')
     """
 
-    __slots__ = ("_core", "scope")
+    __slots__ = ("__weakref__", "_core", "scope")
 
     def __init__(self, core: Core, scope: str = "") -> None:
         self._core = core
@@ -100,6 +101,16 @@ class Ledger:
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
         """Return the identities on record by (server id, upstream name), for `Catalog.from_mcp(bound=...)`."""
         return MappingProxyType(self._core.state.bindings)
+
+    @property
+    def owners(self) -> Mapping[str, str]:
+        """To which server each URI on record belongs."""
+        return MappingProxyType(self._core.state.owners)
+
+    def own(self, uris: Iterable[tuple[str, str]]) -> None:
+        """Record whose each URI is, ``(uri, server)``; one on record stays whose it was. See `newly_owned`."""
+        with self.transaction():
+            self.record(newly_owned(uris, self._core.state))
 
     def holder(self, key: str) -> ToolId | None:
         """Return the tool that holds the name with this fold, present or not."""
@@ -163,11 +174,20 @@ class Ledger:
                 finally:
                     core.depth -= 1
 
-    def refresh(self) -> bool:
-        """See what others wrote since, for readers too; tell whether there was anything to look at."""
+    def is_locked(self) -> bool:
+        """Whether another process writes into it now, so that whoever wants to write has to wait."""
         core = self._core
         with core.lock:
-            if core.depth or not core.store.changed():
+            return not core.depth and core.store.is_locked()
+
+    def refresh(self, *, wait: bool = True) -> bool:
+        """See what others wrote since, for readers too; tell whether there was anything to look at.
+
+        Without ``wait``, what another process is just writing is left for the next time.
+        """
+        core = self._core
+        with core.lock:
+            if core.depth or not core.store.changed() or (not wait and core.store.is_locked()):
                 return False
             with core.store.locked():
                 core.state = core.store.refresh(core.state)
@@ -196,11 +216,8 @@ class Ledger:
         """Raise `LedgerError` (``style_mismatch``) if names are made otherwise here."""
         recorded = self.settings
         if recorded is not None and not recorded.same(wanted):
-            raise LedgerError(
-                code="style_mismatch",
-                recorded=recorded.difference(wanted),
-                wanted=wanted.difference(recorded),
-            )
+            other = wanted.difference(recorded)
+            raise LedgerError(code="style_mismatch", recorded=recorded.difference(wanted), wanted=other)
 
     def remember(
         self, settings: Settings | None, claims: Iterable[Claim], origins: Iterable[tuple[str, str, ToolId]]
@@ -208,19 +225,11 @@ class Ledger:
         """Record a projection in one piece: how names are made, the new names, the identities not on record yet."""
         with self.transaction():
             events: list[Event] = [] if settings is None or self.settings is not None else [settings]
-            events += claims
-            recorded = self._core.state.origins
-            for server, name, id in origins:
-                origin = recorded.get(id)
-                if origin is None:
-                    events.append(Bind(server=server, name=name, id=id))
-                elif origin != (server, name):
-                    raise LedgerError(code="bound", claimant=id, origin=origin[0], name=origin[1])
-            self.record(events)
+            self.record([*events, *claims, *newly_bound(origins, self._core.state)])
 
-    def is_bound(self, id: ToolId) -> bool:
-        """Tell whether this identity was ever seen."""
-        return id in self._core.state.origins
+    def origin_of(self, id: ToolId) -> tuple[str, str] | None:
+        """Return whose this identity is, as (server id, upstream name), if it was ever seen."""
+        return self._core.state.origins.get(id)
 
     def restyle(self, wanted: Settings) -> None:
         """Change how names are made: tools get new names at the next projection, and the old ones go on working."""

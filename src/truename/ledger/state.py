@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from truename.identity import fold
-from truename.ledger.events import Bind, Claim, Event
+from truename.ledger.events import Bind, Claim, Event, Own
 from truename.ledger.space import Space, Standing
 
 if TYPE_CHECKING:
@@ -20,7 +20,18 @@ __all__ = ["Space", "Standing", "State"]
 class State:
     """All scopes, the identities of origins, the pinned order, and how many names each server holds."""
 
-    __slots__ = ("bindings", "bound", "claims", "events", "origins", "ranks", "server_ranks", "spaces")
+    __slots__ = (
+        "bindings",
+        "bound",
+        "claims",
+        "events",
+        "origins",
+        "owned",
+        "owners",
+        "ranks",
+        "server_ranks",
+        "spaces",
+    )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
@@ -31,6 +42,8 @@ class State:
         self.origins: dict[ToolId, tuple[str, str]] = {}
         self.claims: Counter[str] = Counter()
         self.bound: Counter[str] = Counter()
+        self.owners: dict[str, str] = {}
+        self.owned: Counter[str] = Counter()
         for event in events:
             self.apply(event)
 
@@ -45,6 +58,11 @@ class State:
                 self.origins[event.id] = (event.server, event.name)
                 self.bound[event.server] += 1
             return
+        if isinstance(event, Own):
+            if event.uri not in self.owners:
+                self.owners[event.uri] = event.server
+                self.owned[event.server] += 1
+            return
         space = self.spaces[event.scope]
         if isinstance(event, Claim) and fold(event.name) not in space.holders:
             self.claims[event.server] += 1
@@ -52,6 +70,8 @@ class State:
 
     def keeps(self, other: State) -> bool:
         """Tell whether all that the other state promised is promised here too."""
-        return self.origins.items() >= other.origins.items() and all(
-            self.spaces[scope].keeps(space) for scope, space in list(other.spaces.items())
+        return (
+            self.origins.items() >= other.origins.items()
+            and self.owners.items() >= other.owners.items()
+            and all(self.spaces[scope].keeps(space) for scope, space in list(other.spaces.items()))
         )

@@ -17,10 +17,14 @@ __all__ = ["Core", "Memory", "Store"]
 
 
 class Store(Protocol):
-    """Where events are kept. All is called under `locked`; a SQL store needs these five and nothing else."""
+    """Where events are kept. All is called under `locked`; a SQL store needs these six and nothing else."""
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep every other writer out."""
+        ...
+
+    def is_locked(self) -> bool:
+        """Tell, without the lock, whether another process has it."""
         ...
 
     def refresh(self, state: State) -> State:
@@ -47,6 +51,10 @@ class Memory:
     def locked(self) -> Iterator[None]:
         """Keep nobody out: there is nobody else."""
         yield
+
+    def is_locked(self) -> bool:
+        """Tell that nobody else is there."""
+        return False
 
     def refresh(self, state: State) -> State:
         """Return the state: nobody else writes."""

@@ -5,6 +5,7 @@ Half of the clients refuse a name that left the list, the others go on sending i
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from truename.errors import ResolutionError, excerpt
@@ -13,11 +14,15 @@ from truename.naming.resolve import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import date
 
     from truename.naming.table import NameTable
 
-__all__ = ["Listed", "listing", "renamed"]
+__all__ = ["Listed", "listing", "renamed", "utc_today"]
+
+
+def utc_today() -> date:
+    """Return the day in UTC: until when an old name is listed is a day there."""
+    return datetime.now(UTC).date()
 
 
 class Listed(NamedTuple):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
+from truename.catalog import Catalog
 from truename.identity import ToolId
 from truename.naming.broken import BrokenNames
 from truename.naming.derive import DerivedIndex
 from truename.naming.suggest import Suggester
 
 if TYPE_CHECKING:
-    from truename.catalog import Catalog
     from truename.dialects import Dialect
     from truename.ledger import Ledger
     from truename.naming.assign import Assigned
@@ -77,6 +77,21 @@ class NameTable(Mapping[ToolId, WireName]):
         self._wires = {id: WireName(a.name) for id, a in assigned.items()}
         self._by_text = {str(id): id for id in assigned}
         self.exact = {a.name: Resolution(id, "table", ("table: found",)) for id, a in assigned.items()}
+
+    def among(self, ids: Container[ToolId], ledger: Ledger | None) -> NameTable:
+        """Return the table of some of the tools, under the same names, as if there were no others.
+
+        ``ledger`` is what may be told of names on record (`SeenLedger`).
+        """
+        assigned = {id: a for id, a in self._assigned.items() if id in ids}
+        return NameTable(
+            catalog=Catalog((self.catalog[id] for id in assigned), self.catalog.aliases),
+            dialect=self.dialect,
+            style=self.style,
+            assigned=assigned,
+            ledger=ledger,
+            server_name=self.server_name,
+        )
 
     def __getitem__(self, id: ToolId | str) -> WireName:
         return self._wires[self._by_text[id] if isinstance(id, str) else id]

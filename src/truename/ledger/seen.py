@@ -1,0 +1,85 @@
+"""What a ledger says to somebody who must not hear of some tools: of those it is as if nothing were on record."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from truename.ledger.ledger import Ledger
+from truename.ledger.moves import tool_meant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.identity import ToolId
+    from truename.ledger.state import Standing
+
+__all__ = ["SeenLedger"]
+
+
+class SeenLedger(Ledger):
+    """A ledger for reading names, without the tools of which ``sees`` says no; what is written is the ledger's own.
+
+    What was redirected is seen by who sees where it leads to in the end.
+
+    >>> from truename.identity import ToolId
+    >>> ledger = Ledger.memory()
+    >>> ledger.redirect("fs.list", "files@1/list@1")
+    >>> SeenLedger(ledger, lambda id: id.integration != "files").standing("fs.list") is None
+    True
+    """
+
+    __slots__ = ("_known", "_sees", "_whole")
+
+    def __init__(self, whole: Ledger, sees: Callable[[ToolId], bool]) -> None:
+        super().__init__(whole._core, whole.scope)  # noqa: SLF001 - the same ledger, read otherwise
+        self._whole = whole
+        self._sees = sees
+        self._known: tuple[int, Mapping[str, Standing]] = -1, MappingProxyType({})
+
+    def scoped(self, scope: str) -> Ledger:
+        """Return a view in which names are a space of their own, for the same eyes."""
+        return SeenLedger(self._whole.scoped(scope), self._sees)
+
+    @property
+    def withdrawn(self) -> Mapping[str, Standing]:
+        """The spellings that were redirected, retired or broken and lead to a tool that is seen."""
+        number, known = self._known
+        if number != self.withdrawals:
+            number = self.withdrawals
+            pairs = ((name, self._told(standing)) for name, standing in super().withdrawn.items())
+            known = MappingProxyType({name: told for name, told in pairs if told is not None})
+            self._known = number, known
+        return known
+
+    def bindings(self) -> Mapping[tuple[str, str], ToolId]:
+        """Return the identities on record of tools that are seen."""
+        return MappingProxyType({origin: id for origin, id in super().bindings().items() if self._sees(id)})
+
+    def holder(self, key: str) -> ToolId | None:
+        """Return the tool that holds the name with this fold, if it is seen."""
+        id = super().holder(key)
+        return id if id is not None and self._sees(id) else None
+
+    def standing(self, name: str) -> Standing | None:
+        """Return what exactly this spelling stands for, or None."""
+        return self._told(super().standing(name))
+
+    def standing_folded(self, key: str) -> Standing | None:
+        """Return what any spelling with this fold stands for, or None."""
+        return self._told(super().standing_folded(key))
+
+    def _told(self, standing: Standing | None) -> Standing | None:
+        if standing is None or standing.id is None or not self._leads_to_seen(standing.id):
+            return None
+        if standing.status == "redirected" or standing.successor is None or self._may_hear_of(standing.successor):
+            return standing
+        return standing._replace(successor=None)
+
+    def _leads_to_seen(self, id: ToolId) -> bool:
+        return self._sees(id) or any(map(self._sees, self._whole.successors(id)))
+
+    def _may_hear_of(self, successor: str) -> bool:
+        """Tell whether a name, or an id, is one of a tool that is seen."""
+        id = tool_meant(successor, self._space)
+        return id is not None and self._sees(id)

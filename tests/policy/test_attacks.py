@@ -23,7 +23,7 @@ from truename.policy import (
     StoreError,
 )
 from truename.policy import book as book_module
-from truename.policy.grants import formerly
+from truename.policy.grants import former_ids, formerly
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +81,21 @@ def test_what_is_said_of_a_tool_holds_where_one_server_is_shown_alone() -> None:
 
     assert [str(id) for id in call(names, "search", "c1").formerly] == ["docs@1/find@1", "docs@1/look@1"]
     assert formerly(ToolId.parse("docs/search"), ledger) == (ToolId.parse("docs/find"),)
+
+
+@pytest.mark.parametrize("scope", ["", "only/docs"])
+def test_redirects_are_read_once_until_there_are_others(scope: str) -> None:
+    ledger = Ledger.memory()
+    shown_alone, search = ledger.scoped(scope), ToolId.parse("docs/search")
+    ledger.redirect("docs/find", "docs/search")
+    before = former_ids(shown_alone)
+    assert before(search) == (ToolId.parse("docs/find"),)
+    assert former_ids(shown_alone) is before
+    ledger.redirect("docs/look", "docs/search")
+    assert former_ids(shown_alone)(search) == (ToolId.parse("docs/find"), ToolId.parse("docs/look"))
+    ledger.retire("docs/find")
+    assert former_ids(shown_alone)(search) == (ToolId.parse("docs/look"),)
+    assert formerly(search, None) == ()
 
 
 @pytest.mark.parametrize("name", ["аda", "ada ", "Ada", "ada\u200b", "a\u0308da", ""])

@@ -181,13 +181,13 @@ def test_what_stands_twice_is_refused(path: Path, what: str, entry: dict[str, An
 
 
 def test_a_file_of_a_later_version_is_refused_and_not_touched(path: Path) -> None:
-    written(path, **{"truename-approvals": 2, "grants": "of another form"})
+    written(path, **{"truename-approvals": 3, "grants": "of another form"})
     before = path.read_bytes()
     with pytest.raises(StoreError) as caught:
         Approvals.open(path)
 
     assert caught.value.code == "newer"
-    assert "written by a newer Truename (schema 2). Upgrade Truename; nothing was changed." in str(caught.value)
+    assert "written by a newer Truename (schema 3). Upgrade Truename; nothing was changed." in str(caught.value)
     assert path.read_bytes() == before
 
 

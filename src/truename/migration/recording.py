@@ -105,6 +105,10 @@ class Recorder:
             self._append(line)
         return True
 
+    def judge_by(self, exposure: Exposure) -> None:
+        """Have another operator's word on what is recordable from now on."""
+        self._exposure = exposure
+
     def close(self) -> None:
         """Close the file; what was written is in it already."""
         with self._lock:

@@ -77,6 +77,37 @@ class Approvals:
         """Refuse this call, or others like it; ``message`` is for the model. Raises as `approve`."""
         return self._decide(call, scope, approved=False, by=by, message=message)
 
+    def keep(self, grant: Grant) -> Grant:
+        """Keep a decision that was made elsewhere, about a call that is not at hand; return it.
+
+        Raises `CallRepeated` if its call id is another call's, `InvalidCall` for a scope without what it needs, and
+        `StoreError`.
+        """
+        texts = {name: getattr(grant, name) for name in ("message", "by", "principal", "agent", "session")}
+        _check(grant.scope, grant.session, texts)
+        asked = CallRecord(
+            where=Where(grant.principal, grant.session, grant.call_id),
+            id=grant.subject.id,
+            arguments=grant.arguments,
+            at=grant.at,
+        )
+        with self._store.change() as book:
+            for old in book.grants():
+                if old.is_over(grant.at):
+                    book.drop(old.key)
+            known = book.call(asked.where) if grant.call_id else asked
+            if known is None:
+                book.put(asked)
+            elif (known.id, known.arguments) != (asked.id, asked.arguments):
+                raise CallRepeated(id=asked.id, call=grant.call_id, code="call_reused")
+            book.keep(grant)
+        return grant
+
+    def state_of(self, grant: Grant) -> str:
+        """Return how far the one call came that a decision is about (seen, running, done, failed); "" if unknown."""
+        record = self._store.read().call(Where(grant.principal, grant.session, grant.call_id))
+        return "" if record is None else record.state
+
     def status(self, call: Call) -> Verdict:
         """Return what is known of a call: approved, rejected, suspended with the reason, undecided.
 
@@ -154,7 +185,7 @@ class Approvals:
             book.forget(principal, session)
 
     def _decide(self, call: Call, scope: Scope, *, approved: bool, by: str, message: str = "") -> Grant:
-        _check(call, scope, by=by, message=message)
+        _check(scope, call.caller.session, {"by": by, "message": message, **vars(call.caller)})
         grant = Grant(
             key=secrets.token_hex(8),
             approved=approved,
@@ -179,7 +210,9 @@ class Approvals:
     def _status(self, book: Book, call: Call) -> Verdict:
         self._seen(book, call)
         caller = call.caller
-        return judge(book.grants(caller.principal, caller.agent), call, subject_of(call))
+        now = _now()
+        known = book.about(caller.principal, caller.agent, {call.id, *call.formerly})
+        return judge([one for one in known if not one.is_over(now)], call, subject_of(call))
 
     @staticmethod
     def _require(verdict: Verdict, call: Call, grant: Grant | None) -> None:
@@ -218,12 +251,12 @@ def _record(call: Call, state: Literal["seen", "running"]) -> CallRecord:
     return CallRecord(where=_where(call), id=call.id, arguments=call.arguments_digest, state=state, at=_now())
 
 
-def _check(call: Call, scope: str, **texts: str) -> None:
+def _check(scope: str, session: str, texts: Mapping[str, object]) -> None:
     if scope not in SCOPES:
         raise InvalidCall(field="scope", problem=f"is {scope!r}, none of {', '.join(SCOPES)}")
-    if scope == "session" and not call.caller.session:
+    if scope == "session" and not session:
         raise InvalidCall(field="caller.session", problem="is empty, so there is no session to decide for")
-    for name, value in {**texts, **vars(call.caller)}.items():
+    for name, value in texts.items():
         if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
             raise InvalidCall(field=name, problem=f"is no text of at most {_LONGEST_TEXT:,} characters")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 from truename.policy.faults import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from truename.identity import ToolId
     from truename.policy.grants import Grant
@@ -47,6 +47,10 @@ class Book(Protocol):
         """Return the grants of a principal and an agent (None: of all), in the order in which they were given."""
         ...
 
+    def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
+        """Return the grants of a principal and an agent for tools, in that order; it is asked for each call."""
+        ...
+
     def keep(self, grant: Grant) -> None:
         """Add a grant; it replaces one that covers the same calls."""
         ...
@@ -74,6 +78,7 @@ class PlainBook:
     def __init__(self, grants: Iterable[Grant] = (), calls: Iterable[CallRecord] = ()) -> None:
         self._grants = {grant.key: grant for grant in grants}
         self._calls = {record.where: record for record in calls}
+        self._index: dict[tuple[str, str, ToolId], list[tuple[int, Grant]]] | None = None
 
     def copy(self) -> PlainBook:
         """Return a copy that can be changed while others read this one."""
@@ -91,8 +96,22 @@ class PlainBook:
             if principal in (None, grant.principal) and agent in (None, grant.agent)
         ]
 
+    def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
+        """Return the grants of a principal and an agent for tools, in the order in which they were given."""
+        index = self._index
+        if index is None:
+            index = {}
+            for number, grant in enumerate(self._grants.values()):
+                whose = (grant.principal, grant.agent, grant.subject.id)
+                index.setdefault(whose, []).append((number, grant))
+            # Last: another thread never sees half of it.
+            self._index = index
+        found = [one for id in ids for one in index.get((principal, agent, id), ())]
+        return [grant for _, grant in (found if len(ids) < 2 else sorted(found, key=lambda one: one[0]))]
+
     def keep(self, grant: Grant) -> None:
         """Add a grant; it replaces one that covers the same calls."""
+        self._index = None
         for old in self.grants(grant.principal, grant.agent):
             if old.covers_same == grant.covers_same:
                 del self._grants[old.key]
@@ -102,6 +121,7 @@ class PlainBook:
 
     def drop(self, key: str) -> Grant | None:
         """Take a grant away and return it, or None if there is none of this key."""
+        self._index = None
         return self._grants.pop(key, None)
 
     def call(self, where: Where) -> CallRecord | None:
@@ -116,6 +136,7 @@ class PlainBook:
 
     def forget(self, principal: str, session: str) -> None:
         """Take away what was for one session only; a call that is running is still not run again."""
+        self._index = None
         for record in self.calls():
             if record.where[:2] == (principal, session) and record.state != "running":
                 self._forget_call(record.where)
@@ -131,6 +152,7 @@ class PlainBook:
 
     def _forget_call(self, where: Where) -> None:
         del self._calls[where]
+        self._index = None
         for grant in self.grants(where.principal):
             if grant.scope == "call" and (grant.session, grant.call_id) == (where.session, where.call_id):
                 del self._grants[grant.key]

@@ -23,6 +23,7 @@ from truename.policy.grants import formerly
 from truename.policy.said import NOTHING_SAID, Said
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from truename.catalog import Origin, Tool
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from truename.identity.keys import CallId
     from truename.naming import NameTable
 
-__all__ = ["Call", "Caller", "annotations_of", "bound_call", "call_of", "shape_of"]
+__all__ = ["Call", "Caller", "annotations_of", "bound_call", "call_of", "digests_of", "shape_of"]
 
 # What the model APIs put into a call of a function, or a hosted server's request for an approval.
 _KNOWN: Final = frozenset(
@@ -183,29 +184,40 @@ def bound_call(
     namespace: str | None = None,
     keys: Mapping[LookupKey, ToolId] | None = None,
     endpoints: Mapping[str, str] | None = None,
+    digests: Callable[[Tool], tuple[str, str]] | None = None,
 ) -> Call:
-    """Return the call of these parts, for an adapter whose payloads have another shape; as `call_of` otherwise."""
+    """Return the call of these parts, for an adapter whose payloads have another shape; as `call_of` otherwise.
+
+    ``digests`` gives the digests of a tool's definition, with its name and without, where somebody knows them already
+    and knows that nobody changes a definition in place.
+    """
     parts = {"name": name, "call_id": call_id, "namespace": namespace}
     called, identifier = _text(parts, "name"), _text(parts, "call_id")
     key = lookup_key(called, _optional(parts, "namespace"))
     assert key is not None  # noqa: S101 - the name was checked
     read = arguments_of(arguments)
     tool = names.catalog[_tool_of(key, names, keys or {})]
+    digest, shape = digests_of(tool) if digests is None else digests(tool)
     return Call(
         id=tool.id,
         call_id=_identifier(identifier),
         arguments=read,
         origin=tool.origin,
-        digest=tool.digest,
+        digest=digest,
         wire_name=called,
         key=key,
         caller=caller,
-        shape=shape_of(tool),
+        shape=shape,
         endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
         annotations=dict(annotations_of(tool)),
         formerly=formerly(tool.id, names.ledger),
         said=said_in(tool.definition),
     )
+
+
+def digests_of(tool: Tool) -> tuple[str, str]:
+    """Return the digests of a definition with its name and without."""
+    return tool.digest, shape_of(tool)
 
 
 def shape_of(tool: Tool) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from truename.errors import InvalidToolId, excerpt
 from truename.identity import ToolId
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from truename.ledger import Ledger
     from truename.policy.call import Call
+
+    Former = Callable[[ToolId], tuple[ToolId, ...]]
 
 __all__ = [
     "SCOPES",
@@ -37,6 +40,8 @@ Scope = Literal["call", "arguments", "session", "always"]
 State = Literal["approved", "rejected", "suspended", "undecided"]
 # More redirects in a row than this are a circle.
 _LONGEST_CHAIN: Final = 32
+# By ledger: how many withdrawals there were, and what they say.
+_known: Final[WeakKeyDictionary[Ledger, tuple[tuple[int, ...], Former]]] = WeakKeyDictionary()
 
 
 class Subject(NamedTuple):
@@ -56,7 +61,8 @@ class Grant:
 
     ``scope`` says which calls it covers: the one with this ``call_id``, those with these ``arguments`` (a digest),
     those of this ``session``, or all. ``message`` is what a model is told of a rejection, ``by`` who decided, ``at``
-    when (UTC, ISO 8601), ``wire_name`` how the tool was shown then, for people.
+    when (UTC, ISO 8601), ``wire_name`` how the tool was shown then, for people. ``until`` is when an approval ends,
+    written as ``at``; "" is never. A rejection does not end by itself, unless it is of one call.
     """
 
     key: str
@@ -72,6 +78,19 @@ class Grant:
     by: str = ""
     at: str = ""
     wire_name: str = ""
+    until: str = ""
+
+    def is_over(self, now: str) -> bool:
+        """Whether it was an approval for a time that has passed; ``now`` is written as ``at`` is.
+
+        >>> from truename.identity import ToolId
+        >>> subject = Subject(ToolId.parse("git/push"), "sha256:0", "", "git", "push")
+        >>> noon = Grant(key="1", approved=True, scope="always", principal="ada", agent="", subject=subject,
+        ...     until="2026-11-22T12:00:00+00:00")
+        >>> noon.is_over("2026-11-22T11:59:59+00:00"), noon.is_over("2026-11-22T12:00:00+00:00")
+        (False, True)
+        """
+        return (self.approved or self.scope == "call") and self.until != "" and self.until <= now
 
     @property
     def covers_same(self) -> tuple[object, ...]:
@@ -117,8 +136,22 @@ def formerly(id: ToolId, ledger: Ledger | None) -> tuple[ToolId, ...]:
     return former_ids(ledger)(id)
 
 
-def former_ids(ledger: Ledger | None) -> Callable[[ToolId], tuple[ToolId, ...]]:
-    """Return `formerly` for a ledger as it is now: one look at the ledger for many tools."""
+def former_ids(ledger: Ledger | None) -> Former:
+    """Return `formerly` for a ledger as it is now: its redirects are read when there are more of them than before."""
+    if ledger is None:
+        return _never
+    seen = tuple(one.withdrawals for one in _scopes(ledger))
+    known = _known.get(ledger)
+    if known is None or known[0] != seen:
+        known = _known[ledger] = seen, _read_former_ids(ledger)
+    return known[1]
+
+
+def _never(_: ToolId) -> tuple[ToolId, ...]:
+    return ()
+
+
+def _read_former_ids(ledger: Ledger) -> Former:
     redirected: defaultdict[ToolId, list[ToolId]] = defaultdict(list)
     for name in {name for one in _scopes(ledger) for name in one.withdrawn if "/" in name}:
         old, new = _id_of(name), _redirected(name, ledger)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_args
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HEAD", "MAX_BYTES", "SCHEMA", "read_book", "written_book"]
 
-SCHEMA: Final = 1
+# The second has grants that end; a book without any is written as before, for older versions to read.
+SCHEMA: Final = 2
+_PLAIN: Final = 1
 MAX_BYTES: Final = 64 * 1024 * 1024
 _WHAT: Final = "truename-approvals"
 _REVISION: Final = "revision"
@@ -30,7 +33,7 @@ _REVISION: Final = "revision"
 HEAD: Final = 128
 _LONGEST: Final = 8 * 1024
 _SUBJECT: Final = ("digest", "shape", "server", "name", "endpoint")
-_TEXTS: Final = ("principal", "agent", "session", "call_id", "arguments", "message", "by", "at", "wire_name")
+_TEXTS: Final = ("principal", "agent", "session", "call_id", "arguments", "message", "by", "at", "wire_name", "until")
 _STATES: Final = ("seen", "running", "done", "failed")
 # A limit that is missing would make a grant cover more than was decided.
 _NEEDED: Final[Mapping[Scope, tuple[str, ...]]] = {
@@ -46,11 +49,12 @@ def written_book(book: PlainBook, file: str) -> bytes:
 
     Its first bytes are other ones each time, so that who looks at them knows whether it changed.
     """
+    schema = SCHEMA if any(grant.until for grant in book.grants()) else _PLAIN
     grants = ",\n".join(map(_written_grant, book.grants()))
     calls = ",\n".join(map(_written_call, book.calls()))
     # One entry a line, so that people can compare two files.
     raw = (
-        f'{{\n"{_WHAT}": {SCHEMA},\n"{_REVISION}": "{secrets.token_hex(8)}",\n'
+        f'{{\n"{_WHAT}": {schema},\n"{_REVISION}": "{secrets.token_hex(8)}",\n'
         f'"grants": [\n{grants}\n],\n"calls": [\n{calls}\n]\n}}\n'
     ).encode()
     if len(raw) > MAX_BYTES:
@@ -172,6 +176,8 @@ def _grant(entry: _Entry) -> Grant:
     scope: Scope = entry.text("scope", get_args(Scope))  # type: ignore[assignment]
     for name in ("key", "digest", *_NEEDED[scope]):
         entry.needed(name)
+    if (until := entry.text("until")) and not _is_time(until):
+        entry.wrong("until", f"{excerpt(until)} is no time in UTC, as 2026-11-22T12:00:00+00:00")
     return Grant(
         key=entry.text("key"),
         approved=entry.truth("approved"),
@@ -179,6 +185,14 @@ def _grant(entry: _Entry) -> Grant:
         subject=Subject(entry.id("id"), *(entry.text(name) for name in _SUBJECT)),
         **{name: entry.text(name) for name in _TEXTS},
     )
+
+
+def _is_time(text: str) -> bool:
+    """Whether a text is a time in the one form in which times can be compared as texts."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds") == text
+    except (ValueError, OverflowError):
+        return False
 
 
 @lru_cache(maxsize=MAX_CALLS)

@@ -182,6 +182,8 @@ BAD = [
         "'none' is not a kind of isolation",
         "shared, session",
     ),
+    (one(command="x", start="late"), "mcpServers.s.start", "'late' is not a way to start", "eager, lazy"),
+    (one(command="x", idle_timeout=-1), "mcpServers.s.idle_timeout", "it is -1, not a number of at least 0", "0"),
     (one(command="x", timeout=0), "mcpServers.s.timeout", "it is 0, not a number above 0", "number"),
     (one(command="x", disabled="yes"), "mcpServers.s.disabled", "it is a text, not true or false", "true"),
     (one(command="x\0"), "mcpServers.s.command", "NUL", "Remove"),
@@ -209,7 +211,7 @@ BAD = [
     ({"mcpServers": {"k" * 2000: {"command": "x"}}}, "mcpServers." + "k" * 89, "2,000 characters", "shorter"),
     ({"mcpServers": {}, "servers": {}, "truename": []}, "truename", "it is not an object", "object"),
     ({"mcpServers": {}, "truename": {"stile": "x"}}, "stile", "it is not a setting", "Did you mean 'style'?"),
-    ({"mcpServers": {}, "truename": {"zzz": 1}}, "zzz", "it is not a setting", "Use one of: aliases"),
+    ({"mcpServers": {}, "truename": {"zzz": 1}}, "zzz", "it is not a setting", "Use one of: access"),
     ({"mcpServers": {}, "truename": {"names": "all"}}, "names", "'all' is not a choice", "canonical"),
     ({"mcpServers": {}, "truename": {"style": 1}}, "style", "it is 1, not a text", "text"),
     ({"mcpServers": {}, "truename": {"style": "prefix"}}, "style", "'prefix' is not a style", "'prefixed'"),
@@ -220,6 +222,9 @@ BAD = [
     ({"mcpServers": {}, "truename": {"token": "tök"}}, "token", "can't be sent as a bearer token", "ASCII"),
     ({"mcpServers": {}, "truename": {"token": ""}}, "token", "can't be sent as a bearer token", "ASCII"),
     ({"mcpServers": {}, "truename": {"max_tools": 0}}, "max_tools", "not a whole number above 0", "whole"),
+    ({"mcpServers": {}, "truename": {"max_instructions": -1}}, "max_instructions", "not a whole number, 0", "above"),
+    ({"mcpServers": {}, "truename": {"idle_timeout": "x"}}, "idle_timeout", "it is a text, not a number", "at least 0"),
+    ({"mcpServers": {}, "truename": {"reload": "always"}}, "reload", "'always' is not a choice", "watch"),
     ({"mcpServers": {}, "truename": {"max_body": 1.5}}, "max_body", "it is 1.5, not a whole number", "whole"),
     ({"mcpServers": {}, "truename": {"call_timeout": True}}, "call_timeout", "it is true, not", "number"),
     ({"mcpServers": {}, "truename": {"aliases": ["sf"]}}, "aliases", "it is a list, not an object", "object"),
@@ -329,6 +334,8 @@ def test_sessions_may_have_connections_of_their_own(said: str | None, kind: str)
 
 
 def test_a_server_may_have_limits_of_its_own() -> None:
+    kept = server(command="x", start="lazy", idle_timeout=0)
+    assert (kept.start, kept.idle_timeout) == ("lazy", 0)
     limits = {"tool_timeouts": {"slow": 900, "get_*": 5}, "max_concurrent": 2, "max_waiting": 3}
     found = server(command="x", idempotent=["get_*"], **limits)
     assert dict(found.tool_timeouts) == {"slow": 900.0, "get_*": 5.0}

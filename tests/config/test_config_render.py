@@ -31,6 +31,8 @@ STDIO = st.builds(
     cwd=st.sampled_from([None, "/srv/a b", "/天気"]),
     timeout=TIMES,
     isolation=st.sampled_from(["shared", "session", "user"]),
+    start=st.sampled_from([None, "eager", "lazy"]),
+    idle_timeout=st.sampled_from([None, 0.0, 2.5]),
 )
 HTTP = st.builds(
     ServerConfig,

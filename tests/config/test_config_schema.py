@@ -80,6 +80,8 @@ NEITHER: list[dict[str, Any]] = [
     {"mcpServers": {"s": {"command": "x", "disabled": "no"}}},
     {"mcpServers": {"s": {"command": "x", "timeout": 0}}},
     {"mcpServers": {"s": {"command": "x", "isolation": "none"}}},
+    {"mcpServers": {"s": {"command": "x", "start": "late"}}},
+    {"mcpServers": {"s": {"command": "x", "idle_timeout": -1}}},
     {"mcpServers": {"s": {"command": "x", "type": "smoke"}}},
     {"mcpServers": {"s": {"url": "ftp://a.example"}}},
     {"mcpServers": {"s": {"url": "http://a.example", "headers": {"a b": "c"}}}},

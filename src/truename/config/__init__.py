@@ -1,5 +1,6 @@
 """The only reader of configuration: ``mcpServers`` files and ``truename.toml`` become frozen settings."""
 
+from truename.config.access import Access, Issuer, KnownToken, SignIn
 from truename.config.checks import verify
 from truename.config.conventions import FoundConvention, convention_in, find_convention
 from truename.config.interpolate import literal
@@ -9,10 +10,14 @@ from truename.config.render import render
 from truename.config.schema import json_schema
 
 __all__ = [
+    "Access",
     "Config",
     "FoundConvention",
+    "Issuer",
+    "KnownToken",
     "ServerConfig",
     "Settings",
+    "SignIn",
     "convention_in",
     "find_convention",
     "json_schema",

@@ -91,24 +91,24 @@ class Fields:
             key: self._fill(_said(item), f"{self.where(name)}.{key}") for key, item in value.items() if item is not None
         }
 
-    def number(self, name: str, *, least: float = 0.0) -> float | None:
-        """Return a finite number above the least, or None where there is none."""
+    def number(self, name: str, *, least: float = 0.0, inclusive: bool = False) -> float | None:
+        """Return a finite number above the least (or that), or None where there is none."""
         value = self._values.get(name)
         if value is None:
             return None
         good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not good or value <= least:
-            self.wrong(name, f"a number above {least:g}")
+        if not good or value < least or (value == least and not inclusive):
+            self.wrong(name, f"a number of at least {least:g}" if inclusive else f"a number above {least:g}")
             return None
         return float(value)
 
-    def whole(self, name: str) -> int | None:
-        """Return a whole number above nought, or None where there is none."""
+    def whole(self, name: str, *, least: int = 1) -> int | None:
+        """Return a whole number of at least this, or None where there is none."""
         value = self._values.get(name)
         if value is None:
             return None
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            self.wrong(name, "a whole number above 0")
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            self.wrong(name, f"a whole number above {least - 1}" if least else "a whole number, 0 or above")
             return None
         return value
 

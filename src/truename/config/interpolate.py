@@ -1,9 +1,14 @@
-"""Variables in a configuration: ``${VAR}``, ``${VAR:-default}``, ``${env:VAR}``; ``$${`` is a plain ``${``."""
+"""References in a configuration: ``${VAR}``, ``${VAR:-default}``, ``${env:VAR}``; ``$${`` is a plain ``${``.
+
+In the gateway's own also ``${file:PATH}`` and ``${keyring:SERVICE/NAME}`` (`Sources`).
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
+
+from truename.config.sources import KINDS, NoValue, Sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +62,9 @@ def interpolate(text: str, environ: Mapping[str, str], faults: Faults, key: str)
 
 def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Faults, key: str) -> str:
     variable = _VARIABLE.fullmatch(match["inside"])
+    kind, _, what = match["inside"].partition(":")
+    if variable is None and kind in KINDS and isinstance(environ, Sources):
+        return _elsewhere(environ, kind, what, faults, key)
     if variable is None:
         faults.add(key, f"{match[0]} is not an environment variable", _remedy(match["inside"]))
         return ""
@@ -71,3 +79,11 @@ def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Fault
         return ""
     faults.add(key, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
     return ""
+
+
+def _elsewhere(sources: Sources, kind: str, what: str, faults: Faults, key: str) -> str:
+    try:
+        return sources.value(kind, what)
+    except NoValue as error:
+        faults.add(key, error.problem, error.remedy)
+        return ""

@@ -11,6 +11,7 @@ from truename.config.fields import Fields
 from truename.config.model import Config, ServerConfig, Settings
 from truename.config.servers import read_servers
 from truename.config.settings import SETTINGS
+from truename.config.sources import Sources
 from truename.config.text import decode, read_text
 from truename.errors import excerpt
 from truename.policy.gathering import Faults, nearest
@@ -56,10 +57,11 @@ def parse(text: str, path: Path, environ: Mapping[str, str] | None = None) -> Co
     if env_file is not None:
         # Without it every reference would be told as missing: what has to be mended first is that file.
         environ = {**read_env_file(Path(env_file)), **environ}
-    servers = _servers(content, base, environ, faults)
-    settings = _settings(section, base, environ, faults)
+    sources = Sources(environ)
+    servers = _servers(content, base, sources, faults)
+    settings = _settings(section, base, sources, faults)
     faults.raise_any()
-    return Config(path=path.absolute(), servers=servers, settings=settings)
+    return Config(path=path.absolute(), servers=servers, settings=settings, files=sources.files)
 
 
 def _servers(

@@ -10,20 +10,40 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from truename.config.access import TOKENS, Access
+from truename.config.approvals import Asking
+from truename.config.audit import Audit
+from truename.config.telemetry import Telemetry
+from truename.config.trust import Trust
 from truename.ledger import MAX_CLAIMS
 from truename.naming import DEFAULT_SERVER_NAME
 from truename.policy import Context, Exposure
+from truename.policy.profiles import Profiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from truename.config.credentials import Auth
     from truename.policy import Convention, Policy
 
-__all__ = ["MEMORY", "Config", "Isolation", "NamesMode", "SearchMode", "ServerConfig", "Settings", "state_path"]
+__all__ = [
+    "MEMORY",
+    "Config",
+    "Isolation",
+    "NamesMode",
+    "ReloadMode",
+    "SearchMode",
+    "ServerConfig",
+    "Settings",
+    "StartMode",
+    "state_path",
+]
 
 NamesMode = Literal["universal", "detect", "canonical"]
 SearchMode = Literal["auto", "on", "off"]
 Isolation = Literal["shared", "session", "user"]
+ReloadMode = Literal["watch", "signal", "off"]
+StartMode = Literal["eager", "lazy"]
 MEMORY: Final = "memory"
 _MIB: Final = 1024 * 1024
 
@@ -40,16 +60,29 @@ class Settings:
     ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
     `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes; ``answer_timeout``
     is for what a server asks the client, ``max_rounds`` how often it may in one call, ``max_isolated`` how many
-    sessions may have connections of their own to one server, ``max_held`` how many calls may wait for answers.
+    sessions or users may have connections of their own to one server, and ``isolation_idle`` how long those may be
+    unused over HTTP, ``max_held`` how many calls may wait for answers (``max_held_bytes`` in all), and
+    ``max_tasks`` how many tasks of servers are known at a time.
     ``max_concurrent`` calls run at one server and ``max_waiting`` wait; after ``breaker_failures`` in a row it is
-    left alone for ``breaker_seconds``. At its end the gateway waits ``drain_timeout`` for running calls.
+    left alone for ``breaker_seconds``. A session ends after ``session_timeout`` without a request; for a client that
+    comes back, ``resume_events`` of it are kept, of ``resume_bytes`` (``resume_total`` of all). One client that
+    started the gateway may have ``max_requests`` open, all together may send ``max_incoming`` bytes at a time, nested
+    ``max_depth`` levels, and ``max_views`` lists are kept ready. At its end the gateway waits ``drain_timeout`` for
+    running calls. ``reload`` says when `truename serve` reads its files anew. With ``start`` lazy a server is started
+    at the first request to it, and ended after ``idle_timeout`` without one (0: never). ``server_instructions`` is how
+    many characters of each server's instructions clients are given, ``max_instructions`` of all together (0: none).
     ``overrides`` are declared names: dialect -> tool id -> name. ``metadata`` is
     the operator's word on tools: id or glob -> fields of their `Metadata`, ``convention`` what their names say.
     ``policy`` None allows every call. ``context`` is that of sessions that say nothing, ``contexts`` are named ones.
     ``protocol`` is the version of the names, ``recording`` the file of recorded calls. ``names_in_texts`` has the
     servers' texts mention tools by the names that are shown. ``tool_search`` auto lists only ``pinned`` tools (globs
     on ids) where more than ``max_listed`` are shown, or about ``list_budget`` tokens of definitions. ``env_file``
-    holds KEY=VALUE lines for ``${KEY}`` references; what it says is never kept.
+    holds KEY=VALUE lines for ``${KEY}`` references; what it says is never kept. ``access`` is who may come in,
+    ``trust`` what is done about definitions that are new or changed, ``audit`` what is written down of calls,
+    ``telemetry`` what machines are told of how it goes,
+    ``approvals`` who is asked about them,
+    ``profiles`` which tools, prompts and resources there are for whom. ``allow_addresses`` are networks that are gone
+    to whatever they are.
     """
 
     aliases: Mapping[str, str] | None = None
@@ -63,16 +96,32 @@ class Settings:
     answer_timeout: float = 600.0
     max_rounds: int = 10
     max_isolated: int = 32
+    isolation_idle: float = 300.0
     max_held: int = 100
+    max_held_bytes: int = 64 * _MIB
+    max_tasks: int = 10_000
     max_concurrent: int = 128
     max_waiting: int = 512
     breaker_failures: int = 5
     breaker_seconds: float = 60.0
     drain_timeout: float = 30.0
+    reload: ReloadMode = "watch"
+    start: StartMode = "eager"
+    idle_timeout: float = 300.0
+    server_instructions: int = 2_000
+    max_instructions: int = 8_000
     max_body: int = 4 * _MIB
     max_result: int = 32 * _MIB
     max_tools: int = 5_000
     max_sessions: int = 1_000
+    session_timeout: float = 1_800.0
+    resume_events: int = 500
+    resume_bytes: int = 8 * _MIB
+    resume_total: int = 64 * _MIB
+    max_requests: int = 1_000
+    max_incoming: int = 256 * _MIB
+    max_depth: int = 100
+    max_views: int = 64
     max_claims: int = MAX_CLAIMS
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
     policy: Policy | None = None
@@ -84,10 +133,17 @@ class Settings:
     max_listed: int = 100
     list_budget: int = 10_000
     pinned: tuple[str, ...] = ()
+    allow_addresses: tuple[str, ...] = ()
     protocol: str | None = None
     names_in_texts: bool = True
     recording: str | None = None
     env_file: str | None = None
+    access: Access = field(default_factory=Access)
+    trust: Trust = field(default_factory=Trust)
+    audit: Audit = field(default_factory=Audit)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    approvals: Asking = field(default_factory=Asking)
+    profiles: Profiles = field(default_factory=Profiles)
 
     @property
     def exposure(self) -> Exposure:
@@ -103,7 +159,8 @@ class ServerConfig:
     ``cwd`` is absolute, or None for the directory of the caller. ``timeout`` is for one call, in seconds,
     ``tool_timeouts`` for calls of single tools: by the server's own name, or a glob. ``idempotent`` are the tools whose
     calls may be sent again. ``max_concurrent`` and ``max_waiting`` go before the settings. ``isolation`` says whether
-    all clients share one connection, or each session (or user) has one of its own.
+    all clients share one connection, or each session (or user) has one of its own. ``start`` and ``idle_timeout`` go
+    before the settings. ``auth`` is how access tokens for it are had, if it takes any.
     """
 
     key: str
@@ -121,15 +178,22 @@ class ServerConfig:
     max_concurrent: int | None = None
     max_waiting: int | None = None
     isolation: Isolation = "shared"
+    start: StartMode | None = None
+    idle_timeout: float | None = None
+    auth: Auth | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A whole configuration: where it came from, its servers in the order of the file, and its settings."""
+    """A whole configuration: where it came from, its servers in the order of the file, and its settings.
+
+    ``files`` are those that its references name: what they say is part of it.
+    """
 
     path: Path | None = None
     servers: tuple[ServerConfig, ...] = ()
     settings: Settings = Settings()
+    files: tuple[Path, ...] = field(default=(), compare=False)
 
     @property
     def enabled(self) -> tuple[ServerConfig, ...]:
@@ -143,6 +207,39 @@ class Config:
         if self.settings.ledger is not None:
             return Path(self.settings.ledger).expanduser()
         return state_path(self.path or Path(), environ)
+
+    @property
+    def asks_for_token(self) -> bool:
+        """Whether clients are to be given a token: one is set, or was made, and they are not to sign in instead."""
+        access, directory = self.settings.access, self.access_path()
+        made = directory is not None and (directory / TOKENS).exists()
+        return not (access.oauth or access.sign_in) and bool(self.settings.token or access.tokens or made)
+
+    def access_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
+        """Return the directory of tokens and sign-ins, or None where nothing of them is kept."""
+        if self.settings.access.state is not None:
+            return Path(self.settings.access.state).expanduser()
+        return self._state("access", "", environ)
+
+    def pins_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
+        """Return the file of the pinned definitions, or None where they are kept in memory, as the names are then."""
+        said = self.settings.trust.pins
+        if said is not None:
+            return None if said == MEMORY else Path(said)
+        return None if self.ledger_path(environ) is None else self._state("pins", ".pins", environ)
+
+    def approvals_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
+        """Return the file of people's decisions on calls, or None where they are kept in memory, as the names are."""
+        said = self.settings.approvals.path
+        if said is not None:
+            return None if said == MEMORY else Path(said)
+        return None if self.ledger_path(environ) is None else self._state("approvals", ".json", environ)
+
+    def _state(self, kind: str, suffix: str, environ: Mapping[str, str] | None) -> Path | None:
+        if self.path is None:
+            return None
+        ledger = state_path(self.path, environ)
+        return ledger.parent.parent / kind / f"{ledger.stem}{suffix}"
 
 
 def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None) -> Path:

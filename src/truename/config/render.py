@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.config.auth_reading import plain_auth
 from truename.config.contexts import plain_context
 from truename.config.model import Settings
 from truename.config.servers import LONGEST_IN_SECONDS
@@ -119,6 +120,7 @@ def _server(server: ServerConfig) -> Iterator[str]:
     yield f"[{_SERVERS}.{_key(server.key)}]"
     yield from (f"{name} = {_value(value)}" for name, value in _plain(server))
     tables = [(name, pairs) for name in ("tool_timeouts", "env", "headers") if (pairs := getattr(server, name))]
+    tables += [] if server.auth is None else [("auth", plain_auth(server.auth))]
     long: list[tuple[str, Mapping[str, Any]]] = []
     for name, pairs in tables:
         inline = f"{name} = {_value(dict(pairs))}"
@@ -141,8 +143,8 @@ def _plain(server: ServerConfig) -> Iterator[tuple[str, Any]]:
         yield "type", server.type
     if server.timeout is not None:
         yield "timeout", server.timeout if server.timeout <= LONGEST_IN_SECONDS else server.timeout * 1000
-    for name in ("idempotent", "max_concurrent", "max_waiting"):
-        if value := getattr(server, name):
+    for name in ("idempotent", "max_concurrent", "max_waiting", "start", "idle_timeout"):
+        if (value := getattr(server, name)) not in (None, ()):
             yield name, value
     if server.isolation != "shared":
         yield "isolation", server.isolation

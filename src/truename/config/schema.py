@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.servers import ISOLATIONS, MAX_KEY, TYPES, URLS
+from truename.config.auth_reading import AUTH
+from truename.config.servers import ISOLATIONS, MAX_KEY, STARTS, TYPES, URLS
 from truename.config.settings import REFERENCE, SETTINGS
 
 if TYPE_CHECKING:
@@ -75,6 +76,16 @@ _ENTRY: Final[Mapping[str, Mapping[str, Any]]] = {
         "anyOf": [{"enum": list(ISOLATIONS)}, REFERENCE],
         "description": "Whether all clients share one connection to it, or each session or user has one of its own.",
     },
+    "start": {
+        "anyOf": [{"enum": list(STARTS)}, REFERENCE],
+        "description": "eager: started with the gateway; lazy: at the first request to it.",
+    },
+    "idle_timeout": {
+        "type": "number",
+        "minimum": 0,
+        "description": "Seconds without a request after which a lazy server is ended; 0: never.",
+    },
+    "auth": AUTH,
     "disabled": {
         "type": "boolean",
         "description": "Switched off: the server is not started, the entry not looked into.",

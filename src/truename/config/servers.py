@@ -6,19 +6,21 @@ import re
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
+from truename.config.auth_reading import read_auth
+from truename.config.credentials import Auth, Login
 from truename.config.fields import Fields
-from truename.config.model import Isolation, ServerConfig
+from truename.config.model import Isolation, ServerConfig, StartMode
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from truename.policy.gathering import Faults
 
-__all__ = ["ISOLATIONS", "LONGEST_IN_SECONDS", "MAX_KEY", "TYPES", "URLS", "read_servers"]
+__all__ = ["ISOLATIONS", "LONGEST_IN_SECONDS", "MAX_KEY", "STARTS", "TYPES", "URLS", "read_servers"]
 
 TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
     "stdio": "stdio",
@@ -33,7 +35,9 @@ TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
 # Gemini CLI writes httpUrl, Windsurf serverUrl.
 URLS: Final = ("url", "httpUrl", "serverUrl")
 ISOLATIONS: Final[tuple[Isolation, ...]] = get_args(Isolation)
+STARTS: Final[tuple[StartMode, ...]] = get_args(StartMode)
 MAX_KEY: Final = 1024
+_Word = TypeVar("_Word", bound=str)
 # Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
 LONGEST_IN_SECONDS: Final = 3600
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -65,6 +69,7 @@ def _server(
     kind = _kind(fields, url, where)
     _check_target(command, url, where, fields)
     _check_headers(headers := fields.pairs("headers"), fields)
+    auth = read_auth(fields, url, headers)
     return ServerConfig(
         key=key,
         command=command,
@@ -79,17 +84,30 @@ def _server(
         idempotent=fields.texts("idempotent"),
         max_concurrent=fields.whole("max_concurrent"),
         max_waiting=fields.whole("max_waiting"),
-        isolation=_isolation(fields),
+        isolation=_isolation(fields, auth),
+        start=_chosen(fields, "start", STARTS, "a way to start"),
+        idle_timeout=fields.number("idle_timeout", inclusive=True),
+        auth=auth,
     )
 
 
-def _isolation(fields: Fields) -> Isolation:
-    said = fields.text("isolation")
-    found = next((one for one in ISOLATIONS if one == said), None)
+def _isolation(fields: Fields, auth: Auth | None) -> Isolation:
+    """Return whose a connection is: where each person logs in, each has their own."""
+    said = _chosen(fields, "isolation", ISOLATIONS, "a kind of isolation")
+    if not isinstance(auth, Login):
+        return said or "shared"
+    if said not in {None, "user"}:
+        fields.faults.add(fields.where("isolation"), f"{said!r} would mix people's logins", "Leave it out.")
+    return "user"
+
+
+def _chosen(fields: Fields, name: str, known: Collection[_Word], what: str) -> _Word | None:
+    said = fields.text(name)
+    found = next((one for one in known if one == said), None)
     if said is not None and found is None:
-        remedy = f"Write one of {', '.join(ISOLATIONS)}."
-        fields.faults.add(fields.where("isolation"), f"{excerpt(said)} is not a kind of isolation", remedy)
-    return found or "shared"
+        remedy = f"Write one of {', '.join(known)}."
+        fields.faults.add(fields.where(name), f"{excerpt(said)} is not {what}", remedy)
+    return found
 
 
 def _is_off(fields: Fields) -> bool:

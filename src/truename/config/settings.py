@@ -9,15 +9,23 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from truename import dialects
+from truename.config.access_reading import ACCESS, read_access
+from truename.config.approvals import APPROVALS, read_approvals
+from truename.config.audit import AUDIT, read_audit
 from truename.config.checks import wrong
 from truename.config.contexts import CONTEXT, CONTEXTS, read_context, read_contexts, read_protocol
 from truename.config.fields import Fields
-from truename.config.model import MEMORY, NamesMode, SearchMode
+from truename.config.model import MEMORY, NamesMode, ReloadMode, SearchMode, StartMode
+from truename.config.networks import read_networks
+from truename.config.profiles import PROFILES, read_profiles
 from truename.config.searching import read_pinned
+from truename.config.tables import METADATA, POLICY, TEXTS
+from truename.config.telemetry import TELEMETRY, read_telemetry
+from truename.config.trust import TRUST, read_trust
 from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt
 from truename.identity import ToolId
 from truename.naming import STYLES
-from truename.policy import HINTS, Outcome, read_convention, read_metadata, read_policy
+from truename.policy import read_convention, read_metadata, read_policy
 from truename.policy.conventions import CONVENTION
 from truename.policy.gathering import nearest
 
@@ -36,6 +44,7 @@ _PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
 _TEXT: Final[Schema] = {"type": "string"}
 _SECONDS: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
 _WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
+_FROM_NOUGHT: Final[Mapping[str, Schema]] = {kind: {"type": kind, "minimum": 0} for kind in ("number", "integer")}
 _WORD: Final[Schema] = {"anyOf": [{"type": "string", "pattern": r"\S", "maxLength": 64}, REFERENCE]}
 _TOKEN: Final[Schema] = {"anyOf": [{"type": "string", "pattern": "^[!-~]+$"}, REFERENCE]}
 _ALIASES: Final[Schema] = {
@@ -48,50 +57,6 @@ _OVERRIDES: Final[Schema] = {
         "type": "object",
         "propertyNames": {"pattern": "[/~%]"},
         "additionalProperties": _PLAIN,
-    },
-}
-_TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-_RULE: Final[Mapping[str, Schema]] = {
-    "name": _TEXT,
-    "outcome": {"enum": list(get_args(Outcome))},
-    "reason": _TEXT,
-    "annotations": {
-        "type": "object",
-        "properties": {name: {"type": "boolean"} for name in HINTS},
-        "additionalProperties": False,
-    },
-    **dict.fromkeys(
-        ("tools", "except", "servers", "upstream", "principals", "agents", "clients", "platforms", "apps"), _TEXTS
-    ),
-}
-_POLICY: Final[Schema] = {
-    "type": "object",
-    "properties": {
-        "default": _RULE["outcome"],
-        "rules": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": _RULE,
-                "required": ["outcome"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "additionalProperties": False,
-}
-_WORDS: Final[Schema] = {"type": ["array", "null"], "items": {"type": "string"}}
-_METADATA: Final[Schema] = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "properties": {
-            **{name: {"type": ["boolean", "null"]} for name in ("is_for_llm", "is_recordable")},
-            **{name: {"type": ["string", "null"]} for name in ("app", "owner", "family")},
-            "platforms": _WORDS,
-            "parameter_platforms": {"type": ["object", "null"], "additionalProperties": {**_WORDS, "type": "array"}},
-        },
-        "additionalProperties": False,
     },
 }
 
@@ -141,6 +106,14 @@ def _seconds(fields: Fields, name: str, _: Path) -> float | None:
 
 def _whole(fields: Fields, name: str, _: Path) -> int | None:
     return fields.whole(name)
+
+
+def _seconds_or_never(fields: Fields, name: str, _: Path) -> float | None:
+    return fields.number(name, least=0, inclusive=True)
+
+
+def _whole_or_none(fields: Fields, name: str, _: Path) -> int | None:
+    return fields.whole(name, least=0)
 
 
 def _truth(fields: Fields, name: str, _: Path) -> bool | None:
@@ -233,6 +206,12 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         "aliases": _setting(_aliases, _ALIASES, "Short names of integrations: salesforce = sf."),
         "ledger": _setting(_path, _TEXT, "The file that remembers names, or memory."),
         "token": _setting(_text, _TOKEN, "What HTTP clients must send as a bearer token; best a reference."),
+        "access": _setting(read_access, ACCESS, "Who may come in: static tokens, OAuth, sign-in."),
+        "trust": _setting(read_trust, TRUST, "What is done about definitions that are new or have changed."),
+        "profiles": _setting(read_profiles, PROFILES, "Which tools, prompts and resources there are for whom."),
+        "audit": _setting(read_audit, AUDIT, "The journal of calls and decisions."),
+        "telemetry": _setting(read_telemetry, TELEMETRY, "Metrics and traces."),
+        "approvals": _setting(read_approvals, APPROVALS, "Who decides on calls that the policy asks about."),
         "call_timeout": _setting(_seconds, _SECONDS, "Seconds that one call may take."),
         "startup_timeout": _setting(_seconds, _SECONDS, "Seconds that a server may take to start."),
         "answer_timeout": _setting(_seconds, _SECONDS, "Seconds that a client may take for what a server asks it."),
@@ -241,17 +220,53 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         "max_waiting": _setting(_whole, _WHOLE, "The most calls that wait for a place at one server."),
         "breaker_failures": _setting(_whole, _WHOLE, "After how many failures in a row a server is left alone."),
         "breaker_seconds": _setting(_seconds, _SECONDS, "How long at most it is left alone."),
-        "max_isolated": _setting(_whole, _WHOLE, "The most connections to one server that sessions have of their own."),
+        "max_isolated": _setting(
+            _whole, _WHOLE, "The most connections to one server that sessions or users have of their own."
+        ),
+        "isolation_idle": _setting(_seconds, _SECONDS, "Seconds without a request after which such a connection ends."),
         "max_held": _setting(_whole, _WHOLE, "The most calls that wait for answers of clients that call again."),
+        "max_held_bytes": _setting(
+            _whole, _WHOLE, "Bytes of the calls, questions and answers that wait for such clients."
+        ),
+        "max_tasks": _setting(_whole, _WHOLE, "The most tasks of servers that clients can ask for."),
         "drain_timeout": _setting(_seconds, _SECONDS, "Seconds that calls may take to end when the gateway is to end."),
+        "reload": _setting(
+            _chosen(get_args(ReloadMode), "a choice"),
+            _choice(get_args(ReloadMode)),
+            "When serve reads its files anew: watch (when they change, and at SIGHUP), signal (at SIGHUP), off.",
+        ),
+        "start": _setting(
+            _chosen(get_args(StartMode), "a choice"),
+            _choice(get_args(StartMode)),
+            "When servers are started: eager (with the gateway), lazy (at the first request to them).",
+        ),
+        "idle_timeout": _setting(
+            _seconds_or_never, _FROM_NOUGHT["number"], "Seconds without a request after which a lazy server is ended."
+        ),
+        "server_instructions": _setting(
+            _whole_or_none, _FROM_NOUGHT["integer"], "The most characters of one server's instructions that are shown."
+        ),
+        "max_instructions": _setting(
+            _whole_or_none, _FROM_NOUGHT["integer"], "The most characters of all servers' instructions together."
+        ),
         "max_body": _setting(_whole, _WHOLE, "Bytes of the longest request."),
         "max_result": _setting(_whole, _WHOLE, "Bytes of the longest answer of a server."),
         "max_tools": _setting(_whole, _WHOLE, "The most tools that one server may list."),
         "max_sessions": _setting(_whole, _WHOLE, "The most sessions at a time."),
+        "session_timeout": _setting(_seconds, _SECONDS, "Seconds without a request after which a session ends."),
+        "resume_events": _setting(
+            _whole, _WHOLE, "The most messages of one session that are kept for a client whose stream breaks off."
+        ),
+        "resume_bytes": _setting(_whole, _WHOLE, "Bytes of those messages of one session."),
+        "resume_total": _setting(_whole, _WHOLE, "Bytes of those messages of all sessions."),
+        "max_requests": _setting(_whole, _WHOLE, "The most requests that one client over stdio has open at a time."),
+        "max_incoming": _setting(_whole, _WHOLE, "Bytes of all requests over HTTP that are answered at a time."),
+        "max_depth": _setting(_whole, _WHOLE, "How many objects and lists of a request may stand in one another."),
+        "max_views": _setting(_whole, _WHOLE, "The most lists, and paths without a client, that are kept ready."),
         "max_claims": _setting(_whole, _WHOLE, "The most names that one server may hold in the ledger."),
-        "policy": _setting(_policy, _POLICY, "Which calls are allowed, asked about or denied."),
+        "policy": _setting(_policy, POLICY, "Which calls are allowed, asked about or denied."),
         "metadata": _setting(
-            _metadata, _METADATA, "For whom tools are, by id or glob: goes before what their authors say."
+            _metadata, METADATA, "For whom tools are, by id or glob: goes before what their authors say."
         ),
         "convention": _setting(
             _convention, CONVENTION, "What names have to be, and what they tell: see truename lint."
@@ -265,7 +280,10 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         ),
         "max_listed": _setting(_whole, _WHOLE, "The most tools that a list has before they are searched instead."),
         "list_budget": _setting(_whole, _WHOLE, "About how many tokens the listed definitions may take before that."),
-        "pinned": _setting(read_pinned, _TEXTS, "Globs on ids: the tools that are listed where others are searched."),
+        "pinned": _setting(read_pinned, TEXTS, "Globs on ids: the tools that are listed where others are searched."),
+        "allow_addresses": _setting(
+            read_networks, TEXTS, "Networks that are gone to whatever they are, also near and link-local ones."
+        ),
         "protocol": _setting(read_protocol, _TEXT, "The version of the names: a rename counts it up, as 0.2 to 0.3."),
         "recording": _setting(_path, _TEXT, "A file to which the calls of recordable tools are written."),
         "overrides": _setting(_overrides, _OVERRIDES, "Declared names: dialect, tool id, name."),

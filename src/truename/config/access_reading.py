@@ -1,0 +1,225 @@
+"""Reading the table ``[access]``: one row a key, and what keys mean for each other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+
+from truename.config.access import ALGORITHMS, Access, Introspection, Issuer, KnownToken, SignIn
+from truename.config.access_words import (
+    algorithms,
+    each,
+    introspection,
+    matching,
+    moment,
+    number,
+    origin,
+    schemes,
+    text,
+    url,
+)
+from truename.errors import excerpt
+from truename.policy.gathering import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.config.fields import Fields
+
+__all__ = ["ACCESS", "read_access"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_WORD: Final = re.compile(r"[!-~]{1,256}")
+_HASH: Final = re.compile(r"tn1:[0-9a-f]{16}:[0-9a-f]{64}")
+_RULE: Final = re.compile(r"\*|(?:email|group|sub):\S.{0,255}")
+_TEXT: Final = {"type": "string"}
+_REFERENCE: Final = {"type": "string", "pattern": r"\$\{"}
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+_SECONDS: Final = {"type": "number", "exclusiveMinimum": 0}
+
+
+class _Row(NamedTuple):
+    read: Callable[[Fields, str], Any]
+    schema: Mapping[str, Any]
+    what: str
+
+
+def _one_of(words: tuple[str, ...]) -> dict[str, Any]:
+    return {"anyOf": [{"enum": list(words)}, _REFERENCE]}
+
+
+_GROUPS: Final = each(_WORD, "a word")
+_TOKEN: Final[Mapping[str, _Row]] = {
+    "hash": _Row(matching(_HASH, "what `truename token add --print-hash` printed"), _TEXT, "The token's digest."),
+    "groups": _Row(_GROUPS, _TEXTS, "Groups of whoever has it, for profiles."),
+    "scopes": _Row(_GROUPS, _TEXTS, "Its scopes, for profiles."),
+    "expires": _Row(moment, _TEXT, "Until when it is good, as 2027-02-01T00:00:00Z; else for ever."),
+}
+_CLAIM: Final = _Row(
+    matching(_WORD, "a claim's name"), _TEXT, "The claim that says who it is; best one that never changes."
+)
+_GROUPS_CLAIM: Final = _Row(
+    matching(_WORD, "a claim's name"), _TEXT, "The claim with the groups; dots lead into objects: realm_access.roles."
+)
+_CLIENT: Final[Mapping[str, _Row]] = {
+    "client_id": _Row(matching(_WORD, "an id of a client"), _TEXT, "The gateway's own id there."),
+    "client_secret": _Row(text, _TEXT, "Its secret there; best a reference."),
+    "name_claim": _CLAIM,
+    "groups_claim": _GROUPS_CLAIM,
+}
+_ISSUER: Final[Mapping[str, _Row]] = {
+    "issuer": _Row(url, _TEXT, "The authorization server, exactly as its tokens name it."),
+    "audience": _Row(each(_WORD, "an audience"), _TEXTS, "Audiences that are accepted; else the gateway's address."),
+    "scopes": _Row(_GROUPS, _TEXTS, "Scopes that every token must have."),
+    "clients": _Row(_GROUPS, _TEXTS, "The OAuth clients that may act; else any."),
+    "algorithms": _Row(algorithms, {"type": "array", "items": _one_of(ALGORITHMS)}, "Signatures accepted."),
+    "leeway": _Row(number, _SECONDS, "Seconds that its clock and ours may differ."),
+    "jwks_url": _Row(url, _TEXT, "Where its keys are, if its metadata does not say so."),
+    "introspection": _Row(
+        introspection, _one_of(get_args(Introspection)), "Which tokens it is asked about (RFC 7662)."
+    ),
+    "introspection_url": _Row(url, _TEXT, "Where to ask, if its metadata does not say so."),
+    **_CLIENT,
+}
+_SIGN_IN: Final[Mapping[str, _Row]] = {
+    "issuer": _Row(url, _TEXT, "The identity provider (OpenID Connect); its metadata is looked up."),
+    "authorization_url": _Row(url, _TEXT, "Where people sign in, for a provider without metadata."),
+    "token_url": _Row(url, _TEXT, "Where codes are exchanged, for a provider without metadata."),
+    "userinfo_url": _Row(url, _TEXT, "Where it says who signed in, for a provider without ID tokens."),
+    "request": _Row(_GROUPS, _TEXTS, "The scopes that the gateway asks it for."),
+    "scopes": _Row(_GROUPS, _TEXTS, "The scopes that clients get."),
+    "allow": _Row(
+        each(_RULE, "email:GLOB, group:NAME, sub:TEXT or *"), _TEXTS, "Who may come in of those who can sign in there."
+    ),
+    "redirect_schemes": _Row(schemes, _TEXTS, "Schemes of programs that answers may go to, as cursor."),
+    "access_seconds": _Row(number, _SECONDS, "How long an access token is good."),
+    "session_seconds": _Row(number, _SECONDS, "How long somebody stays signed in at most."),
+    **_CLIENT,
+}
+_ACCESS: Final[Mapping[str, _Row]] = {
+    "public_url": _Row(origin, _TEXT, "How clients reach the gateway: https://HOST, without a path."),
+    "state": _Row(text, _TEXT, "The directory of tokens and sign-ins; else in the user's state directory."),
+    "token_name": _Row(matching(_NAME, "a short name"), _TEXT, "Who the setting token stands for."),
+}
+
+
+def _schema(rows: Mapping[str, _Row], *required: str) -> dict[str, Any]:
+    properties = {name: {**row.schema, "description": row.what} for name, row in rows.items()}
+    more = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+
+
+def _named(schema: Mapping[str, Any], what: str) -> dict[str, Any]:
+    names = {"pattern": f"^{_NAME.pattern}$"}
+    return {"type": "object", "propertyNames": names, "additionalProperties": schema, "description": what}
+
+
+_TABLES: Final = _schema(_ACCESS)
+ACCESS: Final[Mapping[str, Any]] = {
+    **_TABLES,
+    "properties": {
+        **_TABLES["properties"],
+        "tokens": _named(_schema(_TOKEN, "hash"), "Static tokens by the name of who has them, as digests."),
+        "oauth": _named(_schema(_ISSUER, "issuer"), "Authorization servers whose access tokens are accepted."),
+        "sign_in": {**_schema(_SIGN_IN, "client_id", "allow"), "description": "Sign-in for clients by the gateway."},
+    },
+}
+
+
+def read_access(fields: Fields, name: str, base: Path) -> Access | None:
+    """Read who may come in; what can't be read of it is a fault, for it may be what keeps somebody out."""
+    if name not in tuple(fields):
+        return None
+    said = fields.nested(name, "an object")
+    if said is None:
+        if fields.raw(name) is None:
+            fields.faults.add(fields.where(name), "it is null, not an object", "Leave it out, or say who may come in.")
+        return None
+    _check_words(said, (*_ACCESS, "tokens", "oauth", "sign_in"))
+    given = _given(said, _ACCESS)
+    if "state" in given:
+        given["state"] = str(base / Path(given["state"]).expanduser())
+    tokens = _each_named(said, "tokens", _TOKEN, ("hash",))
+    issuers = _each_named(said, "oauth", _ISSUER, ("issuer",))
+    sign_in = _sign_in(said)
+    _check_issuers(said, issuers)
+    if len(said.faults):
+        return None
+    return Access(
+        **given,
+        tokens=MappingProxyType({key: KnownToken(name=key, **row) for key, row in tokens.items()}),
+        oauth=MappingProxyType({key: Issuer(**row) for key, row in issuers.items()}),
+        sign_in=sign_in,
+    )
+
+
+def _check_words(said: Fields, known: tuple[str, ...]) -> None:
+    for word in said:
+        if word not in known:
+            said.faults.add(said.where(excerpt(word)[1:-1]), "it is not a setting", nearest(word, known))
+        elif word not in said:
+            said.faults.add(said.where(word), "it is null", "Leave it out, or say something.")
+
+
+def _given(said: Fields, rows: Mapping[str, _Row]) -> dict[str, Any]:
+    read = {name: row.read(said, name) for name, row in rows.items() if name in said}
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def _each_named(
+    said: Fields, name: str, rows: Mapping[str, _Row], required: tuple[str, ...]
+) -> dict[str, dict[str, Any]]:
+    tables = said.nested(name, "an object: NAME -> object")
+    found: dict[str, dict[str, Any]] = {}
+    for key in tables or ():
+        assert tables is not None  # noqa: S101 - it had a key
+        if _NAME.fullmatch(key) is None:
+            problem = f"{excerpt(key)} can't be a name"
+            tables.faults.add(
+                tables.where(excerpt(key)[1:-1]), problem, "Use up to 64 of A-Z, a-z, 0-9, '.', '_', '-'."
+            )
+        elif (table := tables.nested(key, "an object")) is None:
+            tables.faults.add(tables.where(key), "it is empty", "Leave it out, or fill it.")
+        else:
+            found[key] = _table(table, rows, required)
+    return found
+
+
+def _table(table: Fields, rows: Mapping[str, _Row], required: tuple[str, ...]) -> dict[str, Any]:
+    _check_words(table, tuple(rows))
+    for word in required:
+        if word not in tuple(table):
+            table.faults.add(table.where(word), "it is missing", "Say it.")
+    return _given(table, rows)
+
+
+def _check_issuers(said: Fields, issuers: Mapping[str, Mapping[str, Any]]) -> None:
+    known: dict[str, str] = {}
+    for key, row in issuers.items():
+        where = said.where(f"oauth.{key}")
+        if (first := known.setdefault(str(row.get("issuer")), key)) != key:
+            said.faults.add(where, f"it is the issuer of {first} again", "Keep one of them.")
+        if row.get("introspection", "never") != "never" and not (row.get("client_id") and row.get("client_secret")):
+            said.faults.add(where, "introspection needs client_id and client_secret", "Add both.")
+    asked = [key for key, row in issuers.items() if row.get("introspection", "never") != "never"]
+    if len(asked) > 1:
+        problem = f"a token that says nothing of itself would be shown to {' and '.join(asked)}"
+        said.faults.add(said.where("oauth"), problem, "Leave introspection to one of them.")
+
+
+def _sign_in(said: Fields) -> SignIn | None:
+    table = said.nested("sign_in", "an object")
+    if table is None:
+        return None
+    row = _table(table, _SIGN_IN, ("client_id", "allow"))
+    urls = [name for name in ("authorization_url", "token_url", "userinfo_url") if name in row]
+    if "issuer" in row and urls:
+        said.faults.add(table.where(urls[0]), "it stands beside issuer", "Keep the issuer, or the three URLs.")
+    elif "issuer" not in row and len(urls) < 3:
+        missing = "issuer (or authorization_url, token_url and userinfo_url)"
+        said.faults.add(table.where("issuer"), f"{missing} is missing", "Say where people sign in.")
+    if "allow" in row and not row["allow"]:
+        said.faults.add(table.where("allow"), "it is empty, so nobody may come in", 'Name somebody, or write ["*"].')
+    return None if len(said.faults) or "client_id" not in row or "allow" not in row else SignIn(**row)

@@ -1,0 +1,124 @@
+"""Reading the table ``auth`` of a server's entry: a table of rows, one a field."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from truename.config.access_words import each, text, url
+from truename.config.credentials import Auth, ClientCredentials, Login
+from truename.errors import excerpt
+from truename.policy.gathering import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.config.fields import Fields
+
+__all__ = ["AUTH", "plain_auth", "read_auth"]
+
+_TEXT: Final = {"type": "string"}
+_WORD: Final = re.compile(r"[!-~]{1,256}")
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class _Row(NamedTuple):
+    read: Callable[[Fields, str], Any]
+    schema: Mapping[str, Any]
+    what: str
+
+
+_ROWS: Final[Mapping[str, _Row]] = {
+    "client_id": _Row(text, _TEXT, "The gateway's own id at the authorization server."),
+    "client_secret": _Row(text, _TEXT, "Its secret there; best a reference."),
+    "issuer": _Row(url, _TEXT, "The authorization server; its metadata is looked up."),
+    "token_url": _Row(url, _TEXT, "Where tokens are asked for, if there is no metadata."),
+    "scopes": _Row(each(_WORD, "a scope"), {"type": "array", "items": _TEXT}, "The scopes that are asked for."),
+    "resource": _Row(text, _TEXT, "For what the tokens are to be good; else the server's address. Empty: not said."),
+}
+_KINDS: Final[Mapping[str, type[Auth]]] = {"client_credentials": ClientCredentials, "login": Login}
+_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "client_credentials": ("client_id", "client_secret"),
+    "login": ("client_id", "issuer"),
+}
+_WHAT: Final = (
+    "client_credentials: the gateway has a client of its own, and all share its tokens; login: each person's."
+)
+AUTH: Final[Mapping[str, Any]] = {
+    "description": "How access tokens for it are had.",
+    "if": {"type": "object", "required": ["type"]},
+    "then": {
+        "properties": {
+            "type": {"enum": list(_KINDS), "description": _WHAT},
+            **{name: {**row.schema, "description": row.what} for name, row in _ROWS.items()},
+        },
+        "required": ["type", "client_id"],
+        "additionalProperties": False,
+    },
+}
+
+
+def read_auth(fields: Fields, address: str | None, headers: Mapping[str, str]) -> Auth | None:
+    """Return how tokens are had for a server; clients' own ``auth``, which has no ``type``, means nothing here."""
+    said = fields.raw("auth")
+    if not isinstance(said, dict) or "type" not in said:
+        return None
+    table = fields.nested("auth", "an object")
+    assert table is not None  # noqa: S101 - it is an object
+    before = len(fields.faults)
+    kind = table.text("type") or ""
+    if kind not in _KINDS:
+        problem = f"{excerpt(kind)} is no way to get tokens"
+        fields.faults.add(table.where("type"), problem, nearest(kind, tuple(_KINDS)))
+        return None
+    _check(table, kind)
+    _check_target(table, address, headers)
+    given = {name: row.read(table, name) for name, row in _ROWS.items() if name in table}
+    if len(fields.faults) > before:
+        return None
+    return _KINDS[kind](**{name: value for name, value in given.items() if value is not None})
+
+
+def _check(table: Fields, kind: str) -> None:
+    add, where = table.faults.add, table.where
+    known = tuple(name for name in _ROWS if name in _KINDS[kind].__dataclass_fields__)
+    for word in table:
+        if word != "type" and word not in known:
+            add(where(excerpt(word)[1:-1]), f"it is not a setting of {kind}", nearest(word, known))
+    for word in _REQUIRED[kind]:
+        if word not in table:
+            add(where(word), "it is missing", "Say it.")
+    if kind == "client_credentials" and ("issuer" in table) == ("token_url" in table):
+        add(where("issuer"), "it needs either issuer or token_url", "Say one of them.")
+
+
+def _check_target(table: Fields, address: str | None, headers: Mapping[str, str]) -> None:
+    add, where = table.faults.add, table.where
+    problem = "only a server with a url takes tokens" if address is None else _unfit(address)
+    if problem:
+        remedy = "Leave auth out; give programs what they need by env." if address is None else "Correct the address."
+        add(where("type"), problem, remedy)
+    if any(name.lower() == "authorization" for name in headers):
+        add(where("type"), "there is an Authorization header too", "Keep one of them.")
+
+
+def _unfit(address: str) -> str | None:
+    """Say why no token may be sent to an address."""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+    except ValueError:
+        return None  # which is told already
+    if "@" in parts.netloc:
+        return "there are credentials in the address too"
+    return "tokens would travel unencrypted" if parts.scheme == "http" and host not in _LOOPBACK else None
+
+
+def plain_auth(auth: Auth) -> dict[str, Any]:
+    """Return the table that is read back to this."""
+    kind = next(name for name, one in _KINDS.items() if isinstance(auth, one))
+    said = {name: getattr(auth, name, None) for name in _ROWS}
+    # An empty resource says something.
+    told = {name: value for name, value in said.items() if value or (name == "resource" and value is not None)}
+    return {"type": kind, **told}

@@ -1,0 +1,54 @@
+"""What the gateway tells of itself to machines: the table ``[telemetry]``, read strictly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.config.rows import TRUTH, WHOLE, Row, read_row_table, row_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from truename.config.fields import Fields
+
+__all__ = ["TELEMETRY", "Telemetry", "read_telemetry"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telemetry:
+    """Whether there are metrics (at ``/metrics``) and traces (sent where ``OTEL_*`` in the environment says).
+
+    ``metrics_public``: metrics are told to who shows no credentials. ``metrics_tools`` is of how many tools calls are
+    counted by their id; the others are counted together.
+    """
+
+    metrics: bool = False
+    metrics_public: bool = False
+    metrics_tools: int = 0
+    traces: bool = False
+
+
+def _truth(fields: Fields, name: str) -> bool:
+    return fields.truth(name)
+
+
+_ROWS: Final[Mapping[str, Row]] = {
+    "metrics": Row(_truth, TRUTH, "Whether there are metrics for Prometheus at /metrics."),
+    "metrics_public": Row(_truth, TRUTH, "Whether they are told to who shows no credentials."),
+    "metrics_tools": Row(
+        lambda fields, name: fields.whole(name, least=0),
+        {**WHOLE, "minimum": 0},
+        "Of how many tools calls are counted by their id.",
+    ),
+    "traces": Row(_truth, TRUTH, "Whether traces are sent, as OTEL_* in the environment says."),
+}
+TELEMETRY: Final[Mapping[str, Any]] = row_schema(_ROWS)
+"""What a schema says of the table."""
+
+
+def read_telemetry(fields: Fields, name: str, _: Path) -> Telemetry | None:
+    """Read the table ``telemetry``; what is wrong is noted."""
+    table = fields.nested(name, "an object")
+    return None if table is None else Telemetry(**read_row_table(table, _ROWS))

@@ -1,0 +1,65 @@
+"""Whether files became other ones: seen by their stamps, and read only while nobody writes them."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+__all__ = ["Watch"]
+
+Loaded = TypeVar("Loaded")
+
+
+class _Stamp(NamedTuple):
+    modified: int
+    size: int
+    inode: int
+
+
+class Watch:
+    """Watches files that others write, by looking at them now and then; ``files`` tells which these are.
+
+    A file that is not there, or is none (a pipe), has no stamp.
+    """
+
+    def __init__(self, files: Callable[[], Iterable[Path]]) -> None:
+        self._files = files
+        self._taken = self._seen = self._stamps()
+
+    def look(self) -> bool:
+        """Tell whether they are others than those read last, and the same as at the last look."""
+        now = self._stamps()
+        is_settled, self._seen = now == self._seen, now
+        return is_settled and now != self._taken
+
+    def read(self, load: Callable[[], Loaded]) -> Loaded | None:
+        """Return what ``load`` makes of them; None if they changed meanwhile.
+
+        Raises what ``load`` raises of files that did not. What was read is no news any more, be it right or wrong.
+        """
+        before, failure, loaded = self._stamps(), None, None
+        try:
+            loaded = load()
+        except Exception as error:  # noqa: BLE001 - raised again, unless somebody was writing
+            failure = error
+        if self._stamps() != before:
+            return None
+        self._taken = self._seen = before
+        if failure is not None:
+            raise failure
+        return loaded
+
+    def _stamps(self) -> dict[Path, _Stamp | None]:
+        return {path: _stamp(path) for path in self._files()}
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return _Stamp(found.st_mtime_ns, found.st_size, found.st_ino) if stat.S_ISREG(found.st_mode) else None

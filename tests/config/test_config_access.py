@@ -1,0 +1,148 @@
+"""Who may come in, as a configuration says it: every doubt is a fault, for it may be what keeps somebody out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from truename.config import Access, json_schema, parse
+from truename.config.settings import SETTINGS
+from truename.errors import ConfigError
+
+HASH = f"tn1:{'0' * 16}:{'a' * 64}"
+WHOLE = f"""
+[mcpServers.a]
+command = "true"
+[access]
+public_url = "https://tools.example.com/"
+state = "kept"
+token_name = "ops"
+[access.tokens.ci]
+hash = "{HASH}"
+groups = ["robots"]
+scopes = ["read"]
+expires = 2027-02-01T00:00:00Z
+[access.oauth.work]
+issuer = "https://idp.example/tenant"
+audience = ["https://tools.example.com/mcp"]
+scopes = ["use"]
+clients = ["cli"]
+algorithms = ["ES256"]
+name_claim = "email"
+groups_claim = "realm_access.roles"
+leeway = 5
+introspection = "always"
+client_id = "gate"
+client_secret = "${{SECRET}}"
+[access.sign_in]
+issuer = "https://idp.example/tenant"
+client_id = "gate"
+client_secret = "${{SECRET}}"
+allow = ["email:*@example.com", "group:eng", "sub:7"]
+redirect_schemes = ["cursor"]
+"""
+
+
+def read(text: str) -> Access:
+    return parse(text, Path("/home/me/truename.toml"), {"SECRET": "s3cret"}).settings.access
+
+
+def test_everything_is_read() -> None:
+    access = read(WHOLE)
+    assert access.public_url == "https://tools.example.com"
+    assert access.state == "/home/me/kept"
+    assert access.tokens["ci"].expires == 1_801_440_000
+    assert (access.oauth["work"].algorithms, access.oauth["work"].leeway) == (("ES256",), 5.0)
+    assert access.sign_in is not None
+    assert access.sign_in.client_secret == "s3cret"
+    assert access.asks
+    assert "s3cret" not in repr(access)
+    assert "a" * 64 not in repr(access)
+
+
+def test_nothing_said_asks_for_nothing() -> None:
+    assert not read('[mcpServers.a]\ncommand = "true"').asks
+
+
+WRONG: list[tuple[str, str]] = [
+    ("access = 7", "access"),
+    ("[access]\nzzz = 1", "access.zzz"),
+    ('[access]\npublic_url = "https://a.example/mcp"', "access.public_url"),
+    ('[access]\npublic_url = "http://a.example"', "access.public_url"),
+    ('[access]\npublic_url = "https://me@a.example"', "access.public_url"),
+    ('[access]\npublic_url = "https://a.example:x"', "access.public_url"),
+    ('[access]\npublic_url = "ftp://a.example"', "access.public_url"),
+    ('[access]\ntoken_name = "a b"', "access.token_name"),
+    ("[access.tokens]\nci = 7", "access.tokens.ci"),
+    ("[access.tokens.ci]\ngroups = []", "access.tokens.ci.hash"),
+    ('[access.tokens.ci]\nhash = "secret"', "access.tokens.ci.hash"),
+    (f'[access.tokens."a b"]\nhash = "{HASH}"', "access.tokens.a b"),
+    (f'[access.tokens.ci]\nhash = "{HASH}"\nexpires = "soon"', "access.tokens.ci.expires"),
+    (f'[access.tokens.ci]\nhash = "{HASH}"\ngroups = ["a b"]', "access.tokens.ci.groups"),
+    ("[access.oauth.a]\nscopes = []", "access.oauth.a.issuer"),
+    ('[access.oauth.a]\nissuer = "http://idp.example"', "access.oauth.a.issuer"),
+    ('[access.oauth.a]\nissuer = "https://idp.example"\nalgorithms = ["HS256"]', "access.oauth.a.algorithms"),
+    ('[access.oauth.a]\nissuer = "https://idp.example"\nalgorithms = ["none"]', "access.oauth.a.algorithms"),
+    ('[access.oauth.a]\nissuer = "https://idp.example"\nalgorithms = []', "access.oauth.a.algorithms"),
+    ('[access.oauth.a]\nissuer = "https://idp.example"\nleeway = -1', "access.oauth.a.leeway"),
+    ('[access.oauth.a]\nissuer = "https://idp.example"\nintrospection = "opaque"', "access.oauth.a"),
+    ('[access.oauth.a]\nissuer = "https://i.e"\n[access.oauth.b]\nissuer = "https://i.e"', "access.oauth.b"),
+    ('[access.sign_in]\nclient_id = "x"\nallow = ["*"]', "access.sign_in.issuer"),
+    ('[access.sign_in]\nissuer = "https://i.e"\nallow = ["*"]', "access.sign_in.client_id"),
+    ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"', "access.sign_in.allow"),
+    ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = []', "access.sign_in.allow"),
+    ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["me@x"]', "access.sign_in.allow"),
+    (
+        '[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["*"]\nredirect_schemes = ["javascript"]',
+        "access.sign_in.redirect_schemes",
+    ),
+    (
+        '[access.sign_in]\nissuer = "https://i.e"\ntoken_url = "https://i.e/t"\nclient_id = "x"\nallow = ["*"]',
+        "access.sign_in.token_url",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "key"), WRONG)
+def test_what_can_t_be_meant_is_a_fault_at_its_key(text: str, key: str) -> None:
+    top, tables = (text, "") if text.startswith("access =") else ("", text)
+    with pytest.raises((ConfigError, ExceptionGroup)) as caught:
+        read(f'{top}\n[mcpServers.a]\ncommand = "true"\n{tables}')
+    found = caught.value.exceptions if isinstance(caught.value, ExceptionGroup) else (caught.value,)
+    assert key in [error.key for error in found if isinstance(error, ConfigError)]
+
+
+def test_two_issuers_are_not_both_shown_a_token_that_says_nothing() -> None:
+    one = 'introspection = "opaque"\nclient_id = "x"\nclient_secret = "y"'
+    text = f'[access.oauth.a]\nissuer = "https://a.e"\n{one}\n[access.oauth.b]\nissuer = "https://b.e"\n{one}'
+    with pytest.raises(ConfigError, match="would be shown to a and b"):
+        read(f'[mcpServers.a]\ncommand = "true"\n{text}')
+
+
+@pytest.mark.parametrize("null", ["access", "access.oauth", "access.tokens.ci", "access.sign_in", "access.public_url"])
+def test_null_is_not_nothing(null: str) -> None:
+    content: dict[str, Any] = {"mcpServers": {"a": {"command": "true"}}, "truename": {}}
+    place = content["truename"]
+    *way, last = null.split(".")
+    for step in way:
+        place = place.setdefault(step, {})
+    place[last] = None
+    import json  # noqa: PLC0415
+
+    with pytest.raises((ConfigError, ExceptionGroup)):
+        parse(json.dumps(content), Path("/home/me/mcp.json"), {})
+
+
+def test_the_schema_knows_every_key() -> None:
+    import tomllib  # noqa: PLC0415
+
+    content = tomllib.loads(WHOLE.replace("2027-02-01T00:00:00Z", '"2027-02-01T00:00:00Z"'))
+    jsonschema.validate(content, json_schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**content, "access": {"zzz": 1}}, json_schema())
+    assert SETTINGS["access"].schema["properties"].keys() == {
+        *("public_url", "state", "token_name", "tokens", "oauth", "sign_in")
+    }

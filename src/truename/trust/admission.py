@@ -1,0 +1,219 @@
+"""Admission: which of the tools that servers offer are shown, with which definition, and what is remembered of them.
+
+A pure function of what is offered and of what is pinned. It decides tool by tool: what is wrong with one costs no
+other, and nothing here looks at a displayed name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from truename.config.trust import strictest
+from truename.migration.definitions import compare_definitions
+from truename.trust.book import Pinned, digest_of
+
+if TYPE_CHECKING:
+    from truename.catalog import Tool
+    from truename.config.trust import Handling, Trust
+    from truename.identity import ToolId
+    from truename.migration.effects import Detail
+    from truename.policy import Finding
+    from truename.trust.book import Seen
+
+__all__ = [
+    "Admission",
+    "Drift",
+    "Offer",
+    "Screen",
+    "admit",
+    "instructions_pin",
+    "pin_of",
+]
+
+_IMITATIONS: Final = frozenset({"shadowed_tool", "near_name", "confusable_name"})
+Kind = Literal["new", "drifted", "rejected"]
+Screen = Callable[[Sequence["Tool"]], Mapping["ToolId", Sequence["Finding"]]]
+"""Says what is wrong with the texts and names of tools that were not seen before, beside all that is there."""
+
+
+def _nothing() -> Mapping[Any, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """What was noticed of one tool (or of a server's instructions, where ``id`` is None), and what is done about it.
+
+    ``kind`` is ``new``, ``drifted`` or ``rejected`` (somebody said no to just this definition). ``details`` are the
+    differences from the pinned definition, ``findings`` what rules say of the present one.
+    """
+
+    id: ToolId | None
+    server: str
+    name: str
+    kind: Kind
+    handling: Handling
+    digest: str
+    details: tuple[Detail, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Under what it is in the book of pins."""
+        return f"server:{self.server}" if self.id is None else str(self.id)
+
+    @property
+    def reason(self) -> str:
+        """Why, in a few words."""
+        causes = [str(detail) for detail in self.details[:3]] or [finding.fact for finding in self.findings[:3]]
+        return "; ".join(causes)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What servers offer now: tools, and instructions by server. ``digest`` gives the digest of a tool."""
+
+    tools: Sequence[Tool]
+    instructions: Mapping[str, str] = field(default_factory=_nothing)
+    digest: Callable[[Tool], str] = attrgetter("digest")
+
+
+@dataclass
+class Admission:
+    """What comes of an offer.
+
+    ``hidden`` are not shown and not called, each with why; ``replaced`` are shown with the definition that is pinned.
+    ``instructions`` are those that may be shown. ``pins``, ``notes`` and ``rejected`` are to be written into the book,
+    ``drifts`` to be told.
+    """
+
+    hidden: dict[ToolId, Drift] = field(default_factory=dict)
+    replaced: dict[ToolId, Mapping[str, Any]] = field(default_factory=dict)
+    instructions: dict[str, str] = field(default_factory=dict)
+    pins: list[Pinned] = field(default_factory=list)
+    notes: list[Pinned] = field(default_factory=list)
+    rejected: list[Pinned] = field(default_factory=list)
+    drifts: list[Drift] = field(default_factory=list)
+
+
+class _Case(NamedTuple):
+    """Something that is not what is pinned: as it is, the pin, what was said of it before, and what rules say."""
+
+    now: Pinned
+    pin: Pinned | None
+    before: Seen | None
+    findings: tuple[Finding, ...] = ()
+    is_first: bool = False
+
+    @property
+    def details(self) -> tuple[Detail, ...]:
+        """What differs from the pinned definition, where that is known."""
+        if self.pin is None or not isinstance(self.pin.content, Mapping) or not isinstance(self.now.content, Mapping):
+            return ()
+        return compare_definitions(self.pin.content, self.now.content)
+
+    def handling(self, trust: Trust) -> Handling | None:
+        """Return what is done about it; None: it is trusted without a word."""
+        if self.before is not None and self.before.word == "rejected":
+            return "block"
+        # Who comes together with all others imitates nobody who was there.
+        mild = _IMITATIONS if self.is_first else frozenset[str]()
+        names = [finding.rule.name for finding in self.findings]
+        said = ["warn" if name in mild else trust.rules.get(name, "warn") for name in names]
+        if self.pin is not None:
+            said.append(trust.drift)
+        # What waits for a word goes on waiting, whatever the settings have become: nobody has looked at it.
+        if self.before is not None or (self.pin is None and trust.first == "review"):
+            said.append("quarantine")
+        return strictest(said)
+
+    def told(self, handling: Handling) -> Drift:
+        """Return what was noticed."""
+        is_rejected = self.before is not None and self.before.word == "rejected"
+        return Drift(
+            id=self.now.id,
+            server=self.now.server,
+            name=self.now.name,
+            kind="rejected" if is_rejected else "new" if self.pin is None else "drifted",
+            handling=handling,
+            digest=self.now.digest,
+            details=self.details,
+            findings=self.findings,
+        )
+
+
+def admit(
+    offer: Offer,
+    pins: Mapping[str, Pinned],
+    seen: Mapping[tuple[str, str], Seen],
+    trust: Trust,
+    screen: Screen = lambda _: {},
+) -> Admission:
+    """Decide about all that is offered.
+
+    ``screen`` is asked once, about all definitions that are neither pinned nor rejected. What is pinned and has not
+    changed is served, whatever a rule would say of it today: it was trusted, and its name goes on.
+    """
+    found = Admission()
+    tools = {tool.id: tool for tool in offer.tools}
+    offered = [pin_of(tool, offer.digest(tool)) for tool in offer.tools]
+    offered += (instructions_pin(server, text) for server, text in offer.instructions.items())
+    cases = [_Case(now, pins.get(now.key), seen.get((now.key, now.digest))) for now in offered]
+    open_cases = [case for case in cases if case.before is not None or not _is_pinned(case)]
+    said = screen([tools[case.now.id] for case in open_cases if case.now.id is not None])
+    for case in cases:
+        if case.now.id is None and _is_pinned(case) and case.before is None:
+            found.instructions[case.now.server] = case.now.content
+    for case in open_cases:
+        findings = () if case.now.id is None else tuple(said.get(case.now.id, ()))
+        _settle(found, case._replace(findings=findings, is_first=not pins), trust.of(case.now.server))
+    return found
+
+
+def _is_pinned(case: _Case) -> bool:
+    return case.pin is not None and case.pin.digest == case.now.digest
+
+
+def _settle(found: Admission, case: _Case, trust: Trust) -> None:
+    handling = case.handling(trust)
+    if handling is not None:
+        found.drifts.append(drift := case.told(handling))
+    if handling in {None, "warn"}:
+        found.pins.append(case.now)
+        if case.now.id is None:
+            found.instructions[case.now.server] = case.now.content
+        return
+    if case.before is None:
+        (found.rejected if handling == "block" else found.notes).append(case.now)
+    pinned = case.pin.content if case.pin is not None and _is_served(case, handling, trust) else None
+    if case.now.id is None:
+        if pinned is not None:
+            found.instructions[case.now.server] = pinned
+    elif pinned is not None:
+        found.replaced[case.now.id] = pinned
+    else:
+        found.hidden[case.now.id] = drift
+
+
+def _is_served(case: _Case, handling: Handling | None, trust: Trust) -> bool:
+    """Tell whether the pinned definition goes on being served: a call by it is still right, and no promise broke."""
+    return (
+        handling == "quarantine"
+        and trust.quarantine == "pinned"
+        and not any(detail.breaking for detail in case.details)
+    )
+
+
+def pin_of(tool: Tool, digest: str) -> Pinned:
+    """Return a tool as it is pinned."""
+    origin, content = tool.origin, tool.definition
+    return Pinned(id=tool.id, server=origin.server_id, name=origin.name, digest=digest, content=content, at="")
+
+
+def instructions_pin(server: str, text: str) -> Pinned:
+    """Return a server's instructions as they are pinned."""
+    return Pinned(id=None, server=server, name="instructions", digest=digest_of(text), content=text, at="")

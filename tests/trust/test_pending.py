@@ -1,0 +1,173 @@
+"""What waits for a word: one request for one call, bounded, forgotten in time, and read strictly."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truename import Catalog, project
+from truename.policy import Approvals, Caller, StoreError, bound_call, subject_of
+from truename.trust.pending import Pending, PendingBook, decided, pending_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from truename.policy import Call
+
+NAMES = project(Catalog.from_mcp({"git": ["push", "pull"]}), "openai", style="prefixed")
+
+
+def call(principal: str = "ada", key: str = "c1", name: str = "git_push", session: str = "", **arguments: Any) -> Call:
+    caller = Caller(principal=principal, session=session)
+    return bound_call(name=name, call_id=key, arguments=arguments, names=NAMES, caller=caller)
+
+
+def wanted(made: Call) -> Pending:
+    return Pending(
+        principal=made.caller.principal,
+        session=made.caller.session,
+        fingerprint=made.fingerprint,
+        subject=subject_of(made),
+        arguments_digest=made.arguments_digest,
+        arguments="x: 1",
+    )
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def ask(book: PendingBook, made: Call, most: int = 10) -> Pending:
+    return book.ask(wanted(made), most=most, lasts=60.0)
+
+
+def test_the_same_call_is_one_request_and_another_is_another() -> None:
+    with PendingBook() as book:
+        first = ask(book, call(x=1))
+        assert ask(book, call(key="c2", x=1)).key == first.key
+        others = [call(x=2), call(principal="bob", x=1), call(name="git_pull", x=1)]
+        assert len({first.key, *(ask(book, other).key for other in others)}) == 4
+        assert book.all()[0].key == first.key
+
+
+def test_a_request_is_forgotten_in_time() -> None:
+    clock = Clock()
+    with PendingBook(now=clock) as book:
+        first = ask(book, call(x=1))
+        clock.now += 59
+        assert book.find(first.key) == first
+        clock.now += 1
+        assert book.find(first.key) is None
+        assert book.all() == []
+        assert ask(book, call(x=1)).key != first.key
+
+
+def test_so_many_of_one_principal_wait_and_others_are_not_concerned() -> None:
+    with PendingBook() as book:
+        for number in range(3):
+            ask(book, call(x=number), most=3)
+        with pytest.raises(StoreError) as caught:
+            ask(book, call(x=3), most=3)
+        assert caught.value.code == "full"
+        assert ask(book, call(x=0), most=3).is_open
+        assert ask(book, call(principal="bob", x=3), most=3).is_open
+        # What is decided waits no more.
+        book.settle(book.all()[0].key, book.all()[0].until)
+        assert ask(book, call(x=3), most=3).is_open
+
+
+def test_a_decision_for_a_session_is_for_the_one_that_called_last() -> None:
+    with PendingBook() as book:
+        assert "session" not in ask(book, call(x=1)).scopes
+        again = ask(book, call(x=1, session="s2"))
+        assert (again.session, "session" in again.scopes) == ("s2", True)
+        found = book.find(again.key)
+        assert found is not None
+        assert found.session == "s2"
+
+
+@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize("scope", ["call", "arguments", "session", "always"])
+def test_whoever_decides_makes_the_same_grant(tmp_path: Path, scope: Any, *, approved: bool) -> None:
+    path = tmp_path / "approvals.json"
+    with PendingBook(pending_path(path)) as book:
+        one = ask(book, call(session="s", x=1))
+        grant = decided(one, scope, Approvals.open(path), book, approved=approved, by="ada", lasts=60.0)
+        state = "approved" if approved else "rejected"
+        approvals = Approvals.open(path)
+        # Of one call its key tells it, in whatever session.
+        same = call(key=one.key, x=1) if scope == "call" else call(session="s", key="later", x=1)
+        assert approvals.status(same).state == state
+        assert approvals.status(call(principal="bob", key=one.key, session="s", x=1)).state == "undecided"
+        assert (approvals.status(call(key="later", session="s", x=2)).state == state) is (
+            scope in {"session", "always"}
+        )
+        assert bool(grant.until) is (scope == "call")
+        left = book.find(one.key)
+        assert (left is not None) is (scope == "call")
+        assert left is None or left.arguments == ""
+
+
+def test_several_threads_and_processes_keep_one_request(tmp_path: Path) -> None:
+    path = tmp_path / "pending"
+
+    def asked(number: int) -> str:
+        with PendingBook(path) as book:
+            return ask(book, call(key=f"c{number}", x=1)).key
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(asked, range(24)))) == 1
+
+
+def test_nobody_else_reads_the_file_and_what_was_decided_is_gone_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "approvals.json"
+    with PendingBook(pending_path(path)) as book:
+        one = book.ask(Pending(**{**vars(wanted(call(x=1))), "arguments": "canary-4711"}), most=1, lasts=60.0)
+        decided(one, "call", Approvals.open(path), book, approved=True, lasts=60.0)
+    for file in (path, pending_path(path)):
+        assert file is not None
+        assert b"canary-4711" not in file.read_bytes()
+        if os.name == "posix":
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE pending SET tool = 'no tool'",
+        "UPDATE pending SET principal = x'00ff'",
+        "PRAGMA user_version = 9",
+        "ALTER TABLE pending DROP COLUMN reason",
+    ],
+)
+def test_a_file_that_is_not_ours_any_more_is_refused(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "pending"
+    with PendingBook(path) as book:
+        ask(book, call(x=1))
+    data = sqlite3.connect(path)
+    data.execute(statement)
+    data.commit()
+    data.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError), PendingBook(path) as book:
+        book.all()
+    assert path.read_bytes() == before
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=30))
+def test_requests_are_one_to_one_with_calls(calls: list[tuple[str, int]]) -> None:
+    with PendingBook() as book:
+        keys = {(who, x): ask(book, call(principal=who, x=x), most=99).key for who, x in calls}
+        assert len(set(keys.values())) == len(keys)
+        assert {one.key for one in book.all()} == set(keys.values())

@@ -1,0 +1,68 @@
+"""What the claims of a token say of a person: their name, groups and scopes, as far as they are what they should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.access.signed import Invalid
+from truename.policy.principal import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["groups_in", "principal_in", "scopes_in"]
+
+_LONGEST: Final = 256
+_MOST: Final = 1_000
+
+
+def principal_in(claims: Mapping[str, Any], *, issuer: str, name_claim: str, groups_claim: str) -> Principal:
+    """Return whose token it is. Raises `Invalid`."""
+    name = claims.get(name_claim)
+    # GitHub's people are numbers.
+    name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+    client = claims.get("client_id") or claims.get("azp") or ""
+    if not _is_word(name) or not (client == "" or _is_word(client)):
+        message = f"it has no {name_claim} that can be a name"
+        raise Invalid(message)
+    return Principal(
+        name=str(name),
+        issuer=issuer,
+        client=str(client),
+        groups=groups_in(claims, groups_claim),
+        scopes=scopes_in(claims),
+    )
+
+
+def scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
+    """Return the scopes: ``scope`` as RFC 8693 has it, or ``scp`` as others do, a text or a list.
+
+    >>> sorted(scopes_in({"scope": "read write"})), sorted(scopes_in({"scp": ["read"]}))
+    (['read', 'write'], ['read'])
+    """
+    said = claims.get("scope", claims.get("scp"))
+    return _words(said.split(" ") if isinstance(said, str) else said)
+
+
+def groups_in(claims: Mapping[str, Any], claim: str) -> frozenset[str]:
+    """Return the groups: of the claim of that name, or of where its dots lead.
+
+    >>> groups_in({"realm_access": {"roles": ["eng"]}}, "realm_access.roles")
+    frozenset({'eng'})
+    """
+    found: Any = claims.get(claim)
+    if found is None:
+        found = claims
+        for part in claim.split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+    return _words([found] if isinstance(found, str) else found)
+
+
+def _words(said: object) -> frozenset[str]:
+    if not isinstance(said, list):
+        return frozenset()
+    return frozenset(word for word in said[:_MOST] if _is_word(word))
+
+
+def _is_word(text: object) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= _LONGEST and text.isprintable()

@@ -1,0 +1,115 @@
+"""All that stands in front of a gateway that is served over HTTP, made from its configuration."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.access.challenge import Resource
+from truename.access.doors import Doors, token_store
+from truename.access.events import ignore_access
+from truename.errors import ConfigError
+from truename.policy.principal import LOCAL
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from truename.access.admission import Way
+    from truename.access.events import OnAccess
+    from truename.access.fetching import Fetch
+    from truename.config import Config
+
+__all__ = ["Front", "front_of"]
+
+_PATH: Final = "/mcp"
+# What counts as soon as it is said; for the rest connections and keys are there already.
+_LIVE: Final[Mapping[str, Any]] = {"tokens": {}, "token_name": LOCAL.name}
+
+
+def _nothing(_: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Front:
+    """The doors, and what is said in front of them; ``pages`` is the application of sign-in."""
+
+    doors: Doors
+    resource: Resource
+    pages: Any = None
+    is_page: Callable[[str], bool] = _nothing
+
+    def another(self, before: Config, after: Config) -> Callable[[], None]:
+        """Return what has another configuration's tokens count. Raises `ConfigError` if more would change."""
+        old, new = (replace(config.settings.access, **_LIVE) for config in (before, after))
+        if old != new or before.access_path() != after.access_path():
+            problem = "more than tokens and token_name can't change while the gateway runs"
+            raise ConfigError(
+                file=str(after.path or "settings"),
+                key="access",
+                problem=problem,
+                remedy="Restart the gateway, or change it back.",
+            )
+        settings, store = after.settings, token_store(after)
+        return partial(self.doors.retune, store, token=settings.token, token_name=settings.access.token_name)
+
+
+@asynccontextmanager
+async def front_of(
+    config: Config,
+    address: str,
+    *,
+    fetch: Fetch | None = None,
+    clock: Callable[[], float] = time.time,
+    on_access: OnAccess = ignore_access,
+) -> AsyncIterator[Front]:
+    """Build what stands in front of a gateway at this address, ``http://HOST:PORT``, while the block lasts.
+
+    ``fetch`` is the network, if not the real one; ``on_access`` is told what happens at the door.
+    """
+    settings, access = config.settings, config.settings.access
+    here = access.public_url or address
+    issuers = [here] if access.sign_in else []
+    issuers += [issuer.issuer for issuer in access.oauth.values()]
+    scopes = dict.fromkeys(scope for issuer in access.oauth.values() for scope in issuer.scopes)
+    scopes |= dict.fromkeys(access.sign_in.scopes if access.sign_in else ())
+    resource = Resource(
+        identifier=here + _PATH, issuers=tuple(issuers), scopes=tuple(scopes), name=settings.server_name
+    )
+    async with AsyncExitStack() as stack:
+        ways: list[Way] = []
+        pages: Any = None
+        if access.oauth or access.sign_in:
+            # The network, and the libraries for tokens, are only for who needs them.
+            from truename.access.fetching import web  # noqa: PLC0415 - as above
+            from truename.access.oauth import IssuerWay  # noqa: PLC0415 - as above
+
+            net = await stack.enter_async_context(web(settings.allow_addresses)) if fetch is None else fetch
+            ways += [IssuerWay(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]
+            if access.sign_in:
+                from truename.access.sign_in.way import sign_in  # noqa: PLC0415 - as above
+
+                way, pages = stack.enter_context(
+                    sign_in(
+                        config,
+                        access.sign_in,
+                        issuer=here,
+                        resource=resource.identifier,
+                        fetch=net,
+                        clock=clock,
+                        tell=on_access,
+                    )
+                )
+                ways.append(way)
+        doors = Doors(
+            token_store(config),
+            token=settings.token,
+            token_name=access.token_name,
+            ways=tuple(ways),
+            clock=clock,
+            on_access=on_access,
+        )
+        yield Front(doors=doors, resource=resource, pages=pages, is_page=_nothing if pages is None else pages.has)

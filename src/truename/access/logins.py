@@ -1,0 +1,157 @@
+"""Logins of people at servers: their tokens in the vault, renewed by whoever needs them, and nobody else's ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.access.client_tokens import LoginNeeded, NoCredential
+from truename.access.fetching import FetchFault
+from truename.access.granted import Granted, TokenRefused, granted, proven
+from truename.access.keys import Speaker
+from truename.access.sign_in.sessions import VAULT
+from truename.access.vault import Vault, vault_keys
+from truename.policy import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from truename.access.fetching import Fetch, Fetched
+    from truename.config.credentials import Login
+
+__all__ = ["Logins", "UserTokens", "login_vault"]
+
+_KEY: Final = "vault.key"
+_KIND: Final = "truename:login"
+_PAUSE: Final = 5.0
+
+
+def login_vault(directory: Path | None) -> Vault:
+    """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
+    if directory is None:
+        return Vault(None, [secrets.token_bytes(32)])
+    return Vault(directory / VAULT, vault_keys(os.environ, directory / _KEY))
+
+
+class Logins:
+    """The logins at one server, by principal. All methods raise `StoreError`."""
+
+    def __init__(self, said: Login, address: str, vault: Vault) -> None:
+        self._place = json.dumps([_KIND, said.issuer, said.client_id, address])
+        self._vault = vault
+
+    def of(self, principal: str) -> Granted | None:
+        """Return somebody's tokens."""
+        raw = self._vault.get(self._place, principal)
+        if raw is None:
+            return None
+        kept: dict[str, Any] = json.loads(raw)
+        return Granted(kept["token"], kept["until"], kept["refresh"])
+
+    def keep(self, principal: str, had: Granted) -> None:
+        """Keep somebody's tokens, all in one step, in the place of those before."""
+        kept = {"schema": 1, "token": had.token, "until": had.until, "refresh": had.refresh}
+        self._vault.put(self._place, principal, json.dumps(kept).encode())
+
+    def forget(self, principal: str) -> bool:
+        """Forget somebody's tokens; tell whether there were any."""
+        return self._vault.remove(self._place, principal)
+
+    def principals(self) -> list[tuple[str, int]]:
+        """Return who is logged in, and since when their tokens are these."""
+        return [(principal, at) for place, principal, at in self._vault.entries() if place == self._place]
+
+
+class UserTokens:
+    """One person's tokens for one server, read anew at each request: a logout counts at once, in all processes."""
+
+    def __init__(
+        self,
+        said: Login,
+        address: str,
+        principal: str,
+        *,
+        logins: Logins,
+        fetch: Fetch,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._said = said
+        self._resource = said.resource_of(address)
+        self._principal = principal
+        self._logins = logins
+        self._speaker = Speaker(said.issuer, fetch, clock)
+        self._clock = clock
+        self._refused = ""
+        self._failure = ""
+        self._failed_at = float("-inf")
+        self._lock = anyio.Lock()
+
+    async def token(self) -> str:
+        """Return an access token. Raises `LoginNeeded` and `NoCredential`."""
+        had = self._had()
+        if self._is_good(had):
+            return had.token
+        async with self._lock:
+            had = self._had()
+            return had.token if self._is_good(had) else (await self._renewed(had)).token
+
+    def refused(self, token: str) -> None:
+        """Renew it next."""
+        self._refused = token
+
+    def _is_good(self, had: Granted) -> bool:
+        return self._clock() < had.until and had.token != self._refused
+
+    def _had(self) -> Granted:
+        try:
+            had = self._logins.of(self._principal)
+        except (StoreError, ValueError, KeyError, TypeError) as error:
+            message = str(error) if isinstance(error, StoreError) else "what is kept of the login can't be read"
+            raise NoCredential(message) from error
+        if had is None:
+            message = f"{self._principal} is not logged in there"
+            raise LoginNeeded(message)
+        return had
+
+    async def _renewed(self, had: Granted) -> Granted:
+        if not had.refresh:
+            message = f"the login of {self._principal} has expired"
+            raise LoginNeeded(message)
+        if self._clock() < self._failed_at + _PAUSE:
+            raise NoCredential(self._failure)
+        try:
+            new = granted(await self._asked(had.refresh), self._clock())
+            # A server that does not change its refresh token leaves out the one that there is.
+            new = new if new.refresh else Granted(new.token, new.until, had.refresh)
+            self._logins.keep(self._principal, new)
+        except TokenRefused as error:
+            return self._after(error, had)
+        except (FetchFault, StoreError) as error:
+            self._failure, self._failed_at = str(error), self._clock()
+            raise NoCredential(self._failure) from error
+        return new
+
+    def _after(self, error: TokenRefused, had: Granted) -> Granted:
+        """Judge a refusal: another process may have renewed it meanwhile, else the login is over."""
+        now = self._had()
+        if now.refresh != had.refresh:
+            return now
+        if error.error == "invalid_grant":
+            self._logins.forget(self._principal)
+            message = f"the login of {self._principal} is over"
+            raise LoginNeeded(message) from error
+        self._failure, self._failed_at = str(error), self._clock()
+        raise NoCredential(self._failure) from error
+
+    async def _asked(self, refresh: str) -> Fetched:
+        more, headers = proven(self._said, await self._speaker.metadata())
+        form = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": self._resource, **more}
+        form = {name: value for name, value in form.items() if value}
+        found: Fetched = await self._speaker.ask("token_endpoint", None, form, headers)
+        return found

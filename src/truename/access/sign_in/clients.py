@@ -1,0 +1,217 @@
+"""Clients that sign in here: those that register (RFC 7591), and those whose id is the address of a document.
+
+Nothing is kept of a client that registers: its id is what it said, signed. So nobody can fill anything by
+registering, and every gateway with the key knows it. All clients are public: what proves that a code is theirs is
+PKCE, and there is no secret of theirs to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.server.auth.provider import RegistrationError
+from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull
+from pydantic import AnyUrl, ValidationError
+
+from truename.access.addresses import Nearness
+from truename.access.fetching import FetchFault
+from truename.access.signed import Invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.access.fetching import Fetch
+    from truename.access.sign_in.issued import Issued
+
+__all__ = ["Client", "Clients", "digest_of_client", "is_document", "printable_name", "wrong_redirect"]
+
+_LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
+_LONGEST: Final = 2_048
+_MOST_URIS: Final = 10
+_LONGEST_NAME: Final = 80
+_MOST_DOCUMENTS: Final = 256
+_KEPT: Final = 300.0
+_AT_ONCE: Final = 4
+
+
+class Client(OAuthClientInformationFull):
+    """A client as the SDK wants to know it, with the rules of this place."""
+
+    offered: tuple[str, ...] = ()
+
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        """Return where the answer goes: one of its own, to the letter; of a loopback one any port (RFC 8252).
+
+        Raises `InvalidRedirectUriError`. It has to be said: with one that is left out, who asks may mean another.
+        """
+        wanted = "" if redirect_uri is None else str(redirect_uri)
+        if redirect_uri is not None and any(_is_same(str(own), wanted) for own in self.redirect_uris or ()):
+            return redirect_uri
+        message = "redirect_uri is none of those that the client registered"
+        raise InvalidRedirectUriError(message)
+
+    def validate_scope(self, requested_scope: str | None) -> list[str]:
+        """Return those of the scopes asked for that there are; all of them if none is asked for (RFC 6749 3.3)."""
+        asked = (requested_scope or "").split(" ")
+        return [scope for scope in self.offered if scope in asked] or list(self.offered)
+
+
+def _is_same(own: str, wanted: str) -> bool:
+    if own == wanted:
+        return True
+    here, there = urlsplit(own), urlsplit(wanted)
+    if here.scheme != "http" or _host(here.netloc) not in _LOOPBACK:
+        return False
+    parts = (here.scheme, _host(here.netloc), here.path, here.query, here.fragment)
+    return parts == (there.scheme, _host(there.netloc), there.path, there.query, there.fragment)
+
+
+def _host(netloc: str) -> str:
+    """Return the host of an address; one with a user in it is none that we know."""
+    host, _, port = netloc.rpartition(":")
+    return host.lower() if host and port.isdigit() else netloc.lower()
+
+
+def wrong_redirect(uri: str, schemes: tuple[str, ...]) -> str | None:
+    """Say what is wrong with an address that answers are to go to, or None.
+
+    >>> wrong_redirect("http://127.0.0.1:7777/cb", ()), wrong_redirect("https://app.example/cb", ())
+    (None, None)
+    >>> wrong_redirect("javascript:alert(1)", ()), wrong_redirect("http://app.example/cb", ())
+    ('it is not https, nor http on a loopback address', 'it is not https, nor http on a loopback address')
+    """
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return "it is no address"
+    if len(uri) > _LONGEST or not uri.isascii() or not uri.isprintable() or " " in uri or "\\" in uri or "#" in uri:
+        return "it is no address that an answer can go to"
+    if "@" in parts.netloc or "*" in parts.netloc:
+        return "its host is not plain"
+    is_here = parts.scheme == "http" and _host(parts.netloc) in _LOOPBACK
+    if is_here or parts.scheme in schemes or (parts.scheme == "https" and parts.hostname):
+        return None
+    return "it is not https, nor http on a loopback address"
+
+
+def printable_name(name: str | None) -> str:
+    """Return what a client calls itself, as far as it can be shown."""
+    text = "".join(letter for letter in name or "" if letter.isprintable())
+    return text[:_LONGEST_NAME].strip()
+
+
+def digest_of_client(client_id: str) -> str:
+    """Return a short name for a client: its address if it has one, else a digest of its id."""
+    known = client_id if is_document(client_id) and len(client_id) <= 256 else ""
+    return known or "client-" + hashlib.sha256(client_id.encode()).hexdigest()[:16]
+
+
+def is_document(client_id: str) -> bool:
+    """Tell whether an id is the address of a document (SEP-991: https, with a path)."""
+    if not client_id.startswith("https://") or not client_id.isascii() or not client_id.isprintable():
+        return False
+    parts = urlsplit(client_id)
+    segments = parts.path.split("/")
+    plain = not parts.fragment and "@" not in parts.netloc and "#" not in client_id and len(client_id) <= _LONGEST
+    return bool(parts.hostname) and plain and parts.path not in {"", "/"} and not {".", ".."} & set(segments)
+
+
+class Clients:
+    """Finds clients by their ids, and registers them."""
+
+    def __init__(
+        self,
+        issued: Issued,
+        fetch: Fetch,
+        *,
+        issuer: str,
+        scopes: tuple[str, ...],
+        schemes: tuple[str, ...],
+        clock: Callable[[], float],
+    ) -> None:
+        self._issued = issued
+        self._fetch = fetch
+        self._issuer = issuer
+        self._scopes = scopes
+        self._schemes = schemes
+        self._clock = clock
+        self._documents: OrderedDict[str, tuple[float, Client | None]] = OrderedDict()
+        self._limit = anyio.CapacityLimiter(_AT_ONCE)
+
+    def register(self, asked: OAuthClientInformationFull) -> None:
+        """Give a client its id, and make it a public one. Raises `RegistrationError`."""
+        uris = [str(uri) for uri in asked.redirect_uris or ()]
+        if problem := self._wrong_uris(uris):
+            raise RegistrationError("invalid_redirect_uri", problem)
+        name = printable_name(asked.client_name)
+        asked.token_endpoint_auth_method = "none"  # noqa: S105 - there is none
+        asked.client_secret = asked.client_secret_expires_at = None
+        asked.client_name = name or None
+        asked.scope = " ".join(self._scopes) or None
+        for unused in ("client_uri", "logo_uri", "contacts", "tos_uri", "policy_uri", "jwks_uri", "jwks"):
+            setattr(asked, unused, None)
+        asked.software_id = asked.software_version = None
+        asked.grant_types, asked.response_types = ["authorization_code", "refresh_token"], ["code"]
+        asked.client_id = self._issued.sign("client+jwt", self._issuer, {"uris": uris, "name": name}, None)
+
+    async def get(self, client_id: str) -> Client | None:
+        """Return the client of this id, or None."""
+        if is_document(client_id):
+            return await self._documented(client_id)
+        try:
+            said = self._issued.read("client+jwt", self._issuer, client_id)
+        except Invalid:
+            return None
+        return self._client(client_id, list(said["uris"]), str(said["name"]))
+
+    def _client(self, client_id: str, uris: list[str], name: str) -> Client | None:
+        # What an operator took out of the settings since holds for old clients too.
+        if self._wrong_uris(uris):
+            return None
+        try:
+            return Client(
+                client_id=client_id,
+                redirect_uris=[AnyUrl(uri) for uri in uris],
+                client_name=name or None,
+                token_endpoint_auth_method="none",  # noqa: S106 - there is none
+                offered=self._scopes,
+            )
+        except ValidationError:
+            return None
+
+    def _wrong_uris(self, uris: list[str]) -> str | None:
+        if not 0 < len(uris) <= _MOST_URIS or sum(map(len, uris)) > _LONGEST:
+            return f"redirect_uris are 1 to {_MOST_URIS}"
+        return next((problem for uri in uris if (problem := wrong_redirect(uri, self._schemes))), None)
+
+    async def _documented(self, url: str) -> Client | None:
+        until, known = self._documents.get(url, (0.0, None))
+        if self._clock() < until:
+            return known
+        async with self._limit:
+            try:
+                found = self._read(url, await self._fetch(url, named_by=Nearness.PUBLIC))
+            except FetchFault:
+                found = None
+        self._documents[url] = self._clock() + (_KEPT if found is not None else _KEPT / 10), found
+        self._documents.move_to_end(url)
+        while len(self._documents) > _MOST_DOCUMENTS:
+            self._documents.popitem(last=False)
+        return found
+
+    def _read(self, url: str, answer: Any) -> Client | None:
+        if answer.status != 200 or len(answer.body) > 64 * 1024:
+            return None
+        said: Mapping[str, Any] = answer.document()
+        uris, name, method = said.get("redirect_uris"), said.get("client_name"), said.get("token_endpoint_auth_method")
+        # A document that names another client is not this one's, and a secret that everybody can read is none.
+        if said.get("client_id") != url or "client_secret" in said or method not in {None, "none"}:
+            return None
+        if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+            return None
+        return self._client(url, uris, printable_name(name) if isinstance(name, str) else "")

@@ -1,0 +1,73 @@
+"""The page on which a person is asked whether a client may act for them, and the one that says what went wrong.
+
+What a client calls itself is its own word; what is certain is where the answer goes, so that stands out. The page
+runs nothing, loads nothing, and is shown in nobody's frame.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.responses import HTMLResponse
+
+from truename.access.sign_in.clients import is_document, printable_name
+
+if TYPE_CHECKING:
+    from truename.access.sign_in.clients import Client
+
+__all__ = ["consent_page", "fault_page"]
+
+_STYLE: Final = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:34em;margin:4em auto;padding:0 1em;color:#222;background:#fff}"
+    "h1{font-size:1.3em}dt{color:#666;font-size:.85em}dd{margin:0 0 .8em;overflow-wrap:anywhere}"
+    "dd strong{font-size:1.1em}button{font:inherit;padding:.5em 1.4em;margin-right:1em}p.small{color:#666}"
+)
+# No form-action: browsers apply it to redirects after the form too, and those lead to the provider and the client.
+_POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {
+    "content-security-policy": _POLICY,
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def consent_page(
+    client: Client, redirect_uri: str, scopes: list[str], *, gateway: str, token: str, csrf: str
+) -> HTMLResponse:
+    """Return the page that asks. ``token`` is the signed request, ``csrf`` proves that the answer comes from it."""
+    name = printable_name(client.client_name) or "A client without a name"
+    parts = urlsplit(redirect_uri)
+    place = f"{parts.scheme}://{parts.netloc}" if parts.scheme in {"http", "https"} else f"{parts.scheme}: (a program)"
+    known = client.client_id if is_document(client.client_id) else "it registered itself, and its name is its own word"
+    granted = ", ".join(scopes) or "all that you may use"
+    body = f"""<h1>May this client use {escape(gateway)} for you?</h1>
+<dl><dt>The answer goes to</dt><dd><strong>{escape(place)}</strong></dd>
+<dt>It calls itself</dt><dd>{escape(name)}</dd>
+<dt>Known by</dt><dd>{escape(known)}</dd>
+<dt>It asks for</dt><dd>{escape(granted)}</dd></dl>
+<form method="post"><input type="hidden" name="request" value="{escape(token)}">
+<input type="hidden" name="csrf" value="{escape(csrf)}">
+<button name="answer" value="allow">Allow</button><button name="answer" value="deny">Deny</button></form>
+<p class="small">Allow it only if you have just asked it to connect. You then sign in as usual.</p>"""
+    return _page("Allow a client?", body, 200)
+
+
+def fault_page(text: str, status: int = 400) -> HTMLResponse:
+    """Return the page that says what went wrong; it leads nowhere."""
+    return _page("Sign-in failed", f"<h1>Sign-in failed</h1><p>{escape(text)}</p>", status)
+
+
+def _page(title: str, body: str, status: int) -> HTMLResponse:
+    text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>
+<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>{body}</body></html>"""
+    return HTMLResponse(text, status, headers=dict(HEADERS))

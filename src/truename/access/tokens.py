@@ -1,0 +1,211 @@
+"""Static tokens: made once, shown once, and kept as a digest.
+
+A token is 256 random bits, so that SHA-256 of it is enough: nobody can try that many, with however many machines, and
+a slow digest (scrypt, Argon2) would only make each request slow, and the gateway easy to keep busy. Slow digests are
+for passwords, which people choose. In front of the random part stands an id, by which a token is looked up: no list is
+gone through, and how long it takes says nothing of what is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.access.kept import Kept
+from truename.policy.faults import StoreError
+from truename.policy.principal import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from truename.config import KnownToken
+
+__all__ = ["MOST_TOKENS", "StaticToken", "TokenStore", "digest_of", "fresh", "minted", "named_id", "readable_name"]
+
+MOST_TOKENS: Final = 10_000
+_TOKEN: Final = re.compile(r"tn1_(?P<id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
+_ID: Final = re.compile(r"[0-9a-f]{16}")
+_SHA: Final = re.compile(r"[0-9a-f]{64}")
+# Compared with where an id is not known, so that this takes as long as where it is.
+_NOBODY: Final = hashlib.sha256(b"nobody's").hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaticToken:
+    """One token as it is kept. Times are in seconds since 1970; ``expires`` None is never."""
+
+    id: str
+    name: str
+    digest: str = field(repr=False)
+    groups: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    made: float = 0.0
+    expires: float | None = None
+
+    def __post_init__(self) -> None:
+        texts = (self.id, self.name, self.digest, *self.groups, *self.scopes)
+        if not all(isinstance(text, str) for text in texts) or not _NAME.fullmatch(self.name):
+            message = "a token's name, groups and scopes are words"
+            raise ValueError(message)
+        if not _ID.fullmatch(self.id) or not _SHA.fullmatch(self.digest):
+            message = "a token's id and digest are hexadecimal"
+            raise ValueError(message)
+
+    @property
+    def principal(self) -> Principal:
+        """Who has it. No issuer vouches for that but the gateway's own operator."""
+        return Principal(name=self.name, groups=frozenset(self.groups), scopes=frozenset(self.scopes))
+
+    def is_good(self, now: float) -> bool:
+        """Tell whether it has not expired."""
+        return self.expires is None or now < self.expires
+
+
+def readable_name(text: str) -> bool:
+    """Tell whether somebody with a token can be called this."""
+    return _NAME.fullmatch(text) is not None
+
+
+def minted() -> tuple[str, str]:
+    """Return a new token and its id. The token is what its owner sends; it is nowhere else.
+
+    >>> token, id = minted()
+    >>> named_id(token) == id, len(token)
+    (True, 64)
+    """
+    id = secrets.token_hex(8)
+    return f"tn1_{id}_{secrets.token_urlsafe(32)}", id
+
+
+def named_id(token: str) -> str | None:
+    """Return the id that a text names if it has the form of a static token.
+
+    >>> named_id("tn1_0123"), named_id("eyJhbGciOiJub25lIn0.e30.")
+    (None, None)
+    """
+    found = _TOKEN.fullmatch(token)
+    return found["id"] if found else None
+
+
+def digest_of(token: str) -> str:
+    """Return what is kept of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class TokenStore:
+    """The tokens of a configuration, and those in its state directory, which may change at any time."""
+
+    def __init__(self, path: Path | None, configured: Mapping[str, KnownToken]) -> None:
+        self._configured = {token.id: token for token in map(_configured, configured.values())}
+        self._kept: Kept[dict[str, StaticToken]] = Kept(path, _read, _write)
+
+    @property
+    def exists(self) -> bool:
+        """Whether a token was ever made for this gateway: from then on it asks for one."""
+        return bool(self._configured) or self._kept.exists
+
+    def now(self) -> dict[str, StaticToken]:
+        """Return all tokens by id. Raises `StoreError`."""
+        return {**self._kept.now(), **self._configured}
+
+    def is_configured(self, id: str) -> bool:
+        """Tell whether a token stands in the configuration, and so can't be revoked here."""
+        return id in self._configured
+
+    def holder(self, token: str, now: float) -> StaticToken | None:
+        """Return the kept token that this text is, unless it has expired or was revoked. Raises `StoreError`."""
+        id = named_id(token) or ""
+        found = self._configured.get(id) or self._kept.now().get(id)
+        wanted = _NOBODY if found is None else found.digest
+        if not hmac.compare_digest(digest_of(token), wanted) or found is None:
+            return None
+        return found if found.is_good(now) else None
+
+    def stands(self, token: StaticToken, now: float) -> bool:
+        """Tell whether a token that was good still is. Raises `StoreError`."""
+        kept = self._configured.get(token.id) or self._kept.now().get(token.id)
+        return kept == token and token.is_good(now)
+
+    def add(self, token: StaticToken) -> None:
+        """Keep a new token. Raises `StoreError`."""
+        with self._kept.change() as tokens:
+            if len(tokens) >= MOST_TOKENS:
+                problem, remedy = f"it holds {MOST_TOKENS:,} tokens", "Revoke those that are not needed."
+                raise StoreError(file=str(self._kept.path), key="", problem=problem, remedy=remedy, code="full")
+            tokens[token.id] = token
+
+    def revoke(self, ids: frozenset[str]) -> None:
+        """Forget tokens: running gateways refuse them from their next look at the file on. Raises `StoreError`."""
+        with self._kept.change() as tokens:
+            for id in ids:
+                tokens.pop(id, None)
+
+
+def fresh(
+    name: str, *, groups: tuple[str, ...], scopes: tuple[str, ...], expires: float | None
+) -> tuple[str, StaticToken]:
+    """Return a new token for somebody, and what is kept of it. Raises `ValueError` for what can't be a name."""
+    text, id = minted()
+    kept = StaticToken(
+        id=id,
+        name=name,
+        digest=digest_of(text),
+        groups=groups,
+        scopes=scopes,
+        made=float(int(time.time())),
+        expires=expires,
+    )
+    return text, kept
+
+
+def _configured(token: KnownToken) -> StaticToken:
+    _, id, digest = token.hash.split(":")
+    return StaticToken(
+        id=id, name=token.name, digest=digest, groups=token.groups, scopes=token.scopes, expires=token.expires
+    )
+
+
+def _read(content: dict[str, Any]) -> dict[str, StaticToken]:
+    rows = content.get("tokens", {})
+    return {
+        id: StaticToken(
+            id=id,
+            name=row["name"],
+            digest=row["sha256"],
+            groups=_words(row["groups"]),
+            scopes=_words(row["scopes"]),
+            made=float(row["made"]),
+            expires=None if row["expires"] is None else float(row["expires"]),
+        )
+        for id, row in rows.items()
+    }
+
+
+def _words(said: object) -> tuple[str, ...]:
+    if not isinstance(said, list) or not all(isinstance(word, str) for word in said):
+        message = "words are a list of texts"
+        raise TypeError(message)
+    return tuple(said)
+
+
+def _write(tokens: dict[str, StaticToken]) -> dict[str, Any]:
+    return {
+        "tokens": {
+            id: {
+                "name": token.name,
+                "sha256": token.digest,
+                "groups": list(token.groups),
+                "scopes": list(token.scopes),
+                "made": token.made,
+                "expires": token.expires,
+            }
+            for id, token in tokens.items()
+        }
+    }

@@ -1,0 +1,153 @@
+"""The vault: secrets that the gateway keeps for somebody, sealed on disk and bound to whose they are.
+
+A secret is sealed with AES-256-GCM under a key that is kept elsewhere, together with its issuer and principal: one
+that is copied to another's row can't be opened there. Keys can be changed: what was sealed under an older one is
+opened as long as that one is given, and sealed anew when it is next written.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from truename.errors import ConfigError
+from truename.files.durable import read_own, sync_directory, write_new
+from truename.state import Schema, StateFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Self
+
+__all__ = ["KEY_VARIABLE", "Vault", "vault_keys"]
+
+KEY_VARIABLE: Final = "TRUENAME_VAULT_KEY"
+_SCHEMA: Final = Schema(
+    1,
+    (
+        """
+CREATE TABLE secret (
+    issuer TEXT NOT NULL, principal TEXT NOT NULL, key TEXT NOT NULL, sealed BLOB NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (issuer, principal)
+)
+""",
+    ),
+)
+_KEY: Final = 32
+_NONCE: Final = 12
+_LONGEST: Final = 64 * 1024
+_MOST: Final = 10_000
+
+
+def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, ...]:
+    """Return the keys of a vault, the one to seal with first.
+
+    From `KEY_VARIABLE` (32 bytes in base64; older ones behind it, after commas), else from a file that only its owner
+    can read, which is made if there is none. Raises `ConfigError`; no error says anything of a key.
+    """
+    if KEY_VARIABLE in environment:
+        return tuple(_decoded(text, KEY_VARIABLE) for text in environment[KEY_VARIABLE].split(","))
+    with suppress(FileExistsError, OSError):
+        key_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_new(key_file, base64.b64encode(secrets.token_bytes(_KEY)) + b"\n")
+        sync_directory(key_file.parent)
+    try:
+        raw = read_own(key_file, 4_096)
+    except OSError as error:
+        problem = f"the vault's key can't be read ({error.strerror or error})"
+        raise ConfigError(file=str(key_file), key="", problem=problem, remedy="Check the file.") from error
+    return tuple(_decoded(line, str(key_file)) for line in raw.decode("ascii", "replace").split())
+
+
+def _decoded(text: str, where: str) -> bytes:
+    with suppress(binascii.Error, ValueError):
+        key = base64.b64decode(text.strip(), validate=True)
+        if len(key) == _KEY:
+            return key
+    remedy = "Make one: python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
+    raise ConfigError(file=where, key="", problem="it is no key of 32 bytes in base64", remedy=remedy)
+
+
+class Vault:
+    """Secrets by issuer and principal, in a file that processes share (in memory without a path).
+
+    All methods raise `StoreError`; ``corrupt`` also for a secret that no key given opens, or that is another's.
+
+    >>> vault = Vault(None, [bytes(32)])
+    >>> vault.put("https://idp.example", "ann", b"token")
+    >>> vault.get("https://idp.example", "ann"), vault.get("https://idp.example", "bob")
+    (b'token', None)
+    """
+
+    def __init__(self, path: Path | None, keys: Sequence[bytes], *, most: int = _MOST) -> None:
+        self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
+        self._most = most
+        self._file = StateFile(path, _SCHEMA)
+
+    def get(self, issuer: str, principal: str) -> bytes | None:
+        """Return a secret; None if there is none."""
+        rows = self._file.rows("SELECT key, sealed FROM secret WHERE issuer = ? AND principal = ?", issuer, principal)
+        return self._opened(issuer, principal, *rows[0]) if rows else None
+
+    def put(self, issuer: str, principal: str, secret: bytes) -> None:
+        """Keep a secret in the place of the one before. Raises `StoreError` (``full``) for one too many or too long."""
+        if len(secret) > _LONGEST:
+            self._file.refuse(f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Ask for less.")
+        name = next(iter(self._keys))
+        nonce = os.urandom(_NONCE)
+        sealed = nonce + self._keys[name].encrypt(nonce, secret, _bound(issuer, principal))
+        with self._file.change() as data:
+            data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
+            (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
+            if count >= self._most:
+                self._file.refuse(f"it holds {count:,} secrets already", "full", "Revoke those that nobody needs.")
+            row = (issuer, principal, name, sealed)
+            data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER))", row)
+
+    def remove(self, issuer: str, principal: str) -> bool:
+        """Forget a secret, and overwrite where it was; tell whether there was one."""
+        with self._file.change() as data:
+            query = "DELETE FROM secret WHERE issuer = ? AND principal = ?"
+            return data.execute(query, (issuer, principal)).rowcount > 0
+
+    def entries(self) -> list[tuple[str, str, int]]:
+        """Return whose secrets there are: issuer, principal, and when each was kept (seconds since 1970)."""
+        return [
+            (issuer, principal, at)
+            for issuer, principal, at in self._file.rows("SELECT issuer, principal, at FROM secret ORDER BY 1, 2")
+        ]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _opened(self, issuer: str, principal: str, name: str, sealed: bytes) -> bytes:
+        key = self._keys.get(name)
+        if key is None:
+            self._file.refuse("a secret was sealed under a key that is not given", "corrupt", "Give the older key too.")
+        try:
+            return key.decrypt(sealed[:_NONCE], sealed[_NONCE:], _bound(issuer, principal))
+        except (InvalidTag, ValueError, TypeError):
+            self._file.refuse("a secret was changed, or is somebody else's")
+
+    def __repr__(self) -> str:
+        return f"Vault({str(self._file.path)!r})"
+
+
+def _bound(issuer: str, principal: str) -> bytes:
+    return json.dumps([issuer, principal]).encode()

@@ -1,0 +1,275 @@
+"""Static tokens: kept as digests, looked up by id, revoked at once."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truename.access.admission import Admission, Refusal, bearer_of
+from truename.access.doors import Doors
+from truename.access.events import AccessEvent, Turnstile
+from truename.access.kept import Kept
+from truename.access.tokens import StaticToken, TokenStore, digest_of, fresh, minted, named_id
+from truename.config import KnownToken
+from truename.policy.faults import StoreError
+from truename.policy.principal import Principal
+
+pytestmark = pytest.mark.anyio
+NOW = 1_800_000_000.0
+
+
+def made(store: TokenStore, name: str = "ann", expires: float | None = None, **more: Any) -> tuple[str, StaticToken]:
+    text, kept = fresh(name, groups=more.get("groups", ()), scopes=more.get("scopes", ()), expires=expires)
+    store.add(kept)
+    return text, kept
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "tokens.json"
+
+
+def test_a_token_is_known_by_its_whole_text(path: Path) -> None:
+    store = TokenStore(path, {})
+    text, kept = made(store, groups=("eng",), scopes=("read",))
+
+    assert store.holder(text, NOW) == kept
+    principal = kept.principal
+    assert (principal.key, principal.groups, principal.scopes) == ("ann", frozenset({"eng"}), frozenset({"read"}))
+    for other in (
+        text[:-1],
+        text[:-1] + ("A" if text[-1] != "A" else "B"),
+        text.upper(),
+        minted()[0],
+        "",
+        "tn1_",
+        kept.id,
+    ):
+        assert store.holder(other, NOW) is None
+
+
+def test_what_is_kept_is_no_token(path: Path) -> None:
+    store = TokenStore(path, {})
+    text, kept = made(store)
+    secret = text.rpartition("_")[2] if "_" not in text[21:] else text[21:]
+
+    assert secret not in path.read_text()
+    assert text not in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert secret not in repr(kept)
+    assert kept.digest not in repr(kept)
+
+
+def test_a_token_ends_at_its_time(path: Path) -> None:
+    store = TokenStore(path, {})
+    text, kept = made(store, expires=NOW + 10)
+
+    assert store.holder(text, NOW + 9) == kept
+    assert store.holder(text, NOW + 10) is None
+    assert not store.stands(kept, NOW + 10)
+
+
+def test_another_process_sees_what_was_made_and_revoked_at_once(path: Path) -> None:
+    here, there = TokenStore(path, {}), TokenStore(path, {})
+    seen = [there.exists]
+    text, kept = made(here)
+    assert [*seen, there.exists] == [False, True]
+    assert there.holder(text, NOW) == kept
+    here.revoke(frozenset({kept.id}))
+    assert there.holder(text, NOW) is None
+    assert not there.stands(kept, NOW)
+    # It still asks: that nobody has a token is no reason to let everybody in.
+    assert there.exists
+
+
+def test_a_token_of_the_configuration_is_looked_up_with_the_others(path: Path) -> None:
+    text, id = minted()
+    store = TokenStore(path, {"ci": KnownToken(name="ci", hash=f"tn1:{id}:{digest_of(text)}", groups=("robots",))})
+
+    found = store.holder(text, NOW)
+    assert found is not None
+    assert (found.principal.key, found.principal.groups) == ("ci", frozenset({"robots"}))
+    assert store.is_configured(id)
+    assert store.exists
+
+
+DAMAGED = [
+    "",
+    "{",
+    "[]",
+    "{}",
+    '{"schema": "1"}',
+    '{"schema": 1, "tokens": []}',
+    '{"schema": 1, "tokens": {"x": {}}}',
+    '{"schema": 1, "tokens": {"x": {"name": "a b", "sha256": "", "groups": [], "scopes": [], "made": 0}}}',
+    "[" * 100_000,
+    '{"schema": 2, "tokens": {}}',
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+async def test_a_damaged_file_lets_nobody_in(path: Path, content: str) -> None:
+    store = TokenStore(path, {})
+    text, _ = made(store)
+    path.write_text(content)
+
+    with pytest.raises(StoreError) as caught:
+        store.holder(text, NOW)
+    assert caught.value.code == ("newer" if '"schema": 2' in content else "corrupt")
+    answer = await Doors(store).admit([f"Bearer {text}"])
+    assert isinstance(answer, Refusal)
+    assert answer.status == 503
+    with pytest.raises(StoreError):
+        made(store)
+    assert path.read_text() == content
+
+
+ROW: Any = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["ann", "", "a b", 7, None]),
+        "sha256": st.sampled_from(["a" * 64, "x", None, []]),
+        "groups": st.sampled_from([[], ["a"], "ab", [7], None, {}]),
+        "scopes": st.sampled_from([[], ["a"], "ab", [7], None]),
+        "made": st.sampled_from([0, 1.5, 10**400, "x", None, True]),
+        "expires": st.sampled_from([0, None, 10**400, "x", []]),
+    },
+)
+CONTENT: Any = st.one_of(
+    st.fixed_dictionaries(
+        {"schema": st.sampled_from([1, 1, 1, True, "1", None]), "tokens": st.dictionaries(st.just("0" * 16), ROW)}
+    ),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    ),
+)
+
+
+@given(CONTENT)
+def test_a_file_is_read_whole_or_refused(content: object) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "tokens.json"
+        path.write_text(json.dumps(content))
+        with suppress(StoreError):
+            for token in TokenStore(path, {}).now().values():
+                assert isinstance(token.principal, Principal)
+                token.is_good(NOW)
+
+
+async def test_a_file_that_went_away_lets_nobody_in(path: Path) -> None:
+    store = TokenStore(path, {})
+    text, _ = made(store)
+    path.unlink()
+
+    answer = await Doors(store).admit([f"Bearer {text}"])
+    assert isinstance(answer, Refusal)
+    assert answer.status == 503
+    assert store.exists
+
+
+async def test_a_link_that_leads_nowhere_lets_nobody_in(path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to(path.with_name("elsewhere"))
+    store = TokenStore(path, {})
+    assert store.exists
+    assert isinstance(await Doors(store).admit([]), Refusal)
+
+
+async def test_doors_are_open_until_the_first_token_is_made(path: Path) -> None:
+    store = TokenStore(path, {})
+    doors = Doors(store)
+    before = await doors.admit([])
+    text, kept = made(TokenStore(path, {}))
+    after, with_token = await doors.admit([]), await doors.admit([f"Bearer {text}"])
+
+    assert isinstance(before, Admission)
+    assert isinstance(after, Refusal)
+    assert (after.status, after.error) == (401, "")
+    assert isinstance(with_token, Admission)
+    assert with_token.principal == kept.principal
+    assert with_token.stands()
+    store.revoke(frozenset({kept.id}))
+    assert not with_token.stands()
+
+
+async def test_who_is_turned_away_is_told_and_not_too_often(path: Path) -> None:
+    told: list[AccessEvent] = []
+    now = [0.0]
+    turnstile = Turnstile(told.append, lambda: now[0])
+    for _ in range(1_000):
+        turnstile.turned_away("x")
+    now[0] += 1
+    turnstile.turned_away("x")
+    assert (len(told), sum(event.times for event in told)) == (21, 1_001)
+
+    told.clear()
+    doors = Doors(TokenStore(path, {}), token="t", on_access=told.append)
+    for values in ([], ["Bearer wrong"], ["Bearer t"]):
+        await doors.admit(values)
+    assert [(event.what, "wrong" in event.why) for event in told] == [("turned_away", False)]
+
+
+async def test_the_one_token_of_the_settings_has_a_name(path: Path) -> None:
+    doors = Doors(TokenStore(path, {}), token="s3cret", token_name="ops")
+    found = await doors.admit(["bearer s3cret"])
+    assert isinstance(found, Admission)
+    assert found.principal.key == "ops"
+    assert found.stands()
+    doors.retune(TokenStore(path, {}), token="s3cret", token_name="ops")
+    assert found.stands()
+    doors.retune(TokenStore(path, {}), token="another", token_name="ops")
+    assert not found.stands()
+    assert isinstance(await doors.admit(["bearer s3cret"]), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ([], ""),
+        (["Basic abc"], ""),
+        (["Bearer"], "invalid_token"),
+        (["Bearer a b"], "invalid_token"),
+        (["Bearer tökén"], "invalid_token"),
+        (["Bearer a\x00"], "invalid_token"),
+        (["Bearer " + "a" * 16_385], "invalid_token"),
+        (["Bearer a", "Bearer a"], "invalid_request"),
+        (["bearer\ta"], ""),
+    ],
+)
+def test_what_is_no_bearer_token_is_refused(values: list[str], error: str) -> None:
+    found = bearer_of(values)
+    assert isinstance(found, Refusal)
+    assert found.error == error
+
+
+@given(st.text(max_size=200))
+def test_no_text_is_a_token_that_was_not_made(text: str) -> None:
+    store = TokenStore(None, {})
+    kept = made(store)[1]
+    assert store.holder(text, NOW) is None
+    assert named_id(text) is None or len(text) == 64
+    assert store.stands(kept, NOW)
+
+
+def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
+    kept: Kept[dict[str, Any]] = Kept(tmp_path / "x.json", dict, dict)
+    with kept.change() as value:
+        value["a"] = 1
+
+    def fail() -> None:
+        with kept.change() as value:
+            value["a"] = 2
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert kept.now() == {"a": 1}
+    assert json.loads((tmp_path / "x.json").read_text()) == {"schema": 1, "a": 1}

@@ -1,0 +1,24 @@
+"""The audit journal: what was called and decided, by whom; append-only, each record chained to the one before."""
+
+from truename.audit.accounts import KINDS, account_of, said
+from truename.audit.chain import Record
+from truename.audit.journal import Journal
+from truename.audit.reading import Broken, recent, records_in, since, verified
+from truename.audit.recorder import Recorder
+from truename.audit.redaction import Redaction, masked
+
+__all__ = [
+    "KINDS",
+    "Broken",
+    "Journal",
+    "Record",
+    "Recorder",
+    "Redaction",
+    "account_of",
+    "masked",
+    "recent",
+    "records_in",
+    "said",
+    "since",
+    "verified",
+]

@@ -1,0 +1,139 @@
+"""The chain: each record carries the hash of the one before, so that none can be changed, taken out or put in unseen.
+
+A record is one line, the canonical JSON (RFC 8785) of its fields, so a file has exactly one form and any other byte is
+a change. The hash is SHA-256 over the record without it; with a key it is HMAC-SHA-256, and whoever has the files but
+not the key can't write the chain anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import rfc8785
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["GENESIS", "LONGEST", "Chain", "Record", "Spoiled", "read_record", "sum_of"]
+
+GENESIS: Final = "0" * 64
+"""What stands before the first record of a journal."""
+LONGEST: Final = 1024 * 1024
+"""Bytes of the longest record."""
+
+_HASH: Final = "hash"
+_FIELDS: Final = ("at", "hash", "kind", "number", "previous")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One record: its number from 1, when it was written (UTC, ISO 8601), its kind, and what it says."""
+
+    number: int
+    at: str
+    kind: str
+    previous: str
+    hash: str
+    body: Mapping[str, Any]
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The fields, as they stand in the line."""
+        return {**self.body, **{name: getattr(self, name) for name in _FIELDS}}
+
+
+class Spoiled(ValueError):
+    """A line is no record, or another one than was written; the text says why."""
+
+
+def sum_of(content: bytes, key: bytes | None) -> str:
+    """Return the hash of some bytes: 64 hexadecimal digits."""
+    if key is None:
+        return hashlib.sha256(content).hexdigest()
+    return hmac.new(key, content, hashlib.sha256).hexdigest()
+
+
+@dataclass
+class Chain:
+    """The end of a chain, to which records are added. Not for two threads at once."""
+
+    number: int = 0
+    last: str = GENESIS
+    key: bytes | None = None
+
+    def add(self, kind: str, body: Mapping[str, Any], at: str) -> bytes:
+        """Return the line of the next record.
+
+        Raises `ValueError` for a body that is no JSON of RFC 8785, is too long, or has a field that every record has.
+
+        >>> chain = Chain()
+        >>> first, second = (chain.add("call", {"tool": tool}, "2026-11-22T10:00:00Z") for tool in ("a", "b"))
+        >>> read_record(second).previous == read_record(first).hash
+        True
+        """
+        if taken := body.keys() & set(_FIELDS):
+            message = f"a record has a {min(taken)!r} of its own"
+            raise ValueError(message)
+        plain = {**body, "at": at, "kind": kind, "number": self.number + 1, "previous": self.last}
+        # Keys stand in order, so what is hashed becomes the line with the hash put in at its place.
+        before = rfc8785.dumps({name: value for name, value in plain.items() if name < _HASH})[:-1]
+        behind = rfc8785.dumps({name: value for name, value in plain.items() if name > _HASH})[1:]
+        found = sum_of(b"%b,%b" % (before, behind), self.key)
+        line = b'%b,"hash":"%b",%b\n' % (before, found.encode(), behind)
+        if len(line) > LONGEST:
+            message = f"the record has {len(line):,} bytes, more than {LONGEST:,}"
+            raise ValueError(message)
+        self.number, self.last = self.number + 1, found
+        return line
+
+
+def read_record(line: bytes, key: bytes | None = None) -> Record:
+    r"""Return the record of a line. Raises `Spoiled` for any other line than the one that was written.
+
+    >>> line = Chain().add("call", {"tool": "a"}, "2026-11-22T10:00:00Z")
+    >>> read_record(line.replace(b'"a"', b'"b"'))
+    Traceback (most recent call last):
+        ...
+    truename.audit.chain.Spoiled: its hash is that of another record
+    """
+    plain = _parsed(line.removesuffix(b"\n"))
+    said = plain.pop("hash")
+    if not hmac.compare_digest(said.encode("utf-8", "replace"), _summed(plain, key).encode()):
+        message = "its hash is that of another record"
+        raise Spoiled(message)
+    body = {name: value for name, value in plain.items() if name not in _FIELDS}
+    record = Record(**{name: plain[name] for name in _FIELDS if name != "hash"}, hash=said, body=body)
+    if rfc8785.dumps(record.plain) != line.removesuffix(b"\n"):
+        message = "it is written in another form"
+        raise Spoiled(message)
+    return record
+
+
+def _summed(plain: Mapping[str, Any], key: bytes | None) -> str:
+    try:
+        return sum_of(rfc8785.dumps(plain), key)
+    except (ValueError, RecursionError) as error:
+        message = "it holds what no record holds"
+        raise Spoiled(message) from error
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    if len(line) > LONGEST:
+        message = f"it is longer than {LONGEST:,} bytes"
+        raise Spoiled(message)
+    try:
+        plain = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        message = "it is no JSON"
+        raise Spoiled(message) from error
+    if not isinstance(plain, dict) or not all(isinstance(plain.get(name), str) for name in _FIELDS if name != "number"):
+        message = "it is no record"
+        raise Spoiled(message)
+    if type(plain.get("number")) is not int:
+        message = "it has no number"
+        raise Spoiled(message)
+    return plain

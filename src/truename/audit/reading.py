@@ -1,0 +1,278 @@
+"""Reading a journal: its records, and what is wrong with it, by file and line."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from truename.audit.chain import GENESIS, LONGEST, Record, Spoiled, read_record
+from truename.audit.head import HEAD, read_head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from truename.audit.head import Head
+
+__all__ = [
+    "Broken",
+    "Place",
+    "Segment",
+    "Tail",
+    "broken_at_end",
+    "last_of",
+    "noted",
+    "recent",
+    "records_in",
+    "segments",
+    "since",
+    "verified",
+]
+
+_NAME: Final = re.compile(r"(\d{6,9})\.jsonl")
+_BLOCK: Final = 64 * 1024
+
+
+class Segment(NamedTuple):
+    """A file of records, and its number in the journal."""
+
+    number: int
+    path: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """What is wrong, where (a line of 0 is the whole file), and which kind of fault it is.
+
+    ``kind``: ``changed`` (a line is not the one that was written), ``order`` (records are missing, or stand where they
+    were not written), ``torn`` (bytes at an end that nobody noted), ``truncated`` (records are gone from the end).
+    """
+
+    file: str
+    line: int
+    kind: str
+    problem: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.problem}"
+
+
+class Tail(NamedTuple):
+    """How a journal ends: its last record's number and hash, those known before it in that file, and torn bytes."""
+
+    number: int
+    hash: str
+    seen: frozenset[tuple[int, str]]
+    torn: bytes
+
+
+def segments(path: Path) -> tuple[Segment, ...]:
+    """Return the segments of a journal in order. Raises `OSError`."""
+    found = ((_NAME.fullmatch(entry.name), entry) for entry in path.iterdir())
+    return tuple(sorted(Segment(int(match[1]), entry) for match, entry in found if match))
+
+
+def last_of(found: Sequence[Segment], key: bytes | None) -> Tail:
+    """Return how a journal ends, read from its last files. Raises `Spoiled` for a line that is not what was written."""
+    for number, (_, path) in reversed(list(enumerate(found))):
+        seen: dict[int, str] = {}
+        torn = b""
+        for line, content in _lines(path):
+            if not content.endswith(b"\n"):
+                torn = content
+                continue
+            try:
+                record = read_record(content, key)
+            except Spoiled as error:
+                message = f"{path.name}:{line}: {error}"
+                raise Spoiled(message) from error
+            seen[record.number] = record.hash
+        if seen:
+            last = max(seen)
+            return Tail(last, seen[last], frozenset(seen.items()), torn)
+        if torn or number == 0:
+            # A kill before the first record of a file was whole: the file before it ends the chain.
+            before = last_of(found[:number], key) if number else Tail(0, GENESIS, frozenset(), b"")
+            return before._replace(torn=before.torn + torn)
+    return Tail(0, GENESIS, frozenset(), b"")
+
+
+def broken_at_end(tail: Tail, head: Head) -> str:
+    """Say what is wrong with the end of a journal, "" for nothing: the head may be older than the end, never newer."""
+    if tail.number < head.number:
+        return f"records {tail.number + 1:,} to {head.number:,} are gone from the end"
+    before = dict(tail.seen).get(head.number)
+    if before is not None and before != head.hash:
+        return f"record {head.number:,} is another one than {HEAD} has"
+    return ""
+
+
+def records_in(path: Path, key: bytes | None = None) -> Iterator[Record | Broken]:
+    """Yield all records of a journal in order, and in their places what is wrong with it.
+
+    Raises `OSError` for files that can't be read.
+    """
+    walk = _Walk(read_head(path, key), key)
+    for count, (number, file) in enumerate(segments(path), 1):
+        if number != count:
+            yield Broken(file=file.name, line=0, kind="order", problem=f"segment {count:06} is missing before it")
+        yield from walk.through(file)
+    yield from walk.end()
+
+
+class _Walk:
+    """What is known of a journal up to a line: what has to come next, and what a cut-off end left."""
+
+    def __init__(self, head: Head | None, key: bytes | None) -> None:
+        self._head = head
+        self._key = key
+        self._journal = head.journal if head else ""
+        self._expected, self._last = 1, GENESIS
+        self._torn, self._file = b"", ""
+        self._is_head_met = False
+
+    def through(self, path: Path) -> Iterator[Record | Broken]:
+        """Yield the records of the next file, and what is wrong with them."""
+        self._file = path.name
+        for line, content in _lines(path):
+            if not content.endswith(b"\n"):
+                self._torn += content
+                continue
+            try:
+                record = read_record(content, self._key)
+            except Spoiled as error:
+                yield self._broken(line, "changed", f"the line was changed: {error}")
+                self._expected, self._last = self._expected + 1, ""
+                continue
+            if problem := _misplaced(record, self._expected, self._last):
+                yield self._broken(line, "order", problem)
+            if line == 1:
+                yield from self._begun(record)
+            self._is_head_met |= self._head is not None and (record.number, record.hash) == self._head[1:]
+            self._expected, self._last = record.number + 1, record.hash
+            yield record
+
+    def _begun(self, record: Record) -> Iterator[Broken]:
+        """Check what the first record of a segment says of the file before it."""
+        self._journal = self._journal or str(record.body.get("journal"))
+        if record.kind != "segment" or record.body.get("journal") != self._journal:
+            yield self._broken(1, "order", "it begins with a record of the middle, or of another journal")
+            return
+        torn, self._torn = self._torn, b""
+        if record.body.get("torn") != noted(torn):
+            yield self._broken(1, "torn", "the file before it does not end as it did when this one was begun")
+
+    def end(self) -> Iterator[Broken]:
+        """Yield what is wrong with the end."""
+        if self._torn:
+            yield self._broken(0, "torn", _TORN)
+        if self._head is None and self._file:
+            yield Broken(file=HEAD, line=0, kind="truncated", problem="it is gone or damaged: the end can't be proved")
+        if self._head is not None and not self._is_head_met:
+            gone = f"record {self._head.number:,}, which was written, is gone; the last one is {self._expected - 1:,}"
+            yield Broken(file=HEAD, line=0, kind="truncated", problem=gone)
+
+    def _broken(self, line: int, kind: str, problem: str) -> Broken:
+        return Broken(file=self._file, line=line, kind=kind, problem=problem)
+
+
+def noted(torn: bytes) -> dict[str, Any] | None:
+    """Return what a segment says of the bytes of a line that was cut off before it; None where there are none."""
+    return {"bytes": len(torn), "sha256": hashlib.sha256(torn).hexdigest()} if torn else None
+
+
+_TORN: Final = "its last line is cut off; the next start of the gateway notes that, unless it was cut by somebody"
+
+
+def _misplaced(record: Record, expected: int, last: str) -> str:
+    if record.number > expected:
+        return f"records {expected:,} to {record.number - 1:,} are missing before it"
+    if record.number < expected:
+        return f"record {record.number:,} stands where record {expected:,} was written"
+    if last and record.previous != last:
+        return "the record before it is not the one that was there when it was written"
+    return ""
+
+
+class Place(NamedTuple):
+    """How far a journal was read: a segment's number, and the bytes of it that were."""
+
+    segment: int = 0
+    offset: int = 0
+
+
+def recent(path: Path, count: int, key: bytes | None = None) -> tuple[list[Record], Place]:
+    """Return the last records, the oldest first, and the place behind them; only the last files are read.
+
+    Lines that are no records are left out: `verified` tells of them. Raises `OSError`.
+    """
+    found, place = deque[Record](), Place()
+    for number, file in reversed(segments(path)):
+        lines = deque[bytes](maxlen=max(1, count - len(found)))
+        offset = 0
+        for line, size in _whole_lines(file, 0):
+            lines.append(line)
+            offset += size
+        place = place if place.segment else Place(number, offset)
+        found.extendleft(reversed(list(_read(lines, key))))
+        if len(found) >= count:
+            break
+    return list(found)[-count:] if count else [], place
+
+
+def since(path: Path, place: Place, key: bytes | None = None) -> tuple[list[Record], Place]:
+    """Return the records that came behind a place, and the place behind them. Raises `OSError`."""
+    found: list[Record] = []
+    for number, file in segments(path):
+        if number < place.segment:
+            continue
+        offset = place.offset if number == place.segment else 0
+        lines = list(_whole_lines(file, offset))
+        found += _read((line for line, _ in lines), key)
+        place = Place(number, offset + sum(size for _, size in lines))
+    return found, place
+
+
+def _read(lines: Iterable[bytes], key: bytes | None) -> Iterator[Record]:
+    for line in lines:
+        with suppress(Spoiled):
+            yield read_record(line, key)
+
+
+def _whole_lines(path: Path, offset: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines behind an offset that are whole, each with its size; one that is being written is none yet."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        while line := file.readline(LONGEST + 2):
+            if not line.endswith(b"\n") and len(line) <= LONGEST:
+                return
+            yield line, len(line)
+
+
+def verified(path: Path, key: bytes | None = None) -> tuple[int, tuple[Broken, ...]]:
+    """Return how many records a journal has and all that is wrong with it. Raises `OSError`."""
+    count, broken = 0, list[Broken]()
+    for found in records_in(path, key):
+        if isinstance(found, Broken):
+            broken.append(found)
+        else:
+            count += 1
+    return count, tuple(broken)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers; of one that is too long only as much as shows that it is."""
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST + 2):
+            number += 1
+            if len(line) > LONGEST and not line.endswith(b"\n"):
+                while (rest := file.readline(_BLOCK)) and not rest.endswith(b"\n"):
+                    pass
+                line += b"\n"
+            yield number, line

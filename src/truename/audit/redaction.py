@@ -1,0 +1,117 @@
+"""What of a call's arguments is written down: nothing, a digest, or the values with the secret ones taken out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from truename.config.audit import Arguments
+
+__all__ = ["HIDDEN", "Redaction", "masked"]
+
+HIDDEN: Final = "[redacted]"
+_DEPTH: Final = 16
+_MOST: Final = 200
+_ROOM: Final = 32 * 1024
+_EXACT: Final = 2**53
+# Of a key in lower case and without what stands between its words.
+_KEYS: Final = (
+    *("*password*", "*passwd*", "*secret*", "*token*", "*credential*", "*apikey*", "*privatekey*", "*accesskey*"),
+    *("*authorization*", "*cookie*", "*passphrase*", "pin", "otp", "*sessionid*", "*signature*"),
+)
+_BETWEEN: Final = re.compile(r"[\s_.-]+")
+# Secrets that tell themselves by their form, whatever they are called.
+_VALUES: Final = re.compile(
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\."
+    r"|\b(?:sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[abposr]|npm|pypi|hf|AIza|ya29)[-_.][A-Za-z0-9_-]{16,}"
+    r"|\bA(?:KIA|SIA)[A-Z0-9]{16}\b"
+    r"|(?i:\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,})"
+    r"|(?i:://[^\s/:@]{1,100}:[^\s/@]{1,200}@)"
+)
+# As far as a secret may reach, wherever its form ends.
+_WHOLE: Final = re.compile(rf"(?:{_VALUES.pattern})[^\s\"'<>,;]*")
+
+
+def masked(text: str) -> str:
+    """Return a text without the secrets in it that tell themselves by their form.
+
+    >>> masked("refused: Bearer abcdefgh12345678, see https://ann:hunter2@host/x")
+    'refused: [redacted], see https[redacted]'
+    """
+    return _WHOLE.sub(HIDDEN, text) if _VALUES.search(text) else text
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """How much of arguments is kept, which keys are hidden (globs, in lower case), and how long a text may be.
+
+    >>> Redaction("redacted").of({"user": "ann", "apiKey": "x", "note": "use Bearer abcdefgh12345678"})
+    {'user': 'ann', 'apiKey': '[redacted]', 'note': '[redacted]'}
+    """
+
+    arguments: Arguments = "none"
+    keys: tuple[str, ...] = ()
+    longest: int = 1_000
+
+    def of(self, arguments: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return what is written down of these arguments; None for nothing."""
+        if self.arguments != "redacted" or arguments is None:
+            return None
+        kept = self._kept(arguments, 0, _Room())
+        return kept if isinstance(kept, dict) else None
+
+    def _kept(self, value: object, depth: int, room: _Room) -> Any:
+        if depth >= _DEPTH:
+            return "[too deep]"
+        if not room.takes(8):
+            return "[too much]"
+        if isinstance(value, Mapping):
+            some = islice(value.items(), _MOST)
+            return {_text(str(key), 200): self._entry(str(key), one, depth, room) for key, one in some if room.left > 0}
+        if isinstance(value, (list, tuple)):
+            return [self._kept(one, depth + 1, room) for one in islice(value, _MOST) if room.left > 0]
+        kept = self._said(value) if isinstance(value, str) else _plain(value)
+        return kept if room.takes(len(str(kept))) else "[too much]"
+
+    def _said(self, value: str) -> str:
+        return HIDDEN if _VALUES.search(value[:20_000]) else _text(value, self.longest)
+
+    def _entry(self, key: str, value: object, depth: int, room: _Room) -> Any:
+        room.takes(min(len(key), 200))
+        folded = key.lower()
+        joined = _BETWEEN.sub("", folded)
+        if any(fnmatchcase(joined, glob) for glob in _KEYS) or any(fnmatchcase(folded, glob) for glob in self.keys):
+            return HIDDEN
+        return self._kept(value, depth + 1, room)
+
+
+class _Room:
+    """How many characters are still kept: a record that is too long for the journal would not be written at all."""
+
+    def __init__(self) -> None:
+        self.left = _ROOM
+
+    def takes(self, count: int) -> bool:
+        self.left -= count
+        return self.left >= 0
+
+
+def _text(text: str, longest: int) -> str:
+    shown = text if len(text) <= longest else f"{text[:longest]}[{len(text) - longest:,} more]"
+    return shown.encode("utf-8", "backslashreplace").decode()
+
+
+def _plain(value: object) -> Any:
+    """Return a scalar as canonical JSON can hold it."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, (int, float)) and -_EXACT < value < _EXACT:
+        return value
+    # Larger than the exact range, infinite, or no number: as text, which says what it was.
+    return str(value)[:100]

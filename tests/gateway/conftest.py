@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from mcp.server.lowlevel.server import Server
+    from starlette.types import ASGIApp
 
     from truename.ledger import Ledger
 
@@ -89,7 +90,12 @@ class Lab:
 
     def config_file(self, *servers: ServerConfig, **settings: Any) -> Path:
         entries = {
-            server.key: {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+            server.key: {
+                "command": server.command,
+                "args": list(server.args),
+                "env": dict(server.env),
+                "isolation": server.isolation,
+            }
             for server in servers
         }
         path = self.folder / "mcp.json"
@@ -193,7 +199,11 @@ class Upstreams:
 
     @asynccontextmanager
     async def serve(self, server: Server[Any], port: int = 0) -> AsyncIterator[str]:
-        app = server.streamable_http_app()
+        async with self.app(server.streamable_http_app(), port) as address:
+            yield address + "/mcp"
+
+    @asynccontextmanager
+    async def app(self, app: ASGIApp, port: int = 0) -> AsyncIterator[str]:
         config = uvicorn.Config(
             app, port=port, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=1
         )
@@ -205,7 +215,7 @@ class Upstreams:
                     await anyio.sleep(0.01)
             bound = running.servers[0].sockets[0].getsockname()[1]
             try:
-                yield f"http://127.0.0.1:{bound}/mcp"
+                yield f"http://127.0.0.1:{bound}"
             finally:
                 running.should_exit = True
                 running.force_exit = True

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.shared import ROOT
 from truename.config import parse
-from truename.gateway.contexts import ContextRefused, Contexts
-from truename.gateway.views import read_path
+from truename.gateway.views.contexts import ContextRefused, Contexts
+from truename.gateway.views.view import read_path
 from truename.policy import Context
 
 PAGE = (ROOT / "docs" / "contexts.md").read_text("utf-8")

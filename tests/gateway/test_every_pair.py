@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.subscriptions import PromptsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptListChangedNotification, PromptReference, ResourceTemplateReference
@@ -19,6 +20,7 @@ from mcp_types import PromptListChangedNotification, PromptReference, ResourceTe
 from tests.conformance.fixture import Everything, refusing
 from tests.gateway.conftest import ERAS, PATIENCE, ROOT, Lab, Upstreams, connected
 from tests.gateway.ears import Ear
+from tests.gateway.old_transport import old_app
 from truename.config import ServerConfig
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ pytestmark = [
 
 # What each refuses: the other eras.
 SERVERS = {"handshake": "stateless", "stateless": "handshake"}
+WAYS = ("http", "stdio", "stdio at both ends", "the old transport")
+# The old transport carries versions with a handshake only.
+PAIRS = [(server, way) for server in SERVERS for way in WAYS if (server, way) != ("stateless", WAYS[-1])]
 # What only one of the eras says, or the gateway adds to names.
 _OF_AN_ERA = {"resultType", "ttlMs", "cacheScope", "_meta", "openai_name", "canonical_name"}
 
@@ -163,6 +168,12 @@ async def _fronted(way: str, refused: str, lab: Lab, upstreams: Upstreams) -> As
         async with upstreams.serve(_everything(refused)) as url, lab.serving(lab.at("far", url)) as address:
             yield address + "/mcp", url
         return
+    if way == "the old transport":
+        async with upstreams.app(old_app(_everything(refused))) as url:
+            old = ServerConfig(key="far", url=f"{url}/sse", type="sse")
+            async with lab.serving(old) as address:
+                yield address + "/mcp", sse_client(f"{url}/sse")
+        return
     server = _program(refused)
     assert server.command is not None
     alone = StdioServerParameters(command=server.command, args=list(server.args), env=dict(server.env))
@@ -173,8 +184,7 @@ async def _fronted(way: str, refused: str, lab: Lab, upstreams: Upstreams) -> As
         yield lab.over_stdio(server), alone
 
 
-@pytest.mark.parametrize("way", ["http", "stdio", "stdio at both ends"])
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize(("server", "way"), PAIRS)
 @pytest.mark.parametrize("client", ERAS)
 async def test_a_gateway_answers_as_its_server_does(
     client: str, server: str, way: str, lab: Lab, upstreams: Upstreams

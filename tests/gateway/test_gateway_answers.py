@@ -40,7 +40,7 @@ async def test_what_is_no_answer_names_the_server_and_what_to_do(
     lab: Lab, connect: Callable[..., Any], answer: tuple[str, str, bytes], expected: str
 ) -> None:
     async with (
-        _odd_server(*answer) as url,
+        odd_server(*answer) as url,
         lab.serving(lab.at("far", url)) as address,
         connect(address + "/mcp", "legacy") as client,
     ):
@@ -65,7 +65,7 @@ async def test_an_answer_of_a_wrong_shape_is_not_waited_for_over_stdio(lab: Lab,
 
 
 @asynccontextmanager
-async def _odd_server(status: str, kind: str, body: bytes) -> AsyncIterator[str]:
+async def odd_server(status: str, kind: str, body: bytes) -> AsyncIterator[str]:
     """Serve the handshake and the list as they should be, and this for calls."""
 
     async def serve(stream: anyio.abc.SocketStream) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.server.lowlevel.server import Server
 
-from truename.gateway.asking import can_answer
+from truename.gateway.questions.asking import can_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,6 +71,9 @@ async def _outcome(client: Any, name: str, arguments: dict[str, Any] | None, *, 
     # The number of the request is the progress token.
     params = (body.get("structuredContent") or {}).get("params", {})
     params.pop("_meta", None)
+    # A request for an approval has a key of its own each time.
+    if (key := (body.get("_meta") or {}).pop("dev.truename/approval", None)) is not None:
+        assert re.fullmatch("[0-9a-f]{16}", key)
     return body
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -10,10 +11,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from truename.config import Config, Settings
 from truename.gateway import Gateway, UnknownView
-from truename.gateway.contexts import ContextRefused, Contexts
-from truename.gateway.views import Asked, read_path
+from truename.gateway.views.contexts import ContextRefused, Contexts
+from truename.gateway.views.view import Asked, read_path
 from truename.ledger import Ledger
-from truename.policy import Context, read_policy
+from truename.policy import Caller, Context, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,7 +223,7 @@ async def test_over_stdio_a_context_is_a_path(lab: Lab, connect: Any, era: str) 
     assert "rule platform" in refused.content[0].text
 
 
-async def test_what_a_rule_denies_is_refused_with_the_rule_wherever_the_session_is(lab: Lab, connect: Any) -> None:
+async def test_what_a_rule_denies_does_not_exist_wherever_the_session_is(lab: Lab, connect: Any) -> None:
     policy = read_policy(
         {"default": "allow", "rules": [{"name": "no taps", "outcome": "deny", "tools": ["phone/tap"]}]}
     )
@@ -230,7 +231,7 @@ async def test_what_a_rule_denies_is_refused_with_the_rule_wherever_the_session_
         lab.serving(lab.normal("phone", *TOOLS), policy=policy, **SETTINGS) as address,
         connect(address + "/mcp/in/iphone", "legacy") as client,
     ):
-        assert "rule no taps" in (await client.call_tool("tap", {})).content[0].text
+        assert "Tool 'tap' does not exist" in (await client.call_tool("tap", {})).content[0].text
         assert "rule platform" in (await client.call_tool("press_back", {})).content[0].text
         assert not (await client.call_tool("clear_keychain", {})).is_error
 
@@ -250,6 +251,35 @@ async def test_many_contexts_said_by_headers_cost_bounded_memory(lab: Lab, raw: 
         for number in range(300):
             gateway.hub.rights.limited(view, Context(app=f"a{number}"))
         assert len(gateway.hub.rights._limited) == 100
+
+
+async def test_words_that_no_tool_and_no_rule_says_make_no_list_and_read_no_tool(lab: Lab) -> None:
+    rules = [{"tools": ["phone/tap"], "outcome": "deny", "apps": ["pay*"]}]
+    policy = read_policy({"default": "allow", "rules": rules})
+    async with lab.gateway(lab.normal("phone", *TOOLS), policy=policy, **SETTINGS) as gateway:
+        view, rights = gateway.hub.view(gateway.endpoint("/mcp")._spec), gateway.hub.rights
+        first = rights.limited(view, Context(platform="p", app="a"))
+        assert rights._shared
+        for number in range(300):
+            assert rights.limited(view, Context(platform=f"p{number}", app=f"a{number}")) is first
+        assert len(rights._shared) == 1
+
+
+async def test_contexts_share_a_list_only_where_they_see_the_same(lab: Lab) -> None:
+    rules = [{"tools": ["phone/tap"], "outcome": "deny", "apps": ["pay*"]}]
+    policy = read_policy({"default": "allow", "rules": rules})
+    words = ("", "ios", "android", "p1", "pay", "payments", "shop", "x")
+    async with lab.gateway(lab.normal("phone", *TOOLS), policy=policy, **SETTINGS) as gateway:
+        view, rights = gateway.hub.view(gateway.endpoint("/mcp")._spec), gateway.hub.rights
+        for platform, app, origin in itertools.product(words, words, ("llm", "replay")):
+            context = Context(platform=platform, app=app, origin=origin)  # type: ignore[arg-type]
+            caller = Caller().within(context)
+            seen = {
+                id
+                for id, tool in view.table.catalog.items()
+                if rights._exposure.visible(tool, context) and not policy.hides(tool, caller)
+            }
+            assert set(rights.limited(view, context).by_id) == seen
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from truename.gateway.downstream.audience import Audience
+from truename.gateway.downstream.repeats import Repeats
 from truename.gateway.news import News
-from truename.gateway.patience import Calm
-from truename.gateway.repeats import Repeats
-from truename.gateway.views import ViewSpec
+from truename.gateway.upstream.patience import Calm
+from truename.gateway.views.view import ViewSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +142,7 @@ async def test_one_endpoint_tells_its_clients_one_thing_at_a_time(lab: Lab, monk
 
     async with lab.gateway(lab.normal("w", "get")) as gateway, anyio.create_task_group() as tasks:
         endpoint = gateway.endpoint()
-        monkeypatch.setattr(type(endpoint), "_tell_all", slow)
+        monkeypatch.setattr(Audience, "_tell_all", slow)
         for number in range(10):
             tasks.start_soon(endpoint.notify, frozenset({ViewSpec(str(number))}))
         await anyio.wait_all_tasks_blocked()

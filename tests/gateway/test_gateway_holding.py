@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,6 +12,9 @@ from mcp.shared.exceptions import MCPError
 
 from tests.gateway.test_gateway_asking import Person
 from tests.gateway.test_gateway_questions import Handshaking
+from truename.config import Settings
+from truename.gateway.faults import UpstreamError
+from truename.gateway.questions.holding import Holding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,3 +179,49 @@ async def test_errors_of_a_server_pass_as_they_are(lab: Lab, era: str, connect: 
         with pytest.raises(MCPError) as caught:
             await client.call_tool("boom", {})
     assert caught.value.error.code == -32042
+
+
+async def test_questions_that_wait_are_bounded_in_bytes(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams
+) -> None:
+    async with (
+        upstreams.serve(Handshaking().server) as url,
+        lab.serving(lab.at("far", url), max_held_bytes=1_500) as address,
+        raw(address) as http,
+    ):
+        asked = await http.result("tools/call", {**ASK, "arguments": {"text": "x" * 1_000}})
+        error = (await http.post("tools/call", {**ASK, "arguments": {"text": "y" * 1_000}})).json()["error"]
+        assert error["message"] == "Nobody was asked: more waits for answers than max_held_bytes allows."
+        done = {"requestState": asked["requestState"], "inputResponses": ANSWER}
+        await http.result("tools/call", {**ASK, "arguments": {"text": "x" * 1_000}, **done})
+        # What was answered waits no more.
+        await http.result("tools/call", {**ASK, "arguments": {"text": "y" * 1_000}})
+
+
+@pytest.mark.parametrize(("most", "is_kept"), [(10_000, True), (1_000, False)])
+async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: int, is_kept: bool) -> None:
+    asker: Any = SimpleNamespace(request=None, by_result=None)
+    gate, target = anyio.Event(), ("far", "tools/call")
+
+    async def send(_: object) -> dict[str, Any]:
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(asker.by_result, "elicitation/create", {})
+            await gate.wait()
+            asking.cancel_scope.cancel()
+        return {"content": "x" * 5_000}
+
+    async with anyio.create_task_group() as tasks:
+        holding = Holding(tasks, Settings(max_held_bytes=most))
+        for _ in range(3):
+            gate = anyio.Event()
+            asked = await holding.call(asker, target, {}, send)
+            gate.set()
+            await anyio.wait_all_tasks_blocked()
+            if is_kept:
+                assert await holding.call(asker, target, {"requestState": asked["requestState"]}, send) == {
+                    "content": "x" * 5_000
+                }
+            else:
+                with pytest.raises(UpstreamError, match="more answers wait than max_held_bytes allows"):
+                    await holding.call(asker, target, {"requestState": asked["requestState"]}, send)
+        tasks.cancel_scope.cancel()

@@ -12,11 +12,13 @@ import anyio
 import pytest
 
 from tests.shared import ROOT
-from truename import dialects
+from truename import Ledger, dialects
 from truename.config import Config, Settings, load
-from truename.errors import ConfigError
-from truename.gateway.own_tools import MOST_DESCRIBED, MOST_FOUND
-from truename.gateway.views import ViewSpec
+from truename.config.trust import Trust
+from truename.errors import ConfigError, LedgerError
+from truename.gateway import listening
+from truename.gateway.views.own_tools import MOST_DESCRIBED, MOST_FOUND
+from truename.gateway.views.view import ViewSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,6 +151,7 @@ async def test_tools_are_found_under_the_names_that_the_client_has(lab: Lab, con
                 assert (path, found(result)) == (path, expected)
                 assert f"{expected[0]}: Does " in result.content[0].text
                 assert len(found(await client.call_tool("search_tools", {"query": "create", "limit": 1}))) == 1
+                assert found(await client.call_tool("search_tools", {"query": "create an issue", "limit": None}))
 
 
 async def test_definitions_are_told_whole(lab: Lab, connect: Any, era: str) -> None:
@@ -226,7 +229,7 @@ async def test_a_search_follows_the_tools_that_come_and_go(lab: Lab, connect: An
 
 async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab, connect: Any, said: Any) -> None:
     async with (
-        lab.gateway(lab.normal("a", "one"), tool_search="on") as gateway,
+        lab.gateway(lab.normal("a", "one"), tool_search="on", trust=Trust(rules={})) as gateway,
         connect(gateway.endpoint("/mcp/for/cursor").server, "legacy") as client,
     ):
         long = "an_endless_name_" * 6
@@ -247,7 +250,7 @@ async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab,
 async def test_however_many_views_there_are_each_is_decided_alike(lab: Lab) -> None:
     async with lab.gateway(lab.normal("a", "one", "two"), tool_search="on") as gateway:
         view = gateway.hub.view(ViewSpec("universal"))
-        lists = [gateway.hub.large.listed(view.without(())).tools for _ in range(300)]
+        lists = [gateway.hub.large.listed(view.without(frozenset())).tools for _ in range(300)]
         assert all(tools == lists[0] for tools in lists)
         assert gateway.hub.large.listed(view) is gateway.hub.large.listed(view)
 
@@ -316,3 +319,33 @@ def test_the_page_has_the_defaults_and_the_limits() -> None:
     assert f"at most {MOST_FOUND})" in page
     assert f"`names`, at most {MOST_DESCRIBED}" in page
     assert f"Cursor {dialects.get('cursor').max_tools})" in page
+
+
+# What can't be written down
+
+
+async def test_a_ledger_that_can_not_keep_our_names_costs_the_search_and_no_call(
+    lab: Lab, connect: Any, said: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    remember = Ledger.remember
+
+    def full(self: Ledger, settings: Any, claims: Any, origins: Any) -> None:
+        listed = list(claims)
+        if any(claim.server.startswith("\0") for claim in listed):
+            raise LedgerError(code="busy", path=lab.folder / "names")
+        remember(self, settings, listed, origins)
+
+    monkeypatch.setattr(Ledger, "remember", full)
+    server = lab.normal("files", "one", "two")
+    async with (
+        lab.gateway(server, tool_search="on") as gateway,
+        listening(gateway) as address,
+        connect(address + "/mcp", "2026-07-28") as client,
+    ):
+        assert said(await client.call_tool("one", {})) == "files:one"
+        assert names_in(await client.list_tools()) == ["one", "two"]
+        assert "names of the search can't be kept" in caplog.text
+        monkeypatch.undo()
+        gateway.hub.rebuild()
+        assert names_in(await client.list_tools()) == OWN
+        assert said(await client.call_tool("two", {})) == "files:two"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from truename.gateway import Gateway, listening
 from truename.ledger import Ledger, Settings
+from truename.ledger.lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,3 +189,28 @@ async def test_a_list_that_cannot_be_made_ends_nothing(
             assert await _call(client, "w_look") == "w:look"
 
     assert "the lists can't be renewed" in caplog.text
+
+
+async def test_while_another_process_writes_calls_go_on_and_only_new_names_wait(
+    lab: Lab, tmp_path: Path, raw: Callable[[str], Any]
+) -> None:
+    path = tmp_path / "names.ledger"
+    listed: list[Any] = []
+    async with (
+        lab.gateway(lab.normal("w", "get"), ledger=Ledger.open(path)) as gateway,
+        listening(gateway) as address,
+        raw(address) as http,
+        anyio.create_task_group() as tasks,
+    ):
+        assert (await http.result("tools/call", {"name": "w_get"})).get("isError") is not True
+
+        async def another_view() -> None:
+            listed.append(await http.result("tools/list", {}, path="/mcp/for/cursor"))
+
+        with locked(path, shared=False):
+            tasks.start_soon(another_view)
+            with anyio.fail_after(10):
+                for _ in range(20):
+                    assert (await http.result("tools/call", {"name": "w_get"})).get("isError") is not True
+            assert listed == []
+    assert len(listed[0]["tools"]) == 1

@@ -10,10 +10,9 @@ import anyio
 import pytest
 
 from truename.config import ServerConfig, Settings
-from truename.gateway.breaker import Breaker
 from truename.gateway.faults import UpstreamError
-from truename.gateway.limits import Calls
-from truename.gateway.sdk import MCPError
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.upstream.limits import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,72 +21,6 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab
 
 pytestmark = pytest.mark.anyio
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def _breaker(clock: Clock) -> Breaker:
-    return Breaker(failures=3, seconds=60, clock=clock)
-
-
-def _fail(breaker: Breaker, times: int = 3) -> None:
-    for _ in range(times):
-        breaker.failed()
-
-
-def test_a_breaker_opens_after_failures_in_a_row_only() -> None:
-    breaker = _breaker(Clock())
-    for _ in range(5):
-        _fail(breaker, 2)
-        breaker.succeeded()
-    assert breaker.state == "closed"
-
-    _fail(breaker)
-
-    assert (breaker.state, breaker.admits()) == ("open", False)
-
-
-def test_when_the_time_is_over_one_probe_is_let_through_and_its_outcome_decides() -> None:
-    clock = Clock()
-    breaker = _breaker(clock)
-    _fail(breaker)
-    clock.now = 60.0
-
-    assert [breaker.admits() for _ in range(3)] == [True, False, False]
-    breaker.failed()
-    assert (breaker.state, breaker.admits()) == ("open", False)
-
-    clock.now = 120.0
-    assert breaker.admits()
-    breaker.succeeded()
-    assert [breaker.admits() for _ in range(3)] == [True, True, True]
-
-
-def test_a_probe_that_its_client_gives_up_makes_room_for_another() -> None:
-    clock = Clock()
-    breaker = _breaker(clock)
-    _fail(breaker)
-    clock.now = 60.0
-    assert breaker.admits()
-
-    breaker.abandoned()
-
-    assert breaker.admits()
-
-
-def test_a_sign_of_life_lets_a_probe_through_before_the_time_is_over() -> None:
-    breaker = _breaker(Clock())
-    _fail(breaker)
-
-    breaker.revive()
-
-    assert breaker.state == "half-open"
-    assert [breaker.admits(), breaker.admits()] == [True, False]
 
 
 class Bench:
@@ -107,7 +40,7 @@ class Bench:
     async def _reached(self) -> Any:
         return self
 
-    async def _once(self, _: Any, timeout: float) -> dict[str, Any]:
+    async def _once(self, _: Any, timeout: float, __: Any) -> dict[str, Any]:
         self.sent.append(timeout)
         if self.outcomes:
             if (outcome := self.outcomes.pop(0)) is not None:
@@ -117,7 +50,7 @@ class Bench:
         return {}
 
     async def call(self, name: str = "t", method: str = "tools/call") -> dict[str, Any]:
-        once: Callable[[Any, float], Awaitable[dict[str, Any]]] = self._once
+        once: Callable[[Any, float, Any], Awaitable[dict[str, Any]]] = self._once
         return await self.calls.send(method, {"name": name}, once)
 
     async def kind(self, name: str = "t", method: str = "tools/call") -> str:
@@ -225,6 +158,32 @@ async def test_a_server_that_fails_in_a_row_is_left_alone_and_the_call_says_why(
     bench.calls.breaker.revive()
     bench.outcomes = [None, None]
     assert [await bench.kind(), await bench.kind()] == ["", ""]
+
+
+async def test_a_sign_of_life_that_never_comes_holds_no_later_one_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.gateway.upstream.limits._LOOK_EVERY", 0.01)
+    bench = Bench(breaker_failures=1)
+    bench.outcomes = [_fault("timeout"), None]
+    assert await bench.kind() == "timeout"
+    asked, answered = 0, anyio.Event()
+
+    class Returning:
+        async def answers(self, within: float) -> bool:
+            nonlocal asked
+            asked += 1
+            if asked == 1:
+                await anyio.sleep(within)
+                return False
+            answered.set()
+            return True
+
+    exchange: Any = Returning()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.calls.look_after, exchange)
+        with anyio.fail_after(1):
+            await answered.wait()
+        tasks.cancel_scope.cancel()
+    assert await bench.kind() == ""
 
 
 async def test_errors_that_a_server_sends_and_single_answers_that_are_wrong_are_signs_of_life() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from truename.gateway.origins import NOBODYS, Origins
+from truename.gateway.questions.origins import NOBODYS, Origins
 
 
 def question(number: int, method: str = "elicitation/create") -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from truename import Catalog, Ledger, dialects, project
-from truename.gateway.own_tools import OwnNames, definitions, held_names, meant, own_names
+from truename.gateway.views.own_tools import OwnNames, definitions, held_names, meant, own_names
 
 if TYPE_CHECKING:
     from pathlib import Path

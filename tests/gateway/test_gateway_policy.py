@@ -26,13 +26,13 @@ POLICY = {
 @pytest.mark.parametrize(
     ("path", "name", "said"),
     [
-        ("/mcp", "delete_all", "is not allowed here (rule no deleting: it can't be undone); nothing was run"),
-        ("/mcp", "files@1/delete_all@1", "rule no deleting"),
-        ("/mcp", "files%401~delete_all", "rule no deleting"),
-        ("/mcp/only/files", "delete_all", "rule no deleting"),
+        ("/mcp", "delete_all", "Tool 'delete_all' does not exist; nothing was run."),
+        ("/mcp", "files@1/delete_all@1", "Tool 'files@1/delete_all@1' does not exist; nothing was run."),
+        ("/mcp", "files%401~delete_all", "does not exist; nothing was run."),
+        ("/mcp/only/files", "delete_all", "Tool 'delete_all' does not exist"),
         ("/mcp", "write", "needs an approval; nothing was run"),
-        ("/mcp/for/cursor", "read", "rule not from cursor"),
-        ("/mcp/for/cursor/only/files", "read", "rule not from cursor"),
+        ("/mcp/for/cursor", "read", "Tool 'read' does not exist"),
+        ("/mcp/for/cursor/only/files", "read", "Tool 'read' does not exist"),
     ],
 )
 async def test_a_call_that_the_policy_refuses_never_reaches_the_server(
@@ -48,6 +48,22 @@ async def test_a_call_that_the_policy_refuses_never_reaches_the_server(
 
     assert answer.is_error
     assert said in answer.content[0].text
+
+
+async def test_what_the_policy_denies_is_as_if_it_were_not_there(lab: Lab, connect: Any, era: str) -> None:
+    policy = read_policy(POLICY)
+
+    async with lab.serving(lab.normal("files", "delete_all", "write", "read"), policy=policy) as address:
+        async with connect(address + "/mcp/for/claude-code", era) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["write", "read"]
+            # Neither the text, nor the count of repeats, nor the suggestions tell it from a name of nothing.
+            for times in (1, 2, 3):
+                denied, nothing = [
+                    (await client.call_tool(name, {})).content[0].text for name in ("delete_all", "delete_any")
+                ]
+                assert denied.replace("delete_all", "delete_any") == nothing, times
+        async with connect(address + "/mcp/for/cursor", era) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["write"]
 
 
 async def test_what_the_policy_allows_runs(lab: Lab, connect: Any, era: str) -> None:

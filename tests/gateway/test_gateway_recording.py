@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
+from tests.gateway.test_gateway_asking import Person, stateless
+from tests.gateway.test_gateway_questions import Handshaking
 from truename.policy import Context
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.gateway.conftest import Lab
+    from tests.gateway.conftest import Lab, Upstreams
 
 pytestmark = pytest.mark.anyio
 METADATA: dict[str, dict[str, Any]] = {
@@ -55,8 +60,58 @@ async def test_a_recording_that_is_full_is_told_once_and_stops_no_call(
     lab: Lab, connect: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with lab.gateway(lab.normal("phone", "tap"), recording=str(tmp_path / "calls.jsonl")) as gateway:
-        gateway.hub.rights.close()
+        gateway.hub.rights.recording.close()
         async with connect(gateway.endpoint().server, "legacy") as client:
             for _ in range(2):
                 assert not (await client.call_tool("tap", {})).is_error
     assert caplog.text.count("This call and perhaps others are not recorded.") == 1
+
+
+@pytest.mark.parametrize("make", [stateless, lambda: Handshaking().server], ids=["stateless", "handshake"])
+async def test_a_call_with_a_question_is_recorded_once_and_without_the_answer(
+    lab: Lab, connect: Any, era: str, upstreams: Upstreams, tmp_path: Path, *, make: Any
+) -> None:
+    recording = tmp_path / "calls.jsonl"
+    async with (
+        upstreams.serve(make()) as url,
+        lab.serving(lab.at("far", url), recording=str(recording)) as address,
+        connect(address + "/mcp", era, **Person("ada").answering) as client,
+    ):
+        done = await client.call_tool("ask", {"of": "whom"})
+    assert "ada" in str(done.structured_content)
+    (line,) = (json.loads(line) for line in recording.read_text().splitlines())
+    assert (line["id"], line["arguments"]) == ("far@1/ask@1", {"of": "whom"})
+    assert "ada" not in str(line)
+
+
+async def test_a_state_that_is_nobodys_runs_nothing_and_is_not_recorded(
+    lab: Lab, raw: Any, upstreams: Upstreams, tmp_path: Path
+) -> None:
+    recording = tmp_path / "calls.jsonl"
+    async with (
+        upstreams.serve(Handshaking().server) as url,
+        lab.serving(lab.at("far", url), recording=str(recording)) as address,
+        raw(address) as http,
+    ):
+        answer = (await http.post("tools/call", {"name": "ask", "arguments": {}, "requestState": "x"})).json()
+    assert answer["error"]["code"] == types.INVALID_PARAMS
+    assert recording.read_text() == ""
+
+
+async def test_what_may_have_run_is_recorded_and_what_did_not_is_not(
+    lab: Lab, connect: Any, upstreams: Upstreams, tmp_path: Path
+) -> None:
+    recording = tmp_path / "calls.jsonl"
+    async with anyio.create_task_group() as tasks:
+        url, stop = await tasks.start(upstreams.hold, stateless())
+        async with (
+            lab.serving(lab.normal("w", "boom"), lab.at("far", url), recording=str(recording)) as address,
+            connect(address + "/mcp", "legacy") as client,
+        ):
+            with pytest.raises(MCPError):
+                await client.call_tool("w_boom", {})
+            # A client that can't be asked: the server has begun all the same.
+            assert (await client.call_tool("far_ask", {})).is_error
+            await stop()
+            assert (await client.call_tool("far_later", {})).is_error
+    assert [json.loads(line)["tool"] for line in recording.read_text().splitlines()] == ["boom", "ask"]

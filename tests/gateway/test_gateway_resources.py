@@ -13,9 +13,12 @@ from mcp.shared.exceptions import MCPError
 
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.shelf import Shelf
-from truename.gateway.lists import Lists
-from truename.gateway.resources import Place, Resources, behind
-from truename.gateway.templates import Template
+from truename import Ledger
+from truename.errors import LedgerError
+from truename.gateway import listening
+from truename.gateway.protocol.templates import Template
+from truename.gateway.upstream.lists import Lists
+from truename.gateway.views.resources import Place, Resources, behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,6 +157,59 @@ def test_a_uri_stays_with_the_server_that_had_it_first() -> None:
     # What it lists no more is still its own.
     assert gone.view(None).places("x://1") == (Place("b", "x://1"),)
     assert gone.view(None).places("truename://a/x://1") == (Place("a", "x://1"),)
+
+
+def test_a_uri_stays_with_the_server_that_had_it_before_a_restart_whoever_is_there_now() -> None:
+    owned = {"x://1": "b", "x://2": "gone"}
+    alone = Resources({"a": _lists("x://1", "x://2"), "b": _lists()}, None, owned).view(None)
+    assert [one.uri for one in alone.resources] == ["truename://a/x://1", "truename://a/x://2"]
+    assert alone.places("x://1") == (Place("b", "x://1"),)
+    # Of a server that was taken out nobody inherits.
+    assert alone.places("x://2") == ()
+    assert alone.places("truename://a/x://2") == (Place("a", "x://2"),)
+    only = Resources({"a": _lists("x://2"), "b": _lists()}, None, owned).view("a")
+    assert only.places("x://2") == (Place("a", "x://2"),)
+
+
+def test_what_is_shared_is_remembered_first_and_what_names_its_server_not_at_all() -> None:
+    found = Resources({"a": _lists("x://1", "x://2", "truename://q/x"), "b": _lists("x://2", "x://3")})
+    assert found.shown_plain() == [("x://2", "a"), ("x://1", "a"), ("x://3", "b")]
+
+
+async def test_after_a_restart_a_uri_leads_where_it_led(
+    lab: Lab, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    path = lab.folder / "names.journal"
+    first, second = Shelf("a", uris=("test://x",)), Shelf("b", uris=("test://x",))
+    async with upstreams.serve(first.server) as one, upstreams.serve(second.server) as two:
+        a, b = lab.at("a", one), lab.at("b", two)
+        async with lab.gateway(a, b, ledger=Ledger.open(path)) as gateway:
+            listed = [shown.uri for shown in gateway.hub.resources.view(None).resources]
+            assert listed == ["test://x", "truename://b/test://x"]
+        for servers in ((b, a), (b,)):
+            async with (
+                lab.gateway(*servers, ledger=Ledger.open(path)) as gateway,
+                listening(gateway) as address,
+                connect(address + "/mcp", "2026-07-28") as client,
+            ):
+                assert "truename://b/test://x" in await _uris(client)
+                if a in servers:
+                    assert await _text(client, "test://x") == ("test://x", "a")
+                else:
+                    with pytest.raises(MCPError, match="No server lists the resource"):
+                        await client.read_resource("test://x")
+
+
+async def test_owners_that_can_not_be_kept_cost_nothing_else(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, upstreams: Upstreams
+) -> None:
+    def full(self: Ledger, uris: Any) -> None:
+        raise LedgerError(code="unusable", path=lab.folder, reason="No space left on device")
+
+    monkeypatch.setattr(Ledger, "own", full)
+    async with upstreams.serve(Shelf("a", uris=("test://x",)).server) as url, lab.gateway(lab.at("a", url)) as gateway:
+        assert [shown.uri for shown in gateway.hub.resources.view(None).resources] == ["test://x"]
+    assert "to whom resources belong is not kept over a restart" in caplog.text
 
 
 def test_what_a_server_lists_no_more_is_not_read_from_one_whose_template_it_fits() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.shared import shared
 from truename.catalog import Catalog
-from truename.gateway.search import ToolIndex, Words, terms, words_of
+from truename.gateway.views.search import ToolIndex, Words, terms, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 import pytest
+from anyio.lowlevel import checkpoint
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -15,6 +16,7 @@ from tests.conformance.fixture import refusing
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.ears import Ear
 from tests.gateway.shelf import Shelf
+from truename.gateway.upstream.following import Follower
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +78,70 @@ async def test_a_stream_is_told_of_the_resources_that_it_names(
         await shelf.update("test://y")
         with anyio.fail_after(PATIENCE):
             assert await anext(aiter(events)) == ResourceUpdated(uri="test://y")
+
+
+async def _a_while() -> None:
+    for _ in range(300):
+        await checkpoint()
+
+
+async def test_a_subscription_is_confirmed_when_the_server_has_a_way_to_tell_of_changes(
+    lab: Lab, connect: Callable[..., Any], era: str, upstreams: Upstreams
+) -> None:
+    shelf, ear = Shelf("a", uris=("test://y",), refuses="stateless"), Ear()
+    application = shelf.server.streamable_http_app
+
+    def with_late_streams(**more: Any) -> Any:
+        inner = application(**more)
+
+        async def serve(scope: Any, receive: Any, send: Any) -> None:
+            if scope.get("method") == "GET":
+                while "resources/subscribe" not in shelf.asked:
+                    await anyio.sleep(0.01)
+                await _a_while()
+            await inner(scope, receive, send)
+
+        return serve
+
+    shelf.server.streamable_http_app = with_late_streams  # type: ignore[method-assign]
+    async with (
+        upstreams.serve(shelf.server) as url,
+        lab.serving(lab.at("a", url)) as address,
+        connect(address + "/mcp", era, message_handler=ear) as client,
+    ):
+        if era == "legacy":
+            await client.subscribe_resource("test://y")
+            await shelf.update("test://y")
+            assert len(await ear.hears(types.ResourceUpdatedNotification)) == 1
+            return
+        async with client.listen(resource_subscriptions=["test://y"]) as events:
+            await shelf.update("test://y")
+            with anyio.fail_after(PATIENCE):
+                assert await anext(aiter(events)) == ResourceUpdated(uri="test://y")
+
+
+async def test_who_watches_just_after_a_start_is_told_too(
+    lab: Lab, refused: str, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = Follower.follow
+
+    async def late(self: Follower, session: Any) -> None:
+        await _a_while()
+        await follow(self, session)
+
+    monkeypatch.setattr(Follower, "follow", late)
+    shelf = Shelf("a", uris=("test://y",), refuses=refused)
+    async with (
+        upstreams.serve(shelf.server) as url,
+        lab.serving(lab.at("a", url)) as address,
+        connect(address + "/mcp", "2026-07-28") as client,
+        client.listen(resource_subscriptions=["test://y"]) as first,
+        client.listen(resource_subscriptions=["test://y"]) as second,
+    ):
+        await shelf.update("test://y")
+        with anyio.fail_after(PATIENCE):
+            for events in (first, second):
+                assert await anext(aiter(events)) == ResourceUpdated(uri="test://y")
 
 
 async def test_what_leads_nowhere_cannot_be_watched(

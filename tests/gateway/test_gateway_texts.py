@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, project
-from truename.gateway.texts import AS_THEY_ARE, Texts
+from truename.gateway.views.texts import AS_THEY_ARE, Texts
 from truename.naming.mentions import MOST_READ
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab
 
 pytestmark = pytest.mark.anyio
+SHORT = "See do_b."
 SAID = "Call get_data before set_data."
 READ = "Call w_get_data before w_set_data."
 SCHEMA = {
@@ -178,3 +179,42 @@ async def test_a_definition_is_read_anew_and_the_servers_own_stays_as_it_is() ->
     assert texts.definition(tools["odd"]) is tools["odd"].definition
     assert {name: tool.digest for name, tool in tools.items()} == digests
     assert AS_THEY_ARE.definition(tools["get_data"]) is tools["get_data"].definition
+
+
+async def test_no_text_names_a_tool_that_the_reader_must_not_see(
+    lab: Lab, raw: Callable[[str], Any], connect: Callable[..., Any], said: Callable[[Any], str]
+) -> None:
+    hidden = {"w/get_data": {"is_for_llm": False}}
+    async with (
+        lab.serving(lab.script("w", "talking", "w"), lab.normal("v", "get_data"), metadata=hidden) as address,
+        raw(address) as http,
+    ):
+        tools = await _tools(http)
+        failed = await http.result("tools/call", _call(mode="fail"))
+        (listed,) = (await http.result("prompts/list", {}))["prompts"]
+        planned = await http.result("prompts/get", {"name": "w_plan", "arguments": {"about": "x"}})
+
+    assert "w_get_data" not in tools
+    # A server's own word stays; other tools are called as ever.
+    assert tools["w_mode"]["description"] == "The mode of get_data. mode: the `w_mode` tool has it."
+    assert failed["content"][0]["text"] == "Call get_data before w_set_data."
+    assert planned["messages"][0]["content"]["text"].startswith("Call get_data before w_set_data.")
+    assert "w_get_data" not in str((tools, listed, failed["content"][0], planned))
+
+
+def test_a_server_has_so_much_text_looked_through_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.gateway.views.texts._MOST_OF_SERVER", 100)
+    long = f"Call do_b. {'x' * 60}"
+    listed = {
+        "evil": [
+            {"name": name, "description": text} for name, text in (("do_a", long), ("do_b", long), ("do_c", SHORT))
+        ],
+        "good": [{"name": "do_b", "description": SHORT}],
+    }
+    catalog = Catalog.from_mcp(listed)
+    texts = Texts.under(project(catalog, "universal", style="prefixed"))
+    read = {str(id): texts.definition(tool)["description"] for id, tool in catalog.items()}
+    assert read["evil@1/do_a@1"].startswith("Call evil_do_b.")
+    assert read["evil@1/do_b@1"] == long
+    assert read["evil@1/do_c@1"] == "See evil_do_b."
+    assert read["good@1/do_b@1"] == "See good_do_b."

@@ -33,7 +33,7 @@ FAULTS = [
     ("error", "answers tools/list with error -32603: database \\x1b[31mdown", ""),
     ("shape", "answers tools/list without a list of tools", ""),
     ("down", "can't be reached (ConnectError", "Check that it runs"),
-    ("sse", "the old SSE transport, which is not supported yet", "Use its streamable HTTP address"),
+    ("sse", "can't be reached (ConnectError", "Check that it runs"),
 ]
 
 

@@ -51,13 +51,14 @@ async def test_only_what_a_server_has_is_announced(
         lab.serving(lab.at("p", first)) as some,
         lab.serving(lab.at("p", first), lab.at("r", second)) as all_of_them,
     ):
-        for address, expected in (
-            (tools, {"tools"}),
-            (some, {"tools", "prompts"}),
-            (all_of_them, {"tools", "prompts", "resources"}),
+        for address, path, expected in (
+            (tools, "/mcp", {"tools"}),
+            (some, "/mcp", {"tools", "prompts"}),
+            (all_of_them, "/mcp", {"tools", "prompts", "resources"}),
+            (all_of_them, "/mcp/only/r", {"tools", "resources"}),
         ):
-            async with connect(address + "/mcp", "legacy") as client, raw(address) as http:
+            async with connect(address + path, "legacy") as client, raw(address) as http:
                 found = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
                 assert found.keys() == expected
                 assert all(one["listChanged"] for one in found.values())
-                assert (await http.result("server/discover", {}))["capabilities"].keys() == expected
+                assert (await http.result("server/discover", {}, path=path))["capabilities"].keys() == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from truename import ToolId
 from truename.errors import AmbiguousName, RetiredName, UnknownTool
-from truename.gateway.wording import among
+from truename.gateway.views.wording import among
 
 SHOWN, HIDDEN = ("read",), ("a_secret", "b_secret")
 AMBIGUOUS = AmbiguousName(text="secret", candidates=("a_secret", "b_secret", "read"))

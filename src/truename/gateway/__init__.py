@@ -1,18 +1,21 @@
 """A real MCP server in front of many: `Gateway`, served over stdio or HTTP."""
 
 from truename.gateway.background import background
+from truename.gateway.downstream.http import listening, require_guard, reserve, serve_http
+from truename.gateway.downstream.stdio_server import serve_stdio
 from truename.gateway.events import Event, OnEvent
 from truename.gateway.faults import UpstreamError
-from truename.gateway.gateway import Gateway, fetch_catalog
-from truename.gateway.http import listening, require_guard, reserve, serve_http
-from truename.gateway.report import Report, ServerReport
-from truename.gateway.stdio_server import serve_stdio
-from truename.gateway.views import UnknownView
+from truename.gateway.fetching import fetch_catalog
+from truename.gateway.gateway import Gateway
+from truename.gateway.report import Reloaded, Report, ServerReport
+from truename.gateway.telemetry.extras import traces_of
+from truename.gateway.views.view import UnknownView
 
 __all__ = [
     "Event",
     "Gateway",
     "OnEvent",
+    "Reloaded",
     "Report",
     "ServerReport",
     "UnknownView",
@@ -24,4 +27,5 @@ __all__ = [
     "reserve",
     "serve_http",
     "serve_stdio",
+    "traces_of",
 ]

@@ -8,15 +8,15 @@ from typing import Literal
 
 __all__ = ["Event", "EventKind", "OnEvent", "ignore_event"]
 
-EventKind = Literal["start", "ready", "failed", "lost", "changed"]
+EventKind = Literal["start", "resting", "ready", "failed", "lost", "changed"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """Something that happened to a server.
 
-    ``start``; ``ready`` (tools, seconds); ``failed`` (seconds, text) before it was ever ready, ``lost`` (text) after;
-    ``changed`` (tools) when it lists other ones.
+    ``start``; ``resting`` (tools), for one that is started when it is needed; ``ready`` (tools, seconds); ``failed``
+    (seconds, text) before it was ever ready, ``lost`` (text) after; ``changed`` (tools) when it lists other ones.
     """
 
     kind: EventKind

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from truename.errors import TruenameError
 
-__all__ = ["Tail", "UpstreamError", "fault_within", "printable", "unavailable", "unusable"]
+__all__ = ["BrokenOff", "Tail", "UpstreamError", "fault_within", "printable", "unavailable", "unusable"]
 
 _MAX_TEXT: Final = 500
 _MAX_LINE: Final = 300
@@ -43,6 +43,10 @@ class UpstreamError(TruenameError):
         return f"Server {printable(self.server)!r} {self.problem}. {self.remedy}{said}"
 
 
+class BrokenOff(UpstreamError):
+    """The gateway ended before the call did."""
+
+
 class Tail:
     """The last lines that a program wrote, bounded in number and length."""
 
@@ -74,7 +78,9 @@ def fault_within(error: BaseException) -> UpstreamError | None:
 
 
 def unavailable(server: str, problem: UpstreamError | None) -> UpstreamError:
-    """Build the error for a call while there is no connection."""
+    """Build the error for a call while there is no connection; one that somebody has to see to stays as it is."""
+    if problem is not None and problem.code != UpstreamError.code:
+        return replace(problem)
     cause = f" ({problem.problem})" if problem else ""
     return UpstreamError(
         server=server,

@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
-from dataclasses import replace
-from functools import partial
+from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
-from truename.catalog import Catalog
 from truename.gateway.background import background
-from truename.gateway.choice import fixed_view, main_view
-from truename.gateway.endpoint import Endpoint
+from truename.gateway.downstream.addressing import asked_by, choosing
+from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.events import OnEvent, ignore_event
-from truename.gateway.fleet import running_fleet
-from truename.gateway.hub import Hub, utc_today
+from truename.gateway.hub import Hub
+from truename.gateway.protocol.tracing import is_traced
+from truename.gateway.reloading import alone, take
 from truename.gateway.report import Report, ServerReport
-from truename.gateway.views import MAIN, Asked, UnknownView, only_path, read_path
+from truename.gateway.telemetry.account import ignore_call
+from truename.gateway.telemetry.auditing import Auditing, auditing
+from truename.gateway.telemetry.extras import metrics_of
+from truename.gateway.telemetry.traces import describe
+from truename.gateway.upstream.fleet import own_version, running_fleet
+from truename.gateway.views.choice import fixed_view
+from truename.gateway.views.view import MAIN, Asked, UnknownView, only_path
 from truename.ledger import Ledger
+from truename.naming import utc_today
+from truename.policy.principal import LOCAL
+from truename.trust import PinBook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import date
     from types import TracebackType
 
     from anyio.abc import TaskGroup
 
+    from truename.catalog import Catalog
     from truename.config import Config
-    from truename.gateway.sdk import Request
-    from truename.gateway.upstream import Upstream
-    from truename.gateway.views import ViewSpec
+    from truename.gateway.reloading import Guard
+    from truename.gateway.report import Reloaded
+    from truename.gateway.upstream.fleet import Fleet
     from truename.naming import NameTable
+    from truename.policy.call_event import OnCall
+    from truename.policy.principal import Principal
 
-__all__ = ["Gateway", "fetch_catalog"]
+__all__ = ["Gateway"]
 
 _LOOK_EVERY: Final = 2.0
+_LAST_WORDS: Final = 1.0
 
 
 class Gateway:
@@ -45,7 +56,8 @@ class Gateway:
     instead of the configuration's. ``wait`` bounds, in seconds, how long entering waits for servers that are slow to
     start (None: until each is ready or has failed); they join when they are ready, and clients are told. ``only`` is
     the key of the one server to start: the others' views are not there then, nor is the one of all. ``today`` tells
-    the day, until which old names are listed.
+    the day, until which old names are listed. ``on_call`` is told of each call of a tool when it is over, once and
+    however it ended (`CallEvent`); it must not wait, and what it raises is logged and stops nothing.
 
     Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``) and groups of naming errors; a server
     that fails raises nothing and stands in `status`.
@@ -56,6 +68,7 @@ class Gateway:
         config: Config,
         *,
         on_event: OnEvent = ignore_event,
+        on_call: OnCall = ignore_call,
         ledger: Ledger | None = None,
         wait: float | None = None,
         only: str | None = None,
@@ -66,27 +79,49 @@ class Gateway:
         self._today = today
         self.config = config
         self._on_event = on_event
+        self._on_call = on_call
         self._ledger = ledger
         self._endpoints: dict[Asked, Endpoint] = {}
         self._dirty = anyio.Event()
         self._stack = AsyncExitStack()
         self._hub: Hub | None = None
+        self._fleet: Fleet | None = None
+        self._guards: list[Guard] = []
+        self._audit = Auditing(config.settings.audit)
+        self.metrics = metrics_of(config.settings.telemetry)
+        if self.metrics is not None:
+            self._on_event = self.metrics.hearing(on_event)
 
     async def __aenter__(self) -> Self:
         ledger = self._ledger or _open_ledger(self.config)
         async with AsyncExitStack() as stack:
-            config = self.config if self._only is None else _alone(self.config, self._only)
+            pins = stack.enter_context(PinBook(self.config.pins_path()))
+            config = self._served(self.config)
+            self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
+            self._audit.started(version=own_version(), servers=", ".join(server.key for server in config.enabled))
             fleet = await stack.enter_async_context(
-                running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait)
+                running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
             )
-            self._hub = Hub(fleet, ledger, self.config.settings, self._today)
-            stack.callback(self._hub.rights.close)
-            self._hub.rights.open_recording()
+            approvals = self.config.approvals_path()
+            self._fleet = fleet
+            self._hub = Hub(fleet, ledger, self.config.settings, self._today, pins=pins, approvals=approvals)
+            stack.callback(self._close_approvals)
+            self._hub.accounts.listen(self._on_call)
+            self._audit.join(self._hub.accounts)
+            if self.metrics is not None:
+                self.metrics.join(self._hub, self._audit)
+            if is_traced():
+                self._hub.accounts.listen(describe)
+            fleet.joined = self._hub.welcome
+            stack.callback(self._hub.rights.recording.close)
+            self._hub.rights.recording.open()
             self._dirty = anyio.Event()
+            await self._hub.vet()
             self._hub.rebuild()
             # What is there at the start is no news.
             self._hub.other_changes()
             self._hub.view(fixed_view(self._read(None), self.config.settings))
+            self._audit.look()
             tasks = await stack.enter_async_context(background())
             tasks.start_soon(self._keep_fresh, tasks)
             stack.callback(self._close_endpoints)
@@ -106,22 +141,75 @@ class Gateway:
             raise RuntimeError(message)
         return self._hub
 
-    async def drain(self, timeout: float | None = None) -> bool:
-        """Let no other call begin and wait until none runs; tells whether that was within the time.
+    async def reload(self, config: Config) -> Reloaded:
+        """Have another configuration from now on, and return what changed. No call is dropped.
 
+        Servers whose entries are as they were keep their connections. One with another entry goes on until its
+        successor is ready or has failed; it, and one that is gone, is ended when its last call is over, or after
+        ``drain_timeout``. Clients are told of lists that changed.
+
+        Raises `ConfigError` (also for a setting that can't change now), `LedgerError` (``style_mismatch``) and groups
+        of these and of naming errors. Then nothing is changed.
+        """
+        hub, fleet = self.hub, self._fleet
+        assert fleet is not None  # noqa: S101 - there is one where there is a hub
+        with self._audit.noting_refusal():
+            changed = take(hub, fleet, self._served(self.config), self._served(config), self._guards)
+        self.config = config
+        self._audit.follow(config.settings.audit, changed)
+        self._dirty.set()
+        return changed
+
+    @property
+    def audit(self) -> Auditing:
+        """The audit journal, for what happens beside the calls."""
+        return self._audit
+
+    @contextmanager
+    def guarded(self, guard: Guard) -> Iterator[None]:
+        """Have a guard look at each configuration that comes while the block lasts (`reload`)."""
+        self._guards.append(guard)
+        try:
+            yield
+        finally:
+            self._guards.remove(guard)
+
+    def _served(self, config: Config) -> Config:
+        return config if self._only is None else alone(config, self._only)
+
+    async def drain(self, timeout: float | None = None) -> bool:
+        """Let no other request begin and wait until none runs or waits for its client; tells whether it was in time.
+
+        Every request counts that goes to a server, until its answer has left; lists are answered on.
         ``timeout`` is in seconds, ``drain_timeout`` of the configuration unless given.
         """
         traffic = self.hub.traffic
         traffic.close()
         with anyio.move_on_after(self.config.settings.drain_timeout if timeout is None else timeout):
-            await traffic.drained()
-        return traffic.running == 0
+            while self.unfinished:
+                await traffic.drained()
+                if self._fleet is not None:
+                    await self._fleet.holding.none()
+        return not self.unfinished
+
+    async def break_off(self) -> None:
+        """Break off what did not end within the time; clients are told so, if they are reached within a second."""
+        self.hub.traffic.break_off()
+        with anyio.move_on_after(_LAST_WORDS):
+            await self.hub.traffic.drained()
+
+    @property
+    def unfinished(self) -> int:
+        """How many requests run at servers or are being answered, and how many calls wait for their clients."""
+        return self.hub.traffic.running + (0 if self._fleet is None else self._fleet.holding.count)
 
     async def settle(self) -> None:
         """Wait until each server is ready or has failed for now, so that `table` has all that there is to show."""
-        for upstream in self.hub.fleet.values():
-            await upstream.settled.wait()
-        self.hub.catch_up()
+        hub = self.hub
+        if self._fleet is not None:
+            await self._fleet.settled()
+        await hub.vet()
+        hub.catch_up()
 
     @property
     def catalog(self) -> Catalog:
@@ -143,32 +231,40 @@ class Gateway:
     def status(self) -> Report:
         """Return how everything stands."""
         return Report(
-            servers=tuple(_server_report(upstream) for upstream in self.hub.fleet.values()),
+            servers=tuple(ServerReport.of(upstream) for upstream in self.hub.fleet.values()),
             names=dict(self.table()),
             style=self.hub.style,
             ledger=None if self._ledger else self.config.ledger_path(),
         )
 
-    def _read(self, path: str | None) -> Asked:
-        asked = read_path(path or self.main, self.hub.fleet, self.config.settings.contexts)
+    def _read(self, path: str | None, principal: Principal | None = None) -> Asked:
+        asked = asked_by(self.hub, path or self.main, principal)
         if self._only is not None and asked.server is None:
             message = f"Only server {self._only!r} is served here. Use {self.main}."
             raise UnknownView(message)
         return asked
 
-    def endpoint(self, path: str | None = None) -> Endpoint:
-        """Return the MCP server of a path (`main` unless given), made at first need. Raises `UnknownView`."""
-        asked = self._read(path)
+    def endpoint(
+        self, path: str | None = None, contexts: tuple[str, ...] = (), principal: Principal = LOCAL
+    ) -> Endpoint:
+        """Return the MCP server of a path (`main` unless given) for somebody, made at first need.
+
+        Those who see the same share it. ``contexts`` are the context headers of who asks. Raises `UnknownView`, also
+        for what there is only for others, and `ContextRefused` for headers that can't be followed there.
+        """
+        asked = self._read(path, principal)
+        self.hub.rights.contexts.asked(asked.context, contexts)
         if asked not in self._endpoints:
             spec = fixed_view(asked, self.config.settings)
-            is_fixed = asked.client is not None or asked.server is not None
-            choose = _always(spec) if is_fixed else partial(main_view, settings=self.config.settings)
-            self._endpoints[asked] = Endpoint(self.hub, spec, choose, asked.context)
+            self._endpoints[asked] = Endpoint(self.hub, spec, choosing(self.hub, asked), asked.context)
         return self._endpoints[asked]
 
+    def release(self, endpoint: Endpoint) -> None:
+        """Forget an endpoint that nobody uses; it is made anew when it is asked for."""
+        self._endpoints = {asked: one for asked, one in self._endpoints.items() if one is not endpoint}
+
     def _mark_dirty(self) -> None:
-        if self._hub is not None:
-            self._hub.stale = True
+        # What is new is looked at first, beside the loop (`_keep_fresh`), and then makes the lists stale.
         self._dirty.set()
 
     async def _keep_fresh(self, tasks: TaskGroup) -> None:
@@ -176,33 +272,23 @@ class Gateway:
         while True:
             with anyio.move_on_after(_LOOK_EVERY):
                 await self._dirty.wait()
-            self._dirty = anyio.Event()
+            if self._dirty.is_set():
+                self._dirty = anyio.Event()
+                await self.hub.vet()
             self.hub.catch_up()
+            self._audit.look()
             changed, others = self.hub.changes(), self.hub.other_changes()
             if changed or others:
                 for endpoint in list(self._endpoints.values()):
                     tasks.start_soon(endpoint.notify, changed, others)
 
+    def _close_approvals(self) -> None:
+        # Another configuration may have opened them.
+        self.hub.approving.close()
+
     def _close_endpoints(self) -> None:
         for endpoint in self._endpoints.values():
             endpoint.close()
-
-
-def _alone(config: Config, key: str) -> Config:
-    return replace(config, servers=tuple(server for server in config.servers if server.key == key))
-
-
-async def fetch_catalog(config: Config, on_event: OnEvent = ignore_event) -> Catalog:
-    """Start the servers, take what they list, and stop them.
-
-    A server that fails is told through ``on_event`` and missing in the catalogue. The configuration's ledger, if there
-    is one, is only read: its identities are kept.
-    """
-    path = config.ledger_path()
-    bound = Ledger.open(path, readonly=True).bindings() if path is not None and path.exists() else None
-    async with running_fleet(config, _ignore_change, on_event) as fleet:
-        listed = {key: upstream.tools for key, upstream in fleet.items() if upstream.tools is not None}
-        return Catalog.from_mcp(listed, config.settings.aliases, bound=bound, strict=False)
 
 
 def _open_ledger(config: Config) -> Ledger:
@@ -210,24 +296,3 @@ def _open_ledger(config: Config) -> Ledger:
     if path is None:
         return Ledger.memory(max_claims=config.settings.max_claims)
     return Ledger.open(path, max_claims=config.settings.max_claims)
-
-
-def _always(spec: ViewSpec) -> Callable[[Request], ViewSpec]:
-    def choose(_: Request) -> ViewSpec:
-        return spec
-
-    return choose
-
-
-def _ignore_change() -> None:
-    pass
-
-
-def _server_report(upstream: Upstream) -> ServerReport:
-    return ServerReport(
-        key=upstream.key,
-        state=upstream.state,
-        tools=len(upstream.tools or ()),
-        seconds=upstream.seconds,
-        error=str(upstream.problem) if upstream.problem else None,
-    )

@@ -1,59 +1,121 @@
-"""The calls that run through the gateway: counted, so that it can end without breaking one off."""
+"""What runs through the gateway: counted until its answer has left, so that it can end without breaking one off."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from truename.gateway.faults import UpstreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-__all__ = ["Traffic"]
+__all__ = ["ANSWERS_KEY", "Answers", "Traffic", "count_on"]
+
+# Where a request over HTTP (an ASGI scope) has its answers.
+ANSWERS_KEY: Final = "truename.answers"
+
+
+class Answers:
+    """Answers on their way to a client, by what they are known by there, and what is done once one has left.
+
+    ``begin`` counts one that was begun elsewhere, and returns what ends that.
+    """
+
+    def __init__(self, begin: Callable[[], Callable[[], None]] | None = None) -> None:
+        self.is_over = False
+        self._begin = begin
+        self._then: dict[object, Callable[[], None]] = {}
+
+    def count_on(self) -> None:
+        """Count the answer that goes on here, until all have left."""
+        if self._begin is not None:
+            self.after(self, self._begin())
+
+    def after(self, key: object, then: Callable[[], None]) -> None:
+        """Have this done when the answer has left; at once if none leaves here any more."""
+        if self.is_over:
+            then()
+        else:
+            self._then[key] = then
+
+    def left(self, key: object) -> None:
+        """Note that an answer has left."""
+        then = self._then.pop(key, None)
+        if then is not None:
+            then()
+
+    def over(self) -> None:
+        """Note that no more will leave: all did, or the client is gone."""
+        self.is_over = True
+        for key in list(self._then):
+            self.left(key)
+
+
+def count_on(scope: Mapping[str, Any]) -> None:
+    """Count a request over HTTP that goes on with the answer to another, which broke off."""
+    answers = scope.get(ANSWERS_KEY)
+    if isinstance(answers, Answers):
+        answers.count_on()
 
 
 class Traffic:
-    """Counts calls while they run; once it is `close`d, no other begins."""
+    """Counts requests while they run; once it is `close`d, no other begins.
+
+    ``pipe`` has the answers that go to the one client over standard output, where there is one.
+    """
 
     def __init__(self) -> None:
-        self._running = 0
+        self.pipe: Answers | None = None
+        self._running: dict[object, anyio.CancelScope] = {}
         self._is_closed = False
         self._idle = anyio.Event()
 
     @property
     def running(self) -> int:
-        """How many calls run now."""
-        return self._running
+        """How many requests run now."""
+        return len(self._running)
 
-    @contextmanager
-    def call(self, gateway: str) -> Iterator[None]:
-        """Count a call while the block lasts. Raises `UpstreamError` (busy) once the gateway is ending."""
-        if self._is_closed:
+    @property
+    def is_closed(self) -> bool:
+        """Whether no other begins any more."""
+        return self._is_closed
+
+    def begin(self, gateway: str, scope: anyio.CancelScope, *, goes_on: bool = False) -> Callable[[], None]:
+        """Count a request, which runs in this scope, until what this returns is called.
+
+        One that goes on with another may always begin. Raises `UpstreamError` (busy) once the gateway is ending.
+        """
+        if self._is_closed and not goes_on:
             raise UpstreamError(
                 server=gateway,
                 kind="busy",
                 problem="is ending and takes no more calls; this call was not sent",
                 remedy="Connect again and repeat the call.",
             )
-        self._running += 1
-        try:
-            yield
-        finally:
-            self._running -= 1
-            self._look()
+        request = object()
+        self._running[request] = scope
+
+        def end() -> None:
+            self._running.pop(request, None)
+            if not self._running:
+                self._idle.set()
+
+        return end
 
     def close(self) -> None:
-        """Let no other call begin."""
+        """Let no other request begin."""
         self._is_closed = True
-        self._look()
+
+    def break_off(self) -> None:
+        """Cancel all that runs."""
+        for scope in list(self._running.values()):
+            scope.cancel()
 
     async def drained(self) -> None:
-        """Wait until no call runs any more, after `close`."""
-        await self._idle.wait()
-
-    def _look(self) -> None:
-        if self._is_closed and not self._running:
-            self._idle.set()
+        """Wait until none runs any more."""
+        while self._running:
+            self._idle = anyio.Event()
+            await self._idle.wait()

@@ -1,6 +1,7 @@
 """journal.py FILE TOOL...: writes a line for each call that it runs, and does what the tool's name says.
 
-``wait`` never answers, ``once`` dies at its first call, ``die`` at each, ``hold`` answers once FILE.gate is there.
+``wait`` never answers, ``once`` dies at its first call, ``die`` at each, ``hold`` answers once FILE.gate is there, and
+``hold_large`` then at length.
 """
 
 import os
@@ -22,8 +23,10 @@ class Journal(Fake):
         ran = FILE.read_text().split("\n")
         if name == "die" or (name == "once" and sum(line.startswith("once ") for line in ran) == 1):
             os._exit(3)
-        while name == "hold" and not FILE.with_suffix(".gate").exists():
+        while name.startswith("hold") and not FILE.with_suffix(".gate").exists():
             time.sleep(0.02)
+        if name == "hold_large":
+            return {"content": [{"type": "text", "text": "large" * 100_000}]}
         return None if name == "wait" else super().call(params, request_id)
 
 

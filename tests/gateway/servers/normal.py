@@ -41,6 +41,10 @@ def broken(params: dict[str, Any], request_id: Any) -> None:
     sys.stdout.flush()
 
 
+def fails(params: dict[str, Any], request_id: Any) -> dict[str, Any]:
+    return {**server.echo(params), "isError": True}
+
+
 def shapeless(params: dict[str, Any], request_id: Any) -> None:
     send({"id": request_id, "result": ["not", "an", "object"]})
 
@@ -59,6 +63,7 @@ server.calls |= {
     "sleep": sleep,
     "cancelled": cancelled,
     "die": die,
+    "fails": fails,
     "big": big,
     "broken": broken,
     "shapeless": shapeless,

@@ -1,0 +1,98 @@
+"""The one place where each call of a tool becomes an account: begun when it arrives, told once when it is over."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from pydantic import ValidationError
+
+from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.tracing import traceparent_now
+from truename.gateway.telemetry.account import Account, account_now
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp.server.context import HandlerResult
+
+    from truename.gateway.hub import Hub
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.telemetry.account import Accounts
+    from truename.gateway.views.view import View
+    from truename.identity import ToolId
+
+__all__ = ["accounted", "note_meant", "note_tool"]
+
+_CALL: Final = "tools/call"
+_SESSION: Final = "mcp-session-id"
+_TRACE: Final = "traceparent"
+_LONGEST: Final = 1_000
+# Version 00 of the W3C's trace context, and what a later one begins with.
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+async def accounted(
+    request: Request, accounts: Accounts, answer: Callable[[], Awaitable[HandlerResult]]
+) -> HandlerResult:
+    """Answer a request; of a call of a tool, tell those who listen. Raises what ``answer`` raises."""
+    if request.method != _CALL or request.request_id is None or not accounts.is_wanted:
+        return await answer()
+    result: HandlerResult = await accounts.told(_begun(request, accounts), answer, _code)
+    return result
+
+
+def note_meant(view: View, params: Mapping[str, Any]) -> None:
+    """Note which call is meant, and where."""
+    if (account := account_now()) is not None:
+        spec = view.spec
+        account.means(params)
+        account.client = spec.client or ""
+        account.view = spec.dialect if spec.only is None else f"{spec.dialect}/only/{spec.only}"
+
+
+def note_tool(hub: Hub, view: View, id: ToolId) -> None:
+    """Note which tool is meant."""
+    if (account := account_now()) is not None:
+        tool = view.table.catalog[id]
+        account.found(tool, hub.vetting.digest_of(tool))
+
+
+def _begun(request: Request, accounts: Accounts) -> Account:
+    params = request.params or {}
+    account = Account(
+        wire_name=str(params.get("name"))[:_LONGEST],
+        call_id=f"request-{request.request_id}"[:_LONGEST],
+        serial=accounts.next_serial(),
+        principal=principal_of(request),
+        session=_session(request),
+        trace=_trace(request, params),
+    )
+    account.means(params)
+    return account
+
+
+def _session(request: Request) -> str:
+    """Return by what a session is known again, and can't be taken over."""
+    http = request.request
+    number = None if http is None else http.headers.get(_SESSION)
+    return "" if number is None else hashlib.sha256(number.encode()).hexdigest()[:16]
+
+
+def _trace(request: Request, params: Mapping[str, Any]) -> str:
+    if found := traceparent_now():
+        return found
+    meta, http = params.get("_meta"), request.request
+    said = meta.get(_TRACE) if isinstance(meta, dict) else None
+    if said is None and http is not None:
+        said = http.headers.get(_TRACE)
+    return said if isinstance(said, str) and _TRACEPARENT.fullmatch(said) else ""
+
+
+def _code(error: Exception) -> str:
+    if isinstance(error, MCPError):
+        return str(error.code)
+    return str(INVALID_PARAMS if isinstance(error, ValidationError) else INTERNAL_ERROR)

@@ -1,0 +1,58 @@
+"""Which view an address leads somebody to: what its path asks for, by the profiles that they are in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from truename.gateway.protocol.callers import principal_of
+from truename.gateway.views.choice import UNIVERSAL, fixed_view, main_view
+from truename.gateway.views.view import profile_in, read_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from truename.gateway.hub import Hub
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.views.profiled import Names
+    from truename.gateway.views.view import Asked, ViewSpec
+    from truename.policy.principal import Principal
+
+    Choose = Callable[[Request], ViewSpec]
+
+__all__ = ["asked_by", "choosing"]
+
+
+def asked_by(hub: Hub, path: str, principal: Principal | None = None) -> Asked:
+    """Return what a path asks for, for somebody, or for the operator, who may see by any profile.
+
+    Raises `UnknownView`, for what there is only for others as for what there is not.
+    """
+    mine = None if principal is None else hub.profiled.of(principal)
+    known = tuple(hub.settings.profiles if principal is None else mine or ())
+    if (profile := profile_in(path)) is not None:
+        mine = (profile,) if profile in known else ()
+    return read_path(path, _servers(hub, mine), hub.settings.contexts, known)._replace(profiles=mine)
+
+
+def choosing(hub: Hub, asked: Asked) -> Choose:
+    """Return what tells the view of a request that came to this address."""
+    spec = fixed_view(asked, hub.settings)
+    is_fixed = asked.client is not None or asked.server is not None
+    choose = partial(_always, spec) if is_fixed else partial(main_view, settings=hub.settings)
+    return partial(_seen_by, hub, asked.profile, choose)
+
+
+def _servers(hub: Hub, profiles: Names) -> Collection[str]:
+    return hub.fleet if profiles is None else hub.fleet_in(replace(UNIVERSAL, profiles=profiles))
+
+
+def _seen_by(hub: Hub, profile: str | None, choose: Choose, request: Request) -> ViewSpec:
+    # Who is in which profile may have changed since somebody came to this address.
+    spec, profiles = choose(request), hub.profiled.of(principal_of(request), profile)
+    return spec if spec.profiles == profiles else replace(spec, profiles=profiles)
+
+
+def _always(spec: ViewSpec, _: Request) -> ViewSpec:
+    return spec

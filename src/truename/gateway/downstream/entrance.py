@@ -1,0 +1,114 @@
+"""The entrance over HTTP: who sends a request is found out here, and what was begun ends when that is taken back."""
+
+from __future__ import annotations
+
+import time
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from starlette.responses import JSONResponse, Response
+
+from truename.access.admission import Admission, Refusal
+from truename.gateway.background import background
+from truename.gateway.protocol.callers import let_in
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from starlette.types import ASGIApp, Scope
+
+    from truename.access.challenge import Resource
+    from truename.access.doors import Doors
+
+__all__ = ["Entrance"]
+
+_LOOK_EVERY: Final = 1.0
+_LISTEN: Final = (b"mcp-method", b"subscriptions/listen")
+_NO_STORE: Final = {"cache-control": "no-store"}
+
+
+class Entrance:
+    """Lets requests in, and answers those that need no letting in: the metadata of who may, and sign-in itself.
+
+    ``pages`` is the application of sign-in, and ``is_page`` tells its paths.
+    """
+
+    def __init__(
+        self,
+        doors: Doors,
+        resource: Resource,
+        pages: ASGIApp | None = None,
+        is_page: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._doors = doors
+        self._resource = resource
+        self._pages = pages
+        self._is_page = is_page
+        self._open: set[_Open] = set()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """End requests of those who are no longer let in, while the block lasts."""
+        async with background() as tasks:
+            tasks.start_soon(self._watch)
+            yield
+
+    def page(self, path: str) -> ASGIApp | None:
+        """Return what answers a path that anybody may ask for; None if it is none of those."""
+        if self._resource.issuers and self._resource.is_metadata(path):
+            return JSONResponse(self._resource.metadata, headers={"cache-control": "public, max-age=300"})
+        return self._pages if self._is_page(path) else None
+
+    async def admit(self, scope: Scope) -> Admission | Response:
+        """Find out who sends a request and write it there, or return what to answer."""
+        values = [value.decode("latin-1") for key, value in scope["headers"] if key == b"authorization"]
+        found = await self._doors.admit(values)
+        if isinstance(found, Refusal):
+            return self._refused(found)
+        let_in(scope, found.principal)
+        return found
+
+    def _refused(self, refusal: Refusal) -> Response:
+        said = {"error": refusal.error or refusal.text}
+        if refusal.error:
+            said["error_description"] = refusal.text
+        answer = JSONResponse(said, refusal.status, headers=_NO_STORE)
+        if refusal.status in {400, 401, 403}:
+            answer.headers["www-authenticate"] = self._resource.challenge(refusal)
+        return answer
+
+    @contextmanager
+    def holding(self, admission: Admission, scope: Scope) -> Iterator[None]:
+        """Have a request answered in this block, for as long as whoever sent it is let in."""
+        if admission.is_lasting:
+            yield
+            return
+        with anyio.CancelScope() as cancel:
+            one = _Open(admission, cancel, is_stream=scope["method"] == "GET" or _LISTEN in scope["headers"])
+            self._open.add(one)
+            try:
+                yield
+            finally:
+                self._open.discard(one)
+
+    async def _watch(self) -> None:
+        while True:
+            await anyio.sleep(_LOOK_EVERY)
+            now = time.time()
+            for one in [one for one in self._open if one.is_over(now)]:
+                one.cancel.cancel()
+
+
+@dataclass(frozen=True, eq=False)
+class _Open:
+    """A request that is being answered. A call that was begun in time may end; a stream would go on for ever."""
+
+    admission: Admission
+    cancel: anyio.CancelScope
+    is_stream: bool
+
+    def is_over(self, now: float) -> bool:
+        until = self.admission.until
+        return (self.is_stream and until is not None and now >= until) or not self.admission.stands()

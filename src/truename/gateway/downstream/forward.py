@@ -1,0 +1,62 @@
+"""Forwarding: the one place where a client's request is sent to a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.writable import unwritable
+from truename.gateway.questions.asking import with_answers
+from truename.gateway.questions.questions import Asker
+from truename.gateway.upstream.logs import own_level, with_level
+from truename.gateway.upstream.tally import counted
+from truename.policy import InvalidCall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.upstream.upstream import Upstream
+
+__all__ = ["forward"]
+
+
+@counted
+async def forward(
+    request: Request,
+    upstream: Upstream,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    task: tuple[str, str] | None = None,
+) -> dict[str, Any]:
+    """Send a request on this client's behalf and return the raw result.
+
+    ``task`` is the one for whose result it asks: the server's own id, and the one that the client knows.
+    What a server asks meanwhile is asked of this client (`asking`). Raises `UpstreamError`, `InvalidCall` for what no
+    server could read, and `MCPError` for errors that the server itself sends.
+    """
+    if (problem := unwritable(params, upstream.settings.max_depth)) is not None:
+        raise InvalidCall(field="params", problem=problem)
+    await upstream.awake()
+    asker = Asker(request, upstream.settings)
+    asker.task = task
+    wants_progress = "progressToken" in (params.get("_meta") or {})
+    target = upstream
+    if upstream.isolation is not None:
+        target = await upstream.isolation.of(request, asker)
+        await own_level(request, target.follower)
+
+    async def send(body: Mapping[str, Any]) -> dict[str, Any]:
+        on_progress = asker.report_progress if wants_progress else None
+        # A call that is held goes on when this request of the client is over.
+        with upstream.running, target.running:
+            return await target.request(method, body, capabilities=asker.able, on_progress=on_progress, asker=asker)
+
+    speaks_modern = upstream.session is not None and upstream.session.modern
+    said = with_level(request, params) if speaks_modern else params
+    # A state is one that the gateway gave: going on with a call must never begin another.
+    may_be_held = asker.is_modern and bool(asker.able or "requestState" in said)
+    if may_be_held and not speaks_modern and upstream.holding is not None:
+        return await upstream.holding.call(asker, (upstream.key, method, principal_of(request).key), said, send)
+    return await with_answers(request, upstream.key, upstream.settings, said, send)

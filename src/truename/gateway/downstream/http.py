@@ -1,0 +1,232 @@
+"""The gateway over HTTP: paths to endpoints, and who may come in."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.responses import JSONResponse
+
+from truename.access.admission import Admission
+from truename.access.doors import asks_for_credentials
+from truename.access.events import ignore_access
+from truename.access.front import front_of
+from truename.errors import ConfigError
+from truename.gateway.background import background
+from truename.gateway.downstream.doorkeeper import Doorkeeper, is_loopback
+from truename.gateway.downstream.entrance import Entrance
+from truename.gateway.downstream.leaving import answering
+from truename.gateway.downstream.paths import Paths
+from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe
+from truename.gateway.downstream.web_server import WebServer, bind
+from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
+from truename.gateway.views.view import UnknownView
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator
+
+    from anyio.abc import TaskGroup
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
+
+    from truename.access.events import AccessEvent, OnAccess
+    from truename.access.front import Front
+    from truename.config import Config
+    from truename.gateway.gateway import Gateway
+
+__all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "serve_http"]
+
+OnAddress = Callable[[str], None]
+
+_HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked for, not listened on
+_SPARE: Final = 64
+_YOUNG: Final = 10_000
+
+
+class HttpApp:
+    """The ASGI application. Each endpoint's sessions are run by a task of their own, begun at the first request."""
+
+    def __init__(self, gateway: Gateway, doorkeeper: Doorkeeper, front: Front) -> None:
+        self._gateway = gateway
+        self._doorkeeper = doorkeeper
+        self._front = front
+        self._entrance = Entrance(front.doors, front.resource, front.pages, front.is_page)
+        self._tasks: TaskGroup | None = None
+        self._paths = Paths(gateway)
+
+    def guard(self, config: Config, host: str) -> Callable[[], None]:
+        """Return what lets in by another configuration. Raises `ConfigError` as `require_guard` does."""
+        require_guard(config, host)
+        return self._front.another(self._gateway.config, config)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer requests while the block lasts; at its end all streams are closed, which would else stay open."""
+        async with background() as tasks, self._entrance.watching():
+            self._tasks = tasks
+            try:
+                yield
+            finally:
+                self._tasks = None
+                self._paths.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        path = scope["path"]
+        answer = self._doorkeeper.refusal(scope) or self._entrance.page(path)
+        answer = answer or probe(path, self._gateway)
+        if answer is None and is_open(path, self._gateway.config.settings.telemetry):
+            answer = self._metrics()
+        admission = answer or await self._entrance.admit(scope)
+        if not isinstance(admission, Admission):
+            await admission(scope, receive, send)
+            return
+        if path == METRICS:
+            await self._metrics()(scope, receive, send)
+            return
+        if self._tasks is None:
+            await JSONResponse({"error": "The gateway is not running."}, 503)(scope, receive, send)
+            return
+        said = _context_headers(scope)
+        CONTEXT_SAID.set(said)
+        try:
+            endpoint = self._gateway.endpoint(path, said, admission.principal)
+        except UnknownView as error:
+            await JSONResponse({"error": str(error)}, 404)(scope, receive, send)
+            return
+        except ContextRefused as error:
+            await JSONResponse({"error": str(error)}, error.status)(scope, receive, send)
+            return
+        hub = self._gateway.hub
+        left = answering(scope, hub.traffic, hub.settings.server_name)
+        with left, self._entrance.holding(admission, scope):
+            await self._paths.serve(endpoint, self._tasks, scope, receive, send)
+
+    def _metrics(self) -> Response:
+        return metrics(self._gateway, sum(one.open_sessions for one in self._paths))
+
+
+def _context_headers(scope: Scope) -> tuple[str, ...]:
+    wanted = CONTEXT_HEADER.encode()
+    return tuple(value.decode("latin-1") for key, value in scope["headers"] if key == wanted)
+
+
+def require_guard(config: Config, host: str) -> None:
+    """Raise `ConfigError` for an address that other machines reach while callers need not prove who they are."""
+    reached = [name for name in (host, _public_host(config)) if name is not None and not is_loopback(name)]
+    if reached and not asks_for_credentials(config):
+        raise ConfigError(
+            file=str(config.path or "settings"),
+            key="token",
+            problem=f"{reached[0]} can be reached from other machines and no token is set, nor OAuth or sign-in",
+            remedy="Run `truename token add NAME`, set token or [access], or listen on 127.0.0.1.",
+        )
+    access = config.settings.access
+    if reached and (access.oauth or access.sign_in) and access.public_url is None:
+        raise ConfigError(
+            file=str(config.path or "settings"),
+            key="access.public_url",
+            problem="tokens are issued for an address, and how clients reach this gateway is not said",
+            remedy="Set it to https://HOST.",
+        )
+
+
+def _public_host(config: Config) -> str | None:
+    url = config.settings.access.public_url
+    return None if url is None else urlsplit(url).hostname
+
+
+def reserve(config: Config, host: str, port: int) -> socket.socket:
+    """Take an address before anything is started, so that what is wrong with it is known early.
+
+    Raises `ConfigError` if it can't be had, or is not a loopback one and no token is set.
+    """
+    require_guard(config, host)
+    return bind(host, port)
+
+
+@asynccontextmanager
+async def listening(
+    gateway: Gateway,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    bound: socket.socket | None = None,
+    on_access: OnAccess = ignore_access,
+) -> AsyncIterator[str]:
+    """Serve a running gateway over HTTP while the block lasts; gives the address, as ``http://127.0.0.1:8000``.
+
+    ``bound`` is an address that was reserved before; ``on_access`` is told what happens at the door. Raises as
+    `reserve` does.
+    """
+    settings = gateway.config.settings
+    bound = bound or reserve(gateway.config, host, port)
+    host = bound.getsockname()[0]
+    async with (
+        background() as serving,
+        front_of(gateway.config, _address(bound), on_access=_noted(gateway, on_access)) as front,
+    ):
+        app = HttpApp(gateway, Doorkeeper.of(settings, host), front)
+        # A session may have a stream open while it asks.
+        server = WebServer(app, most=2 * settings.max_sessions + _SPARE)
+        serving.start_soon(server.serve, [bound])
+        try:
+            await server.listens.wait()
+            async with app.running():
+                with gateway.guarded(partial(app.guard, host=host)):
+                    yield _address(bound)
+        finally:
+            await server.finish()
+
+
+def _noted(gateway: Gateway, on_access: OnAccess) -> OnAccess:
+    def told(event: AccessEvent) -> None:
+        gateway.audit.entered(event)
+        on_access(event)
+
+    return told
+
+
+async def serve_http(gateway: Gateway, host: str = "127.0.0.1", port: int = 8000, *, on_address: OnAddress) -> None:
+    """Serve a running gateway over HTTP until SIGINT or SIGTERM; ``on_address`` is told where.
+
+    What runs then is let end (`Gateway.drain`); a second signal breaks it off. Raises as `listening` does.
+    """
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with listening(gateway, host, port) as address:
+            _rest()
+            on_address(address)
+            await anext(signals)
+            async with background() as draining:
+                draining.start_soon(_cancel_at_next, signals, draining.cancel_scope)
+                await gateway.drain()
+            if gateway.unfinished:
+                await gateway.break_off()
+
+
+async def _cancel_at_next(signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
+    await anext(signals)
+    scope.cancel()
+
+
+def _rest() -> None:
+    """Have the collector look at what calls leave behind, and not at all that was there before them each time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG, 20, 20)
+
+
+def _address(bound: socket.socket) -> str:
+    """Return the address at which a client on this machine reaches it; one that means all interfaces is none."""
+    host, port = bound.getsockname()[:2]
+    host = _HERE.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,64 @@
+"""What one client over a pipe has open: bounded in number and bytes, and no two requests under one id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+if TYPE_CHECKING:
+    from mcp_types import JSONRPCMessage, RequestId
+
+__all__ = ["Intake"]
+
+_IN_USE: Final = "A request with this id is open; nothing was run. Give each request an id of its own."
+_TOO_MANY: Final = "As many requests of this client are open as {name} allows ({most:,}); nothing was run. Try later."
+
+
+class Intake:
+    """Notes requests from when they come until they are answered, or taken back by the client.
+
+    >>> intake = Intake(most=1, most_bytes=100)
+    >>> ask = lambda id: intake.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="ping"), 10)
+    >>> ask(1), ask(2).error.message[:49]
+    (None, 'As many requests of this client are open as max_')
+    >>> intake.gone(JSONRPCResponse(jsonrpc="2.0", id=1, result={})), ask(2)
+    (None, None)
+    """
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._open: dict[RequestId, int] = {}
+        self._bytes = 0
+
+    def refusal(self, message: JSONRPCMessage, size: int) -> JSONRPCError | None:
+        """Note what came, of this size; return the error that it is answered with where it can't be taken."""
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            # It is never answered then.
+            self._forget((message.params or {}).get("requestId"))
+        if not isinstance(message, JSONRPCRequest):
+            return None
+        if message.id in self._open:
+            # Under this id the client waits for another answer.
+            return _error(None, _IN_USE)
+        if len(self._open) >= self._most:
+            return _error(message.id, _TOO_MANY.format(name="max_requests", most=self._most))
+        if self._open and self._bytes + size > self._most_bytes:
+            return _error(message.id, _TOO_MANY.format(name="max_incoming", most=self._most_bytes))
+        self._open[message.id] = size
+        self._bytes += size
+        return None
+
+    def gone(self, message: JSONRPCMessage) -> None:
+        """Note what went out: an answer makes room."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._forget(message.id)
+
+    def _forget(self, id: object) -> None:
+        if isinstance(id, str | int):
+            self._bytes -= self._open.pop(id, 0)
+
+
+def _error(id: RequestId | None, text: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INVALID_REQUEST, message=text))

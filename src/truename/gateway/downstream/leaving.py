@@ -1,0 +1,101 @@
+"""Until when a request counts as running: its answer has to leave, over HTTP or the pipe, before the gateway ends."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from mcp_types import JSONRPCError, JSONRPCResponse
+
+from truename.gateway.faults import BrokenOff
+from truename.gateway.traffic import ANSWERS_KEY, Answers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_types import JSONRPCMessage
+    from starlette.types import Scope
+
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.traffic import Traffic
+
+__all__ = ["answering", "note_written", "passing", "piped"]
+
+# Clients of these versions and later come back for an answer whose stream broke off; so long they are waited for.
+_RESUMABLE: Final = "2025-11-25"
+_COMES_BACK: Final = 2.0
+# Answered by the gateway itself, or for as long as the client listens: nothing is lost that can't be asked again.
+_FREE: Final = frozenset(
+    {
+        *("initialize", "ping", "server/discover", "subscriptions/listen"),
+        *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
+    }
+)
+
+
+@contextmanager
+def passing(request: Request, traffic: Traffic, gateway: str) -> Iterator[None]:
+    """Count a request that is answered in this block. What goes on with a call that waits is let in to the end.
+
+    Raises `UpstreamError`: busy once the gateway is ending, lost if that breaks it off.
+    """
+    if request.request_id is None or request.method in _FREE:
+        yield
+        return
+    scope = anyio.CancelScope()
+    end = traffic.begin(gateway, scope, goes_on="requestState" in (request.params or {}))
+    try:
+        with scope:
+            yield
+        if scope.cancelled_caught:
+            raise _broken_off(gateway)
+    except anyio.get_cancelled_exc_class():
+        # Nobody is answered then.
+        end()
+        raise
+    finally:
+        answers = traffic.pipe if request.request is None else request.request.scope.get(ANSWERS_KEY)
+        if answers is None:
+            end()
+        elif request.request is not None and answers.is_over and request.protocol_version >= _RESUMABLE:
+            asyncio.get_running_loop().call_later(_COMES_BACK, end)
+        else:
+            answers.after(request.request_id, end)
+
+
+def _broken_off(gateway: str) -> BrokenOff:
+    return BrokenOff(
+        server=gateway,
+        kind="lost",
+        problem="ended before the call did, which was broken off",
+        remedy="Whether the call took effect is unknown; check before you repeat it.",
+    )
+
+
+@contextmanager
+def answering(scope: Scope, traffic: Traffic, gateway: str) -> Iterator[None]:
+    """Answer a request over HTTP in this block: at its end the answer has left."""
+    answers = scope[ANSWERS_KEY] = Answers(lambda: traffic.begin(gateway, anyio.CancelScope(), goes_on=True))
+    try:
+        yield
+    finally:
+        answers.over()
+
+
+@contextmanager
+def piped(traffic: Traffic) -> Iterator[Answers]:
+    """Serve a client over a pipe in this block."""
+    answers = traffic.pipe = Answers()
+    try:
+        yield answers
+    finally:
+        traffic.pipe = None
+        answers.over()
+
+
+def note_written(answers: Answers, message: JSONRPCMessage) -> None:
+    """Note what was written to the pipe."""
+    if isinstance(message, JSONRPCResponse | JSONRPCError):
+        answers.left(message.id)

@@ -1,0 +1,146 @@
+"""The paths that are in use: each has sessions of its own, run by a task; one that nobody uses makes room."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from starlette.responses import JSONResponse
+
+from truename.gateway.protocol.replay import Bounds, Replay
+from truename.gateway.protocol.sdk_server import Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from anyio.abc import TaskGroup, TaskStatus
+    from starlette.types import Receive, Scope, Send
+
+    from truename.gateway.downstream.endpoint import Endpoint
+    from truename.gateway.gateway import Gateway
+
+__all__ = ["Paths"]
+
+_LATER: Final = {"retry-after": "1"}
+_TOO_MANY: Final = "Too many paths of this gateway are in use. Try again later, or raise max_views."
+_TOO_MUCH: Final = "The requests that are being answered take as many bytes as max_incoming allows. Try again later."
+
+
+@dataclass(eq=False)
+class _Running:
+    sessions: Sessions
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+class Paths:
+    """Serves requests at endpoints, ``max_views`` of them at a time; of requests ``max_incoming`` bytes at a time.
+
+    A client may ask for any path that means something: a client, a context and a server make one each.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._settings = gateway.config.settings
+        kept = self._settings
+        self._replay = Replay(Bounds(kept.resume_events, kept.resume_bytes, kept.resume_total))
+        self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
+        self._busy: Counter[Endpoint] = Counter()
+        self._incoming = 0
+        self._lock = anyio.Lock()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __iter__(self) -> Iterator[Sessions]:
+        return (one.sessions for one in self._running.values())
+
+    def close(self) -> None:
+        """End the open subscriptions of all."""
+        for endpoint in self._running:
+            endpoint.close()
+
+    async def serve(self, endpoint: Endpoint, tasks: TaskGroup, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or say that there is no room for it."""
+        size = _size(scope, self._settings.max_body)
+        if self._incoming + size > self._settings.max_incoming:
+            await _refuse(_TOO_MUCH, scope, receive, send)
+            return
+        self._incoming += size
+        try:
+            async with self._used(endpoint, tasks) as sessions:
+                if sessions is None:
+                    await _refuse(_TOO_MANY, scope, receive, send)
+                else:
+                    await sessions.handle_request(scope, receive, send)
+        finally:
+            self._incoming -= size
+
+    @asynccontextmanager
+    async def _used(self, endpoint: Endpoint, tasks: TaskGroup) -> AsyncIterator[Sessions | None]:
+        # Counted before anything is waited for: what is counted makes room for no other.
+        self._busy[endpoint] += 1
+        try:
+            yield await self._of(endpoint, tasks)
+        finally:
+            self._busy[endpoint] -= 1
+            if not self._busy[endpoint]:
+                del self._busy[endpoint]
+
+    async def _of(self, endpoint: Endpoint, tasks: TaskGroup) -> Sessions | None:
+        if endpoint not in self._running:
+            async with self._lock:
+                if endpoint not in self._running and self._has_room():
+                    # Host and Origin are checked by the doorkeeper, for every path.
+                    sessions = Sessions(
+                        endpoint.server,
+                        max_request_body_size=self._settings.max_body,
+                        max_sessions=self._settings.max_sessions,
+                        session_idle_timeout=self._settings.session_timeout,
+                    )
+                    sessions.beside, sessions.replay = self, self._replay
+                    running = _Running(sessions)
+                    await tasks.start(_run, running)
+                    self._running[endpoint] = running
+        if (found := self._running.get(endpoint)) is None:
+            if self._busy[endpoint] == 1:
+                self._gateway.release(endpoint)
+            return None
+        self._running.move_to_end(endpoint)
+        return found.sessions
+
+    def _has_room(self) -> bool:
+        """Make room where there is none, if a path is not in use; tells whether there is room."""
+        if len(self._running) < self._settings.max_views:
+            return True
+        found = next((one for one, running in self._running.items() if self._is_idle(one, running)), None)
+        if found is None:
+            return False
+        self._running.pop(found).scope.cancel()
+        self._gateway.release(found)
+        return True
+
+    def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
+        return not self._busy[endpoint] and not running.sessions.open_sessions
+
+
+def _size(scope: Scope, most: int) -> int:
+    """Return the bytes that a request may have: as it says, and as many as are allowed where it says nothing."""
+    said = [value for name, value in scope["headers"] if name == b"content-length"]
+    if said and said[0].isdigit():
+        return min(int(said[0][:20]), most)
+    return most if any(name == b"transfer-encoding" for name, _ in scope["headers"]) else 0
+
+
+async def _refuse(text: str, scope: Scope, receive: Receive, send: Send) -> None:
+    await JSONResponse({"error": text}, HTTPStatus.SERVICE_UNAVAILABLE, _LATER)(scope, receive, send)
+
+
+async def _run(running: _Running, *, task_status: TaskStatus[None]) -> None:
+    with running.scope:
+        async with running.sessions.run():
+            task_status.started()
+            await anyio.sleep_forever()

@@ -1,0 +1,266 @@
+"""Everything but tools: prompts, resources, templates and completion, on the upstream connections that tools use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.caching import CacheHint
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CompleteResult,
+    Completion,
+    EmptyResult,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ReadResourceResult,
+    SetLevelRequestParams,
+)
+
+from truename.errors import ResolutionError, TruenameError, excerpt
+from truename.gateway.downstream.forward import forward
+from truename.gateway.downstream.subscribing import Subscribing
+from truename.gateway.faults import UpstreamError
+from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS, MCPError, connection_of, is_modern
+from truename.gateway.upstream.lists import KINDS
+from truename.gateway.views.contexts import ContextRefused
+from truename.gateway.views.prompts import wrong_prompt_text
+from truename.gateway.views.resources import Place, behind, is_behind
+from truename.naming import resolve
+
+if TYPE_CHECKING:
+    from truename.gateway.hub import Hub
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.upstream.upstream import Upstream
+    from truename.gateway.views.resources import ResourceView
+    from truename.gateway.views.view import View, ViewSpec
+    from truename.policy import Context
+
+__all__ = ["CACHE_HINTS", "LATE_PLACEHOLDERS", "PLACEHOLDERS", "WORDS", "Primitives"]
+
+Raw = dict[str, Any]
+Answer = Callable[["Request"], Awaitable[Raw]]
+
+# The handshake eras' code for what has INVALID_PARAMS in the stateless one.
+_NOT_FOUND: Final = -32002
+_MOST_TOLD: Final = 5
+# What a method is about, for texts; what is not here is a request.
+WORDS: Final[Mapping[str, str]] = {"tools/call": "tool", "prompts/get": "prompt", "resources/read": "resource"}
+# Which lists have to be shown for a capability to be one of what is shown.
+_SHOWN_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "prompts": ("prompts",),
+    "resources": ("resources",),
+    "completions": ("prompts", "resources"),
+}
+CACHE_HINTS: Final = {
+    method: CacheHint(ttl_ms=0, scope="private")
+    for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
+}
+
+
+class Primitives:
+    """Answers to the methods of one endpoint that are not about tools; ``spec_of`` tells the view of a request."""
+
+    def __init__(
+        self, hub: Hub, spec_of: Callable[[Request], ViewSpec], context_of: Callable[[Request], Context]
+    ) -> None:
+        self._hub = hub
+        self._spec_of = spec_of
+        self._context_of = context_of
+        self.subscribing = Subscribing(hub, self.place, lambda request: hub.fleet_in(spec_of(request)).values())
+        self._answers: Final[Mapping[str, Answer]] = {
+            "prompts/list": self._prompts,
+            "prompts/get": self._prompt,
+            "resources/list": self._resources,
+            "resources/templates/list": self._resources,
+            "resources/read": self._read,
+            "completion/complete": self._complete,
+            "resources/subscribe": self.subscribing.subscribe,
+            "resources/unsubscribe": self.subscribing.unsubscribe,
+            "logging/setLevel": self.subscribing.set_level,
+        }
+
+    def offered(self, capability: str, spec: ViewSpec) -> bool:
+        """Tell whether a server that is shown has this."""
+        sight, kinds = self._hub.sight(spec.profiles), _SHOWN_BY.get(capability, ())
+        return any(
+            upstream.offers(capability) and (not kinds or any(sight.has(kind, key) for kind in kinds))
+            for key, upstream in self._hub.fleet_in(spec).items()
+        )
+
+    def answers(self, method: str) -> bool:
+        """Tell whether this method is answered here."""
+        return method in self._answers
+
+    def passes(self, request: Request) -> bool:
+        """Tell whether a request is of a method that the protocol doesn't know, and there is one server to judge it."""
+        is_unknown = request.method not in SPEC_CLIENT_METHODS and request.request_id is not None
+        return is_unknown and connection_of(request).initialize_accepted and self._only_server(request) is not None
+
+    def _only_server(self, request: Request) -> Upstream | None:
+        fleet = self._hub.fleet_in(self._spec_of(request))
+        return next(iter(fleet.values())) if len(fleet) == 1 else None
+
+    async def _pass(self, request: Request) -> Raw:
+        upstream = self._only_server(request)
+        assert upstream is not None  # noqa: S101 - the caller looked (`passes`)
+        return await forward(request, upstream, request.method, request.params or {})
+
+    async def answer(self, request: Request) -> Raw:
+        """Return the raw result of a request. Raises `MCPError`: the server's own, or one that says what to do."""
+        try:
+            return await self._answers.get(request.method, self._pass)(request)
+        except UpstreamError as error:
+            raise MCPError(INTERNAL_ERROR, str(error)) from error
+        except ResolutionError as error:
+            raise MCPError(INVALID_PARAMS, wrong_prompt_text(error)) from error
+        except (TruenameError, ContextRefused) as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+
+    async def _prompts(self, request: Request) -> Raw:
+        return _page("prompts", self._view(request).page, request)
+
+    def _view(self, request: Request) -> View:
+        self._hub.catch_up()
+        try:
+            return self._hub.prompts_in(self._spec_of(request), self._context_of(request))
+        except ExceptionGroup as group:
+            # Names that this view's style can't have: one example says it.
+            if isinstance(first := group.exceptions[0], TruenameError):
+                raise first from group
+            raise
+
+    async def _prompt(self, request: Request) -> Raw:
+        params = request.params or {}
+        upstream, name = self._origin(request, str(params.get("name")))
+        answering = forward(request, upstream, request.method, {**params, "name": name})
+        return await self._view(request).texts.prompt(upstream.key, params, answering)
+
+    def _origin(self, request: Request, name: str) -> tuple[Upstream, str]:
+        """Return the server that has this prompt, and its own name for it. Raises `ResolutionError`."""
+        view = self._view(request)
+        id = resolve(name, view.table).id
+        assert id is not None  # noqa: S101 - only passthrough has none
+        return self._hub.origin(view, id)
+
+    def _resource_view(self, request: Request) -> ResourceView:
+        self._hub.catch_up()
+        return self._hub.resources_in(self._spec_of(request))
+
+    async def _resources(self, request: Request) -> Raw:
+        field = next(kind.field for kind in KINDS.values() if kind.method == request.method)
+        return _page(field, self._resource_view(request).pages[request.method].page, request)
+
+    async def _read(self, request: Request) -> Raw:
+        params = request.params or {}
+        uri = str(params.get("uri"))
+        upstream, own = self.place(request, uri)
+        try:
+            result = await forward(request, upstream, request.method, {**params, "uri": own})
+        except MCPError as error:
+            if error.code != _NOT_FOUND or not is_modern(request.protocol_version):
+                raise
+            raise MCPError(INVALID_PARAMS, error.message, {"uri": uri}) from error
+        return result if own == uri else _shown_as(uri, own, result)
+
+    def place(self, request: Request, uri: str) -> tuple[Upstream, str]:
+        """Return the one server to which a URI leads, and its own URI. Raises `MCPError`."""
+        places = self._resource_view(request).places(uri) or self._lone(request, uri)
+        if len(places) == 1:
+            return self._hub.fleet[places[0].server], places[0].uri
+        code = INVALID_PARAMS if is_modern(request.protocol_version) else _NOT_FOUND
+        if not places:
+            text = f"No server lists the resource {excerpt(uri)}, and it fits no template. List the resources."
+            raise MCPError(code, text, {"uri": uri})
+        told = ", ".join(excerpt(behind(place.server, uri))[1:-1] for place in places[:_MOST_TOLD])
+        text = f"{excerpt(uri)} fits templates of several servers. Read one of these exactly: {told}"
+        raise MCPError(INVALID_PARAMS, text, {"uri": uri})
+
+    def _lone(self, request: Request, uri: str) -> tuple[Place, ...]:
+        """Return the only server that can have resources: what it doesn't list, it may have or refuse itself.
+
+        One that is down may have any: what may be its own is not shown to another.
+        """
+        fleet = self._hub.fleet
+        view = self._resource_view(request)
+        having = [key for key in view.servers if not fleet[key].lacks("resources")]
+        is_free = not is_behind(uri) and not view.is_anothers(uri)
+        return (Place(having[0], uri),) if len(having) == 1 and is_free else ()
+
+    async def _complete(self, request: Request) -> Raw:
+        params = request.params or {}
+        about = params.get("ref") or {}
+        if about.get("type") == "ref/prompt":
+            upstream, own = self._origin(request, str(about.get("name")))
+            about = {**about, "name": own}
+        else:
+            upstream, own = self.place(request, str(about.get("uri")))
+            about = {**about, "uri": own}
+        return await forward(request, upstream, request.method, {**params, "ref": about})
+
+
+def _page(
+    field: str, page: Callable[[str | None], tuple[list[Mapping[str, Any]], str | None]], request: Request
+) -> Raw:
+    try:
+        items, following = page((request.params or {}).get("cursor"))
+    except ValueError as error:
+        raise MCPError(INVALID_PARAMS, "Unknown cursor. List anew without one.") from error
+    return {field: items} if following is None else {field: items, "nextCursor": following}
+
+
+def _shown_as(uri: str, own: str, result: Raw) -> Raw:
+    """Return what was read under the URI under which it was asked for; nothing else of it changes."""
+    contents = result.get("contents")
+    if not isinstance(contents, list):
+        return result
+    shown = [{**one, "uri": uri} if isinstance(one, dict) and one.get("uri") == own else one for one in contents]
+    return {**result, "contents": shown}
+
+
+async def _no_prompts(_: Request, __: object) -> ListPromptsResult:
+    return ListPromptsResult(prompts=[])
+
+
+async def _no_prompt(_: Request, __: object) -> GetPromptResult:
+    return GetPromptResult(messages=[])
+
+
+async def _no_resources(_: Request, __: object) -> ListResourcesResult:
+    return ListResourcesResult(resources=[])
+
+
+async def _no_templates(_: Request, __: object) -> ListResourceTemplatesResult:
+    return ListResourceTemplatesResult(resource_templates=[])
+
+
+async def _no_contents(_: Request, __: object) -> ReadResourceResult:
+    return ReadResourceResult(contents=[])
+
+
+async def _no_completion(_: Request, __: object) -> CompleteResult:
+    return CompleteResult(completion=Completion(values=[]))
+
+
+async def _accepted(_: Request, __: object) -> EmptyResult:
+    return EmptyResult()
+
+
+# The SDK checks requests and makes envelopes for these; the results are put in raw behind it.
+PLACEHOLDERS: Final[Mapping[str, Any]] = {
+    "on_list_prompts": _no_prompts,
+    "on_get_prompt": _no_prompt,
+    "on_list_resources": _no_resources,
+    "on_list_resource_templates": _no_templates,
+    "on_read_resource": _no_contents,
+    "on_completion": _no_completion,
+    "on_subscribe_resource": _accepted,
+    "on_unsubscribe_resource": _accepted,
+}
+# Handed over otherwise, since the SDK warns of what the newest era no longer has.
+LATE_PLACEHOLDERS: Final[Mapping[str, tuple[type[Any], Any]]] = {
+    "logging/setLevel": (SetLevelRequestParams, _accepted),
+}

@@ -1,0 +1,207 @@
+"""The gateway over standard input and output: one client, one view.
+
+Written anew instead of the SDK's own transport for two reasons: that one reads lines of any length, and its reader
+can't be cancelled while it waits for input, so that a gateway told to end would not end before its client does. Here
+two daemon threads read and write, which nothing waits for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import sys
+import threading
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from anyio.lowlevel import current_token
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+
+from truename.gateway.background import background
+from truename.gateway.downstream.intake import Intake
+from truename.gateway.downstream.leaving import note_written, piped
+from truename.gateway.faults import printable
+from truename.gateway.protocol.lines import LineReader, TooLong
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp_types import JSONRPCMessage
+
+    from truename.gateway.gateway import Gateway
+    from truename.gateway.traffic import Answers
+
+__all__ = ["serve_stdio"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+_CHUNK: Final = 65_536
+_INPUT: Final = 0
+_OUTPUT: Final = 1
+_LAST_WORDS: Final = 2.0
+_GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
+
+
+async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
+    """Serve one path of a running gateway (its main one unless given) until standard input ends, or until cancelled.
+
+    Raises `UnknownView`.
+    """
+    server = gateway.endpoint(path).server
+    settings = gateway.config.settings
+    intake = Intake(settings.max_requests, settings.max_incoming)
+    with piped(gateway.hub.traffic) as answers:
+        async with _client(settings.max_body, intake, answers) as (from_client, to_client):
+            await server.run(from_client, to_client, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def _client(max_line: int, intake: Intake, answers: Answers) -> AsyncIterator[TransportStreams]:
+    to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+    said_all = anyio.Event()
+    with _diverted_output() as wire:
+        async with background() as tasks, to_server, from_client, to_client, from_server:
+            tasks.start_soon(_read, to_server.clone(), to_client.clone(), max_line, intake)
+            tasks.start_soon(_write, from_server.clone(), wire, said_all, partial(_gone, intake, answers))
+            to_server.close()
+            yield from_client, to_client
+            to_client.close()
+            with anyio.move_on_after(_LAST_WORDS):
+                await said_all.wait()
+
+
+@contextmanager
+def _diverted_output() -> Iterator[int]:
+    """Give the descriptor of the client; whatever else prints to standard output goes to standard error meanwhile."""
+    sys.stdout.flush()
+    wire = os.dup(_OUTPUT)
+    os.dup2(2, _OUTPUT)
+    try:
+        yield wire
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        # The copy stays open: the writing thread may still use it, and another file must not get its number.
+        os.dup2(wire, _OUTPUT)
+
+
+async def _read(
+    to_server: MemoryObjectSendStream[SessionMessage | Exception],
+    to_client: MemoryObjectSendStream[SessionMessage],
+    max_line: int,
+    intake: Intake,
+) -> None:
+    sender, chunks = anyio.create_memory_object_stream[bytes](0)
+    threading.Thread(target=_read_chunks, args=(sender, current_token()), daemon=True, name="stdin").start()
+    reader = LineReader(max_line)
+    with suppress(*_GONE):
+        async with chunks, to_server, to_client:
+            async for chunk in chunks:
+                for line in reader.feed(chunk):
+                    if isinstance(line, TooLong):
+                        await _refuse(line, to_client)
+                    elif line.strip():
+                        await _pass(_message(line), len(line), intake, to_server, to_client)
+
+
+def _read_chunks(sender: MemoryObjectSendStream[bytes], token: Any) -> None:
+    # The loop may be gone, or the stream closed, when something is read at last: then nobody wants it.
+    with suppress(RuntimeError, OSError, *_GONE):
+        while chunk := _chunk():
+            anyio.from_thread.run(sender.send, chunk, token=token)
+        anyio.from_thread.run_sync(sender.close, token=token)
+
+
+def _chunk() -> bytes:
+    try:
+        return os.read(_INPUT, _CHUNK)
+    except OSError:
+        # A terminal that was closed, or nothing there from the start: as good as its end.
+        return b""
+
+
+async def _pass(
+    message: SessionMessage | Exception,
+    size: int,
+    intake: Intake,
+    to_server: MemoryObjectSendStream[SessionMessage | Exception],
+    to_client: MemoryObjectSendStream[SessionMessage],
+) -> None:
+    refusal = None if isinstance(message, Exception) else intake.refusal(message.message, size)
+    # A client that sends and does not read is not read either.
+    await (to_server.send(message) if refusal is None else to_client.send(SessionMessage(refusal)))
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except (ValueError, RecursionError) as error:
+        return error
+
+
+async def _refuse(line: TooLong, to_client: MemoryObjectSendStream[SessionMessage]) -> None:
+    log.warning("the client sent a message of %s bytes, more than max_body allows", f"{line.size:,}")
+    if line.request_id is not None:
+        error = ErrorData(code=INVALID_REQUEST, message="The message is larger than max_body allows; nothing was run.")
+        await to_client.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.request_id, error=error)))
+
+
+def _gone(intake: Intake, answers: Answers, message: JSONRPCMessage) -> None:
+    intake.gone(message)
+    note_written(answers, message)
+
+
+async def _write(
+    from_server: MemoryObjectReceiveStream[SessionMessage],
+    wire: int,
+    said_all: anyio.Event,
+    gone: Callable[[JSONRPCMessage], None],
+) -> None:
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    written, receipts = anyio.create_memory_object_stream[bool](1)
+    args = (wire, lines, written, current_token())
+    threading.Thread(target=_write_lines, args=args, daemon=True, name="stdout").start()
+    # One line at a time, so that a client that does not read is felt by whoever writes to it.
+    with suppress(*_GONE):
+        async with from_server, receipts:
+            async for item in from_server:
+                lines.put(_line(item.message))
+                if not await receipts.receive():
+                    break
+                gone(item.message)
+    said_all.set()
+
+
+def _line(message: JSONRPCMessage) -> bytes:
+    try:
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+    except ValueError as error:
+        # One message that can't be written must not end all that the client has open.
+        log.warning("an answer can't be written: %s", printable(str(error), 200))
+        id = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
+        fault = ErrorData(code=INTERNAL_ERROR, message="The answer holds what can't be written as JSON.")
+        text = JSONRPCError(jsonrpc="2.0", id=id, error=fault).model_dump_json(by_alias=True, exclude_unset=True)
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def _write_lines(wire: int, lines: queue.SimpleQueue[bytes], written: MemoryObjectSendStream[bool], token: Any) -> None:
+    with suppress(RuntimeError, *_GONE):
+        while True:
+            anyio.from_thread.run_sync(written.send_nowait, _sent(wire, lines.get()), token=token)
+
+
+def _sent(wire: int, line: bytes) -> bool:
+    rest = memoryview(line)
+    try:
+        while rest:
+            rest = rest[os.write(wire, rest) :]
+    except OSError:
+        return False
+    return True

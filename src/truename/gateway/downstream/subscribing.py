@@ -1,0 +1,135 @@
+"""What a session sets for itself: which resources it watches, and how talkative logs are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST
+
+from truename.gateway.protocol.sdk import MCPError, connection_of
+from truename.gateway.protocol.templates import LONGEST
+from truename.gateway.protocol.writable import unwritable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+    from truename.gateway.hub import Hub
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.upstream.upstream import Upstream
+
+__all__ = ["Subscribing"]
+
+_WATCHED: Final = "truename.watched"
+# What one session may watch.
+_MOST: Final = 1_000
+
+
+class Subscribing:
+    """Subscriptions of one endpoint's clients.
+
+    ``find`` tells the server of a URI and its own name for it, ``fleet`` the servers that there are for a request.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        find: Callable[[Request, str], tuple[Upstream, str]],
+        fleet: Callable[[Request], Iterable[Upstream]],
+    ) -> None:
+        self._hub = hub
+        self._find = find
+        self._fleet = fleet
+        self._streams: Counter[tuple[str, str, str]] = Counter()
+
+    async def set_level(self, request: Request) -> dict[str, Any]:
+        """Set how talkative logs are, for this session and as far as need be for the servers."""
+        self._hub.levels.set(request)
+        lowest = self._hub.levels.lowest
+        async with anyio.create_task_group() as tasks:
+            for upstream in self._fleet(request):
+                if lowest is not None and upstream.follower.level != lowest:
+                    tasks.start_soon(upstream.follower.set_level, lowest)
+        return {}
+
+    async def subscribe(self, request: Request) -> dict[str, Any]:
+        """Have a session told when a resource changes, until it ends or unsubscribes. Raises `MCPError`."""
+        connection, uri = connection_of(request), _uri(request)
+        upstream, own = self._place(request, uri)
+        if upstream.isolation is not None:
+            raise MCPError(INVALID_REQUEST, "Sessions have this server for themselves: its resources can't be watched.")
+        watched: dict[str, Callable[[], None]] = connection.state.setdefault(_WATCHED, {})
+        if uri in watched:
+            return {}
+        if len(watched) >= _MOST:
+            raise MCPError(INVALID_REQUEST, f"This session watches {_MOST:,} resources already. Unsubscribe from one.")
+        said = {"uri": uri}
+        tell = partial(connection.notify, "notifications/resources/updated", said)
+        await self._hub.watching.add(upstream, own, connection, tell)
+        if not watched:
+            connection.exit_stack.callback(_end_all, watched)
+        watched[uri] = partial(self._hub.watching.remove, upstream, own, connection)
+        return {}
+
+    def _place(self, request: Request, uri: str) -> tuple[Upstream, str]:
+        if len(uri) > LONGEST:
+            raise MCPError(INVALID_PARAMS, f"This URI is longer than {LONGEST:,} characters: it can't be watched.")
+        if (problem := unwritable({"uri": uri}, 1)) is not None:
+            raise MCPError(INVALID_PARAMS, f"The parameters {problem}.")
+        return self._find(request, uri)
+
+    async def unsubscribe(self, request: Request) -> dict[str, Any]:
+        """Tell a session no more of a resource."""
+        end = connection_of(request).state.get(_WATCHED, {}).pop(_uri(request), None)
+        if end is not None:
+            end()
+        return {}
+
+    @asynccontextmanager
+    async def watched(
+        self, request: Request, uris: Iterable[str], tell: Callable[[str], Awaitable[None]]
+    ) -> AsyncIterator[list[str]]:
+        """Have changes of these resources told while the block lasts; gives those that lead somewhere."""
+        found: list[str] = []
+        async with AsyncExitStack() as stack:
+            for uri in list(dict.fromkeys(uris))[:_MOST]:
+                try:
+                    stack.callback(await self._stream(request, uri, tell))
+                except MCPError:
+                    continue
+                found.append(uri)
+            yield found
+
+    async def _stream(self, request: Request, uri: str, tell: Callable[[str], Awaitable[None]]) -> Callable[[], None]:
+        """Watch for one more stream: one watcher tells all of them, and the last one ends it."""
+        upstream, own = self._place(request, uri)
+        if upstream.isolation is not None:
+            raise MCPError(INVALID_REQUEST, "Sessions have this server for themselves.")
+        place, who = (upstream.key, own, uri), (id(self), uri)
+
+        def end() -> None:
+            self._streams[place] -= 1
+            if not self._streams[place]:
+                del self._streams[place]
+                self._hub.watching.remove(upstream, own, who)
+
+        self._streams[place] += 1
+        try:
+            # Also where another stream watches: whether the server has confirmed that is not known yet.
+            await self._hub.watching.add(upstream, own, who, partial(tell, uri))
+        except BaseException:
+            end()
+            raise
+        return end
+
+
+def _uri(request: Request) -> str:
+    return str((request.params or {}).get("uri"))
+
+
+def _end_all(watched: dict[str, Callable[[], None]]) -> None:
+    for end in watched.values():
+        end()

@@ -1,0 +1,64 @@
+"""What machines ask over HTTP to see how the gateway is: whether it lives, whether it is ready, its metrics."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import JSONResponse, Response
+
+from truename.policy import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from truename.config.telemetry import Telemetry
+    from truename.gateway.gateway import Gateway
+
+__all__ = ["METRICS", "is_open", "metrics", "probe"]
+
+METRICS: Final = "/metrics"
+_ALIVE: Final = "/healthz"
+_READY: Final = "/readyz"
+_NO_STORE: Final = {"cache-control": "no-store"}
+
+
+def probe(path: str, gateway: Gateway) -> Response | None:
+    """Return what answers a probe, whoever sends it; None for other paths. No answer names a server or a file."""
+    if path == _ALIVE:
+        return JSONResponse({"status": "ok"}, headers=_NO_STORE)
+    if path != _READY:
+        return None
+    reasons = list(_reasons(gateway))
+    said = {"status": "not ready" if reasons else "ready", "reasons": reasons}
+    return JSONResponse(said, 503 if reasons else 200, headers=_NO_STORE)
+
+
+def _reasons(gateway: Gateway) -> Iterator[str]:
+    """Yield why no calls should be sent here now. A server that failed is no reason: the others can be called."""
+    hub = gateway.hub
+    if hub.traffic.is_closed:
+        yield "ending"
+    if not all(upstream.settled.is_set() for upstream in hub.fleet.values()):
+        yield "servers are starting"
+    path = gateway.config.ledger_path()
+    if path is not None and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        yield "the ledger can't be written"
+    if gateway.config.settings.audit.required:
+        try:
+            gateway.audit.require()
+        except StoreError:
+            yield "the audit journal can't be written"
+
+
+def is_open(path: str, settings: Telemetry) -> bool:
+    """Tell whether a path is for the metrics, and those are for everybody."""
+    return path == METRICS and settings.metrics and settings.metrics_public
+
+
+def metrics(gateway: Gateway, sessions: int) -> Response:
+    """Return the metrics; 404 where there are none."""
+    found = gateway.metrics
+    if found is None:
+        return JSONResponse({"error": "There are no metrics: set telemetry.metrics."}, 404)
+    return Response(found.exposition(sessions), media_type=found.media_type, headers=_NO_STORE)

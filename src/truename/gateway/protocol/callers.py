@@ -1,0 +1,46 @@
+"""Who sends a request: what the door found out, never what the request says of itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+
+from truename.policy.principal import LOCAL, Principal
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from truename.gateway.protocol.sdk import Request
+
+__all__ = ["PRINCIPAL_KEY", "let_in", "principal_of"]
+
+PRINCIPAL_KEY: Final = "truename.principal"
+
+
+def let_in(scope: Scope, principal: Principal) -> None:
+    """Write into a request who sends it.
+
+    The SDK binds a session to whom it finds as the user: with somebody else's id of a session, it answers as if there
+    were no such session. The token itself stays behind.
+    """
+    scope.setdefault("state", {})[PRINCIPAL_KEY] = principal
+    if principal is LOCAL:
+        return
+    claims: dict[str, Any] = {"iss": principal.issuer}
+    known = AccessToken(token="", client_id=principal.client, scopes=[], subject=principal.name, claims=claims)
+    scope["user"] = AuthenticatedUser(known)
+
+
+def principal_of(request: Request) -> Principal:
+    """Return who sends a request: over standard input whoever started the gateway, over HTTP whom the door let in.
+
+    Raises `KeyError` for a request over HTTP that came through no door.
+    """
+    http = request.request
+    if http is None:
+        return LOCAL
+    found = http.scope["state"][PRINCIPAL_KEY]
+    assert isinstance(found, Principal)  # noqa: S101 - nobody else writes there
+    return found

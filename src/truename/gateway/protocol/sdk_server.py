@@ -1,0 +1,88 @@
+"""The SDK's server side, where it announces or admits something else than is meant here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from mcp.server._otel import OpenTelemetryMiddleware
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from truename.gateway.protocol.resumable import ResumableTransport
+from truename.gateway.protocol.tracing import Traced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mcp.server.streamable_http import StreamableHTTPServerTransport
+    from mcp_types import ServerCapabilities
+
+    from truename.gateway.protocol.replay import Replay
+
+__all__ = ["Sessions", "ViewServer"]
+
+
+class ViewServer(Server[Any]):
+    """The SDK's low-level server, announcing what ``offered`` says, and list changes on every transport.
+
+    Over HTTP the SDK builds the handshake's capabilities itself, without asking for notification options; and it
+    announces whatever there is a handler for.
+    """
+
+    offered: Callable[[str], bool]
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.middleware = [Traced() if isinstance(one, OpenTelemetryMiddleware) else one for one in self.middleware]
+
+    def get_capabilities(self, *args: Any, **more: Any) -> ServerCapabilities:
+        """Return the SDK's capabilities without those that nothing behind this server has."""
+        found = super().get_capabilities(*args, **more)
+        for name in ("prompts", "resources", "completions", "logging"):
+            if not self.offered(name):
+                setattr(found, name, None)
+        return found
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> Any:
+        """Build the options with all changes of lists announced."""
+        chosen = notification_options or NotificationOptions(
+            tools_changed=True, prompts_changed=True, resources_changed=True
+        )
+        return super().create_initialization_options(chosen, experimental_capabilities, extensions)
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """The SDK's sessions of one endpoint, bounded over all endpoints: ``beside`` are those of the others and these.
+
+    ``replay`` keeps what was sent for clients that come back.
+    """
+
+    beside: Iterable[Sessions] = ()
+    replay: Replay
+
+    @property
+    def open_sessions(self) -> int:
+        """How many sessions are open here."""
+        return len(self._server_instances)
+
+    def _admit_session(self, requestor: Any) -> StreamableHTTPServerTransport | None:
+        others = sum(one.open_sessions for one in self.beside if one is not self)
+        if self.max_sessions is not None and others + self.open_sessions >= self.max_sessions:
+            return None
+        number = uuid4().hex
+        transport = self._server_instances[number] = ResumableTransport(
+            self.replay,
+            number,
+            is_json_response_enabled=self.json_response,
+            security_settings=self.security_settings,
+            idle_timeout=self.session_idle_timeout,
+        )
+        if requestor is not None:
+            self._session_owners[number] = requestor
+        return transport

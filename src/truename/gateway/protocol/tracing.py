@@ -1,0 +1,180 @@
+"""Spans of OpenTelemetry: one for each request of a client, and one for each that is sent to a server for it.
+
+They are made only where somebody takes them. A request's own trace context passes on in its ``_meta`` in any case.
+What clients and servers say stands in no span but for names, cut short and printable: no arguments, no results, no
+texts of errors.
+
+Source: OpenTelemetry's semantic conventions for MCP and GenAI (Development), SEP-414.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server._otel import OpenTelemetryMiddleware
+from mcp_types import INVALID_PARAMS, ErrorData
+from opentelemetry.context import attach, detach
+from opentelemetry.propagate import extract, inject
+from opentelemetry.trace import (
+    ProxyTracerProvider,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    get_current_span,
+    get_tracer_provider,
+)
+from pydantic import ValidationError
+
+from truename.gateway.faults import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span
+
+__all__ = ["Traced", "is_traced", "note_fault", "traced", "traceparent_now"]
+
+_CALL: Final = "tools/call"
+_KEYS: Final = ("traceparent", "tracestate", "baggage")
+_LONGEST: Final = 8_192
+_NAME: Final = 100
+
+
+class _Tracing:
+    """The tracer of the provider that there is: a program may set one later."""
+
+    provider: TracerProvider | None = None
+    tracer: Tracer
+
+
+def _tracer() -> Tracer:
+    provider = get_tracer_provider()
+    if provider is not _Tracing.provider:
+        _Tracing.provider, _Tracing.tracer = provider, provider.get_tracer("truename")
+    return _Tracing.tracer
+
+
+def is_traced() -> bool:
+    """Tell whether anybody takes spans."""
+    return not isinstance(get_tracer_provider(), ProxyTracerProvider)
+
+
+def traceparent_now() -> str:
+    """Return the W3C ``traceparent`` of the span in which this runs; "" where there is none."""
+    context = get_current_span().get_span_context() if is_traced() else None
+    if context is None or not context.is_valid:
+        return ""
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+
+
+def note_fault(span: Span, code: str, *, is_status: bool = False) -> None:
+    """Note that what the span is about failed; ``is_status`` where the code is the answer's own."""
+    span.set_attribute("error.type", code)
+    if is_status:
+        span.set_attribute("rpc.response.status_code", code)
+    span.set_status(StatusCode.ERROR)
+
+
+class Traced(OpenTelemetryMiddleware):
+    """The span around a request of a client, in the place of the SDK's own."""
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Answer a request."""
+        if not is_traced():
+            return await call_next(ctx)
+        parent = _parent(ctx)
+        # What the caller says beside its span (baggage) goes on, too.
+        token = None if parent is None else attach(parent)
+        try:
+            return await self._answered(ctx, call_next)
+        finally:
+            if token is not None:
+                detach(token)
+
+    @staticmethod
+    async def _answered(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        method = printable(ctx.method, _NAME)
+        with _tracer().start_as_current_span(
+            method,
+            kind=SpanKind.SERVER,
+            attributes=_asked(method, ctx),
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                return await call_next(ctx)
+            except Exception as error:
+                is_status, code = _code(error)
+                note_fault(span, code, is_status=is_status)
+                raise
+
+
+def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
+    """Return the caller's trace context: what its request says, else what its HTTP request says."""
+    http = ctx.request
+    carriers = (ctx.meta or {}, {} if http is None else http.headers)
+    return next((found for carrier in carriers if (found := _extracted(carrier)) is not None), None)
+
+
+def _extracted(carrier: Mapping[str, Any]) -> Context | None:
+    said = {key: value for key in _KEYS if isinstance(value := carrier.get(key), str) and len(value) <= _LONGEST}
+    if "traceparent" not in said:
+        return None
+    found = extract(said)
+    return found if get_current_span(found).get_span_context().is_valid else None
+
+
+def _asked(method: str, ctx: ServerRequestContext[Any, Any]) -> dict[str, str]:
+    said = {
+        "mcp.method.name": method,
+        "mcp.protocol.version": ctx.protocol_version,
+        "network.transport": "pipe" if ctx.request is None else "tcp",
+    }
+    if ctx.request is not None:
+        said["network.protocol.name"] = "http"
+    if ctx.request_id is not None:
+        said["jsonrpc.request.id"] = printable(str(ctx.request_id), _NAME)
+    name = (ctx.params or {}).get("name")
+    if method == "prompts/get" and isinstance(name, str):
+        said["gen_ai.prompt.name"] = printable(name, _NAME)
+    return said
+
+
+def _code(error: Exception) -> tuple[bool, str]:
+    if isinstance(error, ValidationError):
+        return True, str(INVALID_PARAMS)
+    said = getattr(getattr(error, "error", None), "code", None)
+    return (True, str(said)) if isinstance(said, int) else (False, type(error).__qualname__)
+
+
+async def traced(
+    message: dict[str, Any], send: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | ErrorData]]
+) -> dict[str, Any] | ErrorData:
+    """Send a request to a server within a span, which it is told of; what belongs to no client's request has none."""
+    if not is_traced() or not get_current_span().get_span_context().is_valid:
+        return await send(message)
+    method, params = message["method"], message.get("params") or {}
+    method = printable(method, _NAME)
+    said = {"mcp.method.name": method, "jsonrpc.request.id": str(message["id"])}
+    name = params.get("name")
+    target = printable(name, _NAME) if isinstance(name, str) else ""
+    if method == _CALL:
+        said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
+    with _tracer().start_as_current_span(
+        f"{method} {target}".strip(),
+        kind=SpanKind.CLIENT,
+        attributes=said,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        meta = dict(params.get("_meta") or {})
+        inject(meta)
+        outcome = await send({**message, "params": {**params, "_meta": meta}} if meta else message)
+        if isinstance(outcome, ErrorData):
+            note_fault(span, str(outcome.code), is_status=True)
+        elif method == _CALL and outcome.get("isError") is True:
+            note_fault(span, "tool_error")
+    return outcome

@@ -1,0 +1,154 @@
+"""Questions that a stateless server has while it is called, put to a client of the handshake eras.
+
+Since 2026-07-28 a server asks by its result: ``input_required``, with questions and a state, and the client calls
+again with the answers. Before, it sent requests of its own while the call ran. A client of those eras gets such
+requests from here, on the stream of its call, and its answers go back in the call that is sent again.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.protocol.sdk import MCPError, channel_of, connection_of, declared_by, is_modern
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp.shared.dispatcher import CallOptions, ProgressFnT
+
+    from truename.config import Settings
+    from truename.gateway.protocol.sdk import Request
+
+__all__ = ["INPUT_REQUIRED", "QUESTIONS", "askable", "can_answer", "put", "with_answers"]
+
+INPUT_REQUIRED: Final = "input_required"
+# What a server may ask, and the capability that a client declares for it.
+QUESTIONS: Final[Mapping[str, str]] = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+_MOST_AT_ONCE: Final = 32
+_PAUSE: Final = 0.25
+_LAST_WORD: Final = 1.0
+_numbers: Final = count(1)
+_UNDONE: Final = "The call was given up; what it did until then is unknown."
+
+
+def askable(request: Request) -> Mapping[str, Any]:
+    """Return what the client of this request says it can be asked, by capability, as it says it."""
+    if is_modern(request.protocol_version):
+        return declared_by(request)
+    if not channel_of(request).can_send_request:
+        return {}
+    known = connection_of(request).client_capabilities
+    said = {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
+    # Changes of roots are a notification of the handshake eras.
+    return {name: {} if name == "roots" else said[name] for name in QUESTIONS.values() if name in said}
+
+
+def can_answer(able: Mapping[str, Any], method: str, params: Mapping[str, Any] | None) -> bool:
+    """Whether a client that can be asked this (`askable`) can be asked such a question; a URL is not a form."""
+    said = able.get(QUESTIONS[method])
+    return said is not None and ((params or {}).get("mode") != "url" or "url" in said)
+
+
+async def put(
+    request: Request, method: str, params: Mapping[str, Any] | None, on_progress: ProgressFnT | None = None
+) -> dict[str, Any]:
+    """Send a question to the client of a request, on the request's stream while that lasts. Raises `MCPError`.
+
+    When this is cancelled, the client is told so on the stream of its session: one that has cancelled its call reads
+    the call's no more.
+    """
+    session, channel = connection_of(request).outbound, channel_of(request)
+    options: CallOptions = {"request_id": f"question-{next(_numbers)}"}
+    if on_progress is not None:
+        options["on_progress"] = on_progress
+    try:
+        return await (channel if channel.can_send_request else session).send_raw_request(method, params, options)
+    except anyio.get_cancelled_exc_class():
+        with anyio.move_on_after(_LAST_WORD, shield=True):
+            await session.notify("notifications/cancelled", {"requestId": options["request_id"]})
+        raise
+
+
+async def with_answers(
+    request: Request,
+    server: str,
+    settings: Settings,
+    params: Mapping[str, Any],
+    send: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]],
+) -> dict[str, Any]:
+    """Send a request for a client, and as long as the server asks something, send it again with the answers.
+
+    A client of the stateless era gets the question itself. Raises `UpstreamError` (question) if a client can't be
+    asked, refuses, or does not answer in time, and where a server asks more often than ``max_rounds``.
+    """
+    result = await send(params)
+    if is_modern(request.protocol_version):
+        return result
+    for _ in range(settings.max_rounds):
+        if result.get("resultType") != INPUT_REQUIRED:
+            return result
+        answers = await _answers(request, server, settings, result.get("inputRequests") or {})
+        if not answers:
+            # A server that only wants to be called again is given time.
+            await anyio.sleep(_PAUSE)
+        again = {key: value for key, value in params.items() if key not in {"inputResponses", "requestState"}}
+        if answers:
+            again["inputResponses"] = answers
+        if "requestState" in result:
+            again["requestState"] = result["requestState"]
+        result = await send(again)
+    if result.get("resultType") == INPUT_REQUIRED:
+        problem = f"asked more than {settings.max_rounds:,} times in one call, which max_rounds allows"
+        raise _fault(server, problem, _UNDONE)
+    return result
+
+
+async def _answers(request: Request, server: str, settings: Settings, questions: object) -> dict[str, dict[str, Any]]:
+    """Ask one question after the other: people answer one at a time."""
+    if not isinstance(questions, dict) or len(questions) > _MOST_AT_ONCE:
+        raise _fault(server, "asks in a way that can't be understood", "Report it to the server's authors.")
+    able = askable(request)
+    for question in questions.values():
+        _check(server, question, able)
+    return {
+        key: await _answer(request, server, settings, question["method"], question.get("params"))
+        for key, question in questions.items()
+    }
+
+
+def _check(server: str, question: object, able: Mapping[str, Any]) -> None:
+    method = question.get("method") if isinstance(question, dict) else None
+    if not isinstance(question, dict) or not isinstance(method, str) or method not in QUESTIONS:
+        asked = f" ({printable(method, 80)})" if isinstance(method, str) else ""
+        raise _fault(server, f"asks something that is no question of the protocol{asked}", _UNDONE)
+    if not isinstance(question.get("params", {}), dict | None):
+        raise _fault(server, "asks in a way that can't be understood", "Report it to the server's authors.")
+    if not can_answer(able, method, question.get("params")):
+        problem = f"wants to ask the user something ({QUESTIONS[method]}), which this client has no way for"
+        raise _fault(server, problem, "Use another tool, or a client that can be asked.")
+
+
+async def _answer(
+    request: Request, server: str, settings: Settings, method: str, params: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    try:
+        with anyio.fail_after(settings.answer_timeout):
+            return await put(request, method, params)
+    except TimeoutError as error:
+        problem = f"asked for {QUESTIONS[method]}, which was not answered within {settings.answer_timeout:g} seconds"
+        raise _fault(server, problem, _UNDONE) from error
+    except MCPError as error:
+        problem = f"asked for {QUESTIONS[method]}, which the client refused ({printable(error.message, 200)})"
+        raise _fault(server, problem, _UNDONE) from error
+
+
+def _fault(server: str, problem: str, remedy: str) -> UpstreamError:
+    return UpstreamError(server=server, kind="question", problem=problem, remedy=remedy)

@@ -1,0 +1,276 @@
+"""Calls that are held open while a client of the stateless era is asked.
+
+A server of the handshake eras asks while its tool runs; a client of the stateless era is asked by a result, and answers
+by calling again. So the call goes on by itself meanwhile, and who calls again with its state meets it there.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
+
+from truename.gateway.faults import UpstreamError
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.questions.asking import INPUT_REQUIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from anyio.abc import TaskGroup
+
+    from truename.config import Settings
+    from truename.gateway.questions.questions import Asker
+
+    Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+__all__ = ["Holding"]
+
+# What belongs to one sending of a call, and not to the call.
+_OF_ONE_SENDING: Final = frozenset({"_meta", "inputResponses", "requestState"})
+_UNKNOWN: Final = (
+    "No call waits with this requestState for these parameters: it was answered before, took too long, or is "
+    "another's. Call again without requestState."
+)
+
+
+class _Memory:
+    """How many bytes wait for clients, of ``most``."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._taken = 0
+
+    def take(self, content: object) -> int | None:
+        """Count this, and return its size; None if there is no room for it."""
+        size = len(json.dumps(content))
+        if self._taken + size > self.most:
+            return None
+        self._taken += size
+        return size
+
+    def give_back(self, size: int) -> None:
+        self._taken -= size
+
+
+@dataclass
+class _Question:
+    request: dict[str, Any]
+    answer: dict[str, Any] = field(default_factory=dict)
+    answered: anyio.Event = field(default_factory=anyio.Event)
+
+
+class _Held:
+    """One call that goes on by itself: what it asks now, and in the end its outcome."""
+
+    def __init__(self, what: tuple[Any, ...], asker: Asker, limit: float, memory: _Memory) -> None:
+        self.what = what
+        self.asker = asker
+        self._memory = memory
+        self._kept = 0
+        self._is_met = False
+        self.state: str | None = None
+        self.collected = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._limit = limit
+        self._questions: dict[str, _Question] = {}
+        self._asked = 0
+        self._news = anyio.Event()
+        self._is_over = False
+        self._outcome: dict[str, Any] | None = None
+        self._failure: Exception | None = None
+
+    async def run(self, send: Send, params: Mapping[str, Any]) -> None:
+        try:
+            with self._scope:
+                self._outcome = await send(params)
+        except Exception as error:  # noqa: BLE001 - raised to whoever comes for the outcome
+            self._failure = error
+        finally:
+            if not self._is_met:
+                self._keep()
+            self._is_over = True
+            self._news.set()
+
+    def _keep(self) -> None:
+        """Keep the outcome for a client that is away, if there is room for it."""
+        size = self._memory.take(self._outcome)
+        if size is not None:
+            self._kept = size
+            return
+        self._outcome, self._failure = (
+            None,
+            UpstreamError(
+                server=self.what[0],
+                kind="too_large",
+                problem="has answered while its client was away, and more answers wait than max_held_bytes allows: this"
+                " one was dropped",
+                remedy="The call was run; check what it did before you repeat it.",
+            ),
+        )
+
+    def end(self) -> None:
+        """Cancel it, at its server too; nobody comes for its outcome any more."""
+        self._scope.cancel()
+        self.collected.set()
+
+    async def ask(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        self._asked += 1
+        key = f"q{self._asked}"
+        question = _Question({"method": method, **({} if params is None else {"params": dict(params)})})
+        # What the call itself holds counts with each of its questions.
+        size = self._memory.take((self.what, question.request))
+        if size is None:
+            raise MCPError(INVALID_REQUEST, "Nobody was asked: more waits for answers than max_held_bytes allows.")
+        self._questions[key] = question
+        self._news.set()
+        try:
+            with anyio.fail_after(self._limit):
+                await question.answered.wait()
+        except TimeoutError as error:
+            self.end()
+            raise MCPError(REQUEST_TIMEOUT, f"The client did not answer within {self._limit:g} seconds.") from error
+        finally:
+            del self._questions[key]
+            self._memory.give_back(size)
+        return question.answer
+
+    def answer(self, answers: object) -> None:
+        """Give the answers to the questions that they are for."""
+        for key, answer in answers.items() if isinstance(answers, dict) else ():
+            if (question := self._questions.get(key)) is not None and isinstance(answer, dict):
+                question.answer = answer
+                question.answered.set()
+
+    async def next(self) -> dict[str, Any] | None:
+        """Wait for questions, and return their requests by key; None when it is over."""
+        self._is_met = True
+        try:
+            while not self._is_over:
+                if asked := {key: one.request for key, one in self._questions.items() if not one.answered.is_set()}:
+                    return asked
+                self._news = anyio.Event()
+                await self._news.wait()
+        finally:
+            self._is_met = False
+        return None
+
+    def drop(self) -> None:
+        """Keep the outcome no longer."""
+        self._memory.give_back(self._kept)
+        self._kept = 0
+
+    def outcome(self) -> dict[str, Any]:
+        """Return the result, or raise what it ended with."""
+        self.collected.set()
+        self.drop()
+        if self._failure is not None:
+            raise self._failure
+        if self._outcome is None:
+            raise MCPError(REQUEST_TIMEOUT, "The call was given up, as its question was not answered in time.")
+        return self._outcome
+
+
+class Holding:
+    """The calls of all servers that are held open, ``max_held`` at most. They run among ``tasks``.
+
+    They, their questions and their answers take ``max_held_bytes`` at most while their clients are away.
+    """
+
+    def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
+        self._tasks = tasks
+        self._held: dict[str, _Held] = {}
+        self._gone = anyio.Event()
+        self._memory = _Memory(settings.max_held_bytes)
+        self.retune(settings)
+
+    def retune(self, settings: Settings) -> None:
+        """Have other limits for the calls to come."""
+        self._most = settings.max_held
+        self._memory.most = settings.max_held_bytes
+        self._limit = settings.answer_timeout
+
+    async def call(
+        self,
+        asker: Asker,
+        target: tuple[str, ...],
+        params: Mapping[str, Any],
+        send: Send,
+    ) -> dict[str, Any]:
+        """Send a call, or go on with the one that its ``requestState`` is of; return its result or what it asks.
+
+        ``target`` says where it goes, and whose it is: server, method, principal. Raises what ``send`` raises, and
+        `MCPError` for a state that is of no call that waits, or of somebody else's.
+        """
+        what = (*target, {key: value for key, value in params.items() if key not in _OF_ONE_SENDING})
+        held = (
+            self._resumed(what, asker, params) if "requestState" in params else self._begun(asker, what, params, send)
+        )
+        try:
+            asked = await held.next()
+        except anyio.get_cancelled_exc_class():
+            held.end()
+            raise
+        if asked is None:
+            return held.outcome()
+        held.state = secrets.token_urlsafe(32)
+        self._held[held.state] = held
+        return {"resultType": INPUT_REQUIRED, "inputRequests": asked, "requestState": held.state}
+
+    def _begun(
+        self,
+        asker: Asker,
+        what: tuple[Any, ...],
+        params: Mapping[str, Any],
+        send: Send,
+    ) -> _Held:
+        held = _Held(what, asker, self._limit, self._memory)
+
+        async def ask(method: str, question: Mapping[str, Any] | None) -> dict[str, Any]:
+            if len(self._held) >= self._most:
+                raise MCPError(INVALID_REQUEST, "Nobody was asked: too many calls wait for answers. Try again later.")
+            return await held.ask(method, question)
+
+        asker.by_result = ask
+        self._tasks.start_soon(self._run, held, send, params)
+        return held
+
+    def _resumed(self, what: tuple[Any, ...], asker: Asker, params: Mapping[str, Any]) -> _Held:
+        held = self._held.get(str(params["requestState"]))
+        if held is None or held.what != what:
+            raise MCPError(INVALID_PARAMS, _UNKNOWN)
+        # Each state is good for once.
+        self._forget(held)
+        held.asker.request = asker.request
+        held.answer(params.get("inputResponses"))
+        return held
+
+    @property
+    def count(self) -> int:
+        """How many calls wait for their clients now."""
+        return len(self._held)
+
+    async def none(self) -> None:
+        """Wait until no call waits."""
+        while self._held:
+            self._gone = anyio.Event()
+            await self._gone.wait()
+
+    def _forget(self, held: _Held) -> None:
+        if held.state is not None:
+            self._held.pop(held.state, None)
+            self._gone.set()
+
+    async def _run(self, held: _Held, send: Send, params: Mapping[str, Any]) -> None:
+        """Run it; an outcome that comes while the client is away is kept for as long as an answer may take."""
+        try:
+            await held.run(send, params)
+            with anyio.move_on_after(self._limit):
+                await held.collected.wait()
+        finally:
+            held.drop()
+            self._forget(held)

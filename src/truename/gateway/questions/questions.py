@@ -1,0 +1,241 @@
+"""Questions that a server of the handshake eras sends while it is called: whose they are, and who answers.
+
+Nothing in such a request says for which call it is. It is relayed only where that is certain, and else refused: a
+question must never reach somebody else.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp_types import INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
+
+from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern, pipe_of
+from truename.gateway.protocol.tasks import ASKED_FOR, related_to, renamed
+from truename.gateway.questions.asking import QUESTIONS, askable, can_answer, put
+from truename.gateway.questions.sparing import Sparing
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
+
+    from mcp.shared.dispatcher import DispatchContext
+
+    from truename.config import Settings
+    from truename.gateway.protocol.answering import Relay
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.questions.origins import Number, Origins
+    from truename.gateway.questions.places import Seat
+
+__all__ = ["A_USER", "Asker", "Questions", "User"]
+
+# Before any client is known: a question that its client can't be asked is refused when it comes. Roots are asked for
+# outside of calls, so a connection that clients share can't have them.
+_SHARED: Final[Mapping[str, Any]] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
+# Whichever session of a user it is for: that is the same user's.
+_OF_A_USER: Final[Mapping[str, Any]] = {**_SHARED, "roots": {}}
+_WHOSE: Final = (
+    "Nobody was asked: which client this is for can't be told, as several use this connection. "
+    'Set isolation = "session" for this server.'
+)
+_STATELESS: Final = (
+    "Nobody was asked: which client this is for can't be told, as clients without sessions use this connection. "
+    'Set isolation = "user" for this server, or have the client start the gateway itself (stdio).'
+)
+_WHICH: Final = (
+    "Nobody was asked: which session of the user this is for can't be told, as none calls now, or several do. "
+    'Set isolation = "session" for this server.'
+)
+_OVER: Final = "The call that this question belongs to is over."
+
+
+class User:
+    """One user, as the owner of a connection: all sessions on it are the same user's."""
+
+
+A_USER: Final = User()
+
+
+class Asker:
+    """The client of one request: what it can be asked, and the way to it.
+
+    ``key`` is what requests of one session, or of one pipe, have in common; None where there is no such thing.
+    ``by_result`` asks a client of the stateless era, which gets no requests. ``task`` is the one for whose result the
+    request asks: the server's own id of it, and the client's.
+    """
+
+    def __init__(self, request: Request, settings: Settings) -> None:
+        self.is_modern = is_modern(request.protocol_version)
+        self.key: Hashable | None = pipe_of(request) if self.is_modern else connection_of(request)
+        self.able = askable(request)
+        self.by_result: Callable[[str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]] | None = None
+        self.request = request
+        self.task: tuple[str, str] | None = None
+        self.most = settings.max_rounds
+        self._limit = settings.answer_timeout
+        self._told = Sparing(self._report)
+
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell the progress of the call on the stream that it has now; a client that does not read misses some."""
+        await self._told(progress, total, message)
+
+    async def _report(self, progress: float, total: float | None, message: str | None) -> None:
+        await self.request.session.report_progress(progress, total, message)
+
+    async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Put a question; what the client answers, also an error, is the answer. Raises `MCPError`.
+
+        No server is told that its questions may become tasks: a wish for one is passed over, as the protocol has it.
+        """
+        params = None if params is None else {key: value for key, value in params.items() if key != ASKED_FOR}
+        if not can_answer(self.able, method, params):
+            raise self._cannot(QUESTIONS[method])
+        if self.by_result is not None:
+            return await self.by_result(method, params)
+        wants_progress = "progressToken" in ((params or {}).get("_meta") or {})
+        own, known = self.task or ("", "")
+        asked = params if own == known else renamed(params or {}, own, known)
+        try:
+            with anyio.fail_after(self._limit):
+                answer = await put(self.request, method, asked, Sparing(dctx.progress) if wants_progress else None)
+                return renamed(answer, known, own)
+        except TimeoutError as error:
+            raise MCPError(REQUEST_TIMEOUT, f"The client did not answer within {self._limit:g} seconds.") from error
+
+    def _cannot(self, capability: str) -> MCPError:
+        text = f"This client can't be asked ({capability})."
+        if not self.is_modern:
+            return MCPError(INVALID_REQUEST, text)
+        return MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, {"requiredCapabilities": {capability: {}}})
+
+
+class _Call:
+    """A call that runs: its clock stands still while its client is asked, and others may have its place."""
+
+    def __init__(self, asker: Asker, scope: anyio.CancelScope, seat: Seat | None) -> None:
+        self.asker = asker
+        self._scope = scope
+        self._seat = seat
+        self._asked = 0
+        self._open: set[anyio.CancelScope] = set()
+        self._left = math.inf
+
+    async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        self._asked += 1
+        if self._asked > self.asker.most:
+            text = f"Nobody was asked: this call asked {self.asker.most:,} times already, which max_rounds allows."
+            raise MCPError(INVALID_REQUEST, text)
+        with self._standing_still():
+            async with nullcontext() if self._seat is None else self._seat.away():
+                return await self.asker.ask(dctx, method, params)
+        raise MCPError(INVALID_REQUEST, _OVER)
+
+    def take_back(self) -> None:
+        """Tell the client that its answer is not wanted any more."""
+        for question in self._open:
+            question.cancel()
+
+    @contextmanager
+    def _standing_still(self) -> Iterator[None]:
+        """Stop the clock while the block lasts, which `take_back` ends."""
+        if not self._open:
+            self._left = self._scope.deadline - anyio.current_time()
+            self._scope.deadline = math.inf
+        with anyio.CancelScope() as question:
+            self._open.add(question)
+            try:
+                yield
+            finally:
+                self._open.remove(question)
+                if not self._open:
+                    self._scope.deadline = anyio.current_time() + self._left
+
+
+class Questions:
+    """The questions of one connection. ``owner`` is the client, or the user, whose own it is; None where it is shared.
+
+    An owner without a session is only the first of those who share it: it says what they can be asked.
+    """
+
+    def __init__(self, origins: Origins, owner: Asker | User | None = None) -> None:
+        self._origins = origins
+        self._is_a_users = isinstance(owner, User)
+        self._owner = owner if isinstance(owner, Asker) else None
+        self._calls: dict[Number, _Call] = {}
+        self._only: Hashable | None = None
+        self._is_mixed = False
+        self._late = 0
+
+    @property
+    def declares(self) -> Mapping[str, Any]:
+        """The capabilities to declare to a server of the handshake eras."""
+        if self._is_a_users:
+            return _OF_A_USER
+        return _SHARED if self._owner is None else self._owner.able
+
+    @property
+    def relayed(self) -> Mapping[str, Relay]:
+        """What is relayed, by method."""
+        return dict.fromkeys(QUESTIONS, self._relay)
+
+    @contextmanager
+    def during(
+        self, number: Number, asker: Asker, scope: anyio.CancelScope, seat: Seat | None = None
+    ) -> Iterator[None]:
+        """Say who calls while the block lasts; ``number`` is the call's own, ``scope`` holds its time limit.
+
+        ``seat`` is its place at the server.
+        """
+        self._is_mixed |= asker.key is None or self._only not in {None, asker.key}
+        self._only = asker.key
+        self._late = 0
+        call = self._calls[number] = _Call(asker, scope, seat)
+        try:
+            yield
+        except BaseException:
+            call.take_back()
+            raise
+        finally:
+            del self._calls[number]
+
+    async def _relay(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        call = self._call(self._origins.of(dctx.request_id), related_to(params))
+        if call is not None:
+            return await call.ask(dctx, method, params)
+        if self._owner is None or self._owner.is_modern or self._calls:
+            shared = _WHICH if self._is_a_users else _WHOSE
+            raise MCPError(INVALID_REQUEST, shared if self._owner is None else _STATELESS)
+        self._late += 1
+        if self._late > self._owner.most:
+            text = f"Nobody was asked: {self._owner.most:,} times since the last call, which max_rounds allows."
+            raise MCPError(INVALID_REQUEST, text)
+        return await self._owner.ask(dctx, method, params)
+
+    def whose_log(self, params: Mapping[str, Any]) -> Asker | None:
+        """Return whose request a log message is about; None where that is not certain.
+
+        Over HTTP the stream tells. Over stdio even the only call that runs may be the wrong one, as for questions.
+        """
+        call = self._call(self._origins.of_log(params))
+        return None if call is None else call.asker
+
+    def _call(self, related: Number | None, task: str | None = None) -> _Call | None:
+        """Return the call that a question belongs to; None where that is not certain.
+
+        A question about a task belongs to who waits for its result: ids of tasks are the server's own.
+        A connection that one session alone has ever used can ask nobody else. Otherwise even the only call that runs
+        may be the wrong one: a server may ask on behalf of one that has ended. Of one user that is the same user's.
+        """
+        if related is not None:
+            return self._calls.get(related)
+        calls = tuple(self._calls.values())
+        waiting = [call for call in calls if task is not None and (call.asker.task or ("",))[0] == task]
+        if waiting:
+            return waiting[-1]
+        if not calls or (self._is_mixed and not self._is_a_users):
+            return None
+        last = calls[-1]
+        is_of_one = last.asker.key is not None and all(call.asker.key == last.asker.key for call in calls)
+        return last if len(calls) == 1 or is_of_one else None

@@ -1,0 +1,1 @@
+"""What the gateway tells of itself: accounts of calls, and who listens to them."""

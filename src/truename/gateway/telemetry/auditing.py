@@ -1,0 +1,166 @@
+"""The journal of a gateway that runs: what is called, decided and changed is written down there, or not done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.to_thread
+
+from truename.audit import Journal, Recorder, Redaction, account_of, said
+from truename.errors import NotAllowed, TruenameError
+from truename.gateway.telemetry.definitions import Definitions
+from truename.policy import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from truename.access.events import AccessEvent
+    from truename.config.audit import Audit
+    from truename.gateway.telemetry.account import Accounts
+    from truename.policy.call_event import CallEvent
+    from truename.trust import PinBook
+
+__all__ = ["Auditing", "auditing"]
+
+log: Final = logging.getLogger("truename.audit")
+
+_UNWRITTEN: Final = "the audit journal can't be written now, and what can't be written down is not done"
+
+
+class Auditing:
+    """Writes down what a gateway does. Without a recorder it writes nothing, and refuses what it is required to write.
+
+    ``required`` and what is kept of arguments may change while it runs.
+    """
+
+    def __init__(self, settings: Audit, recorder: Recorder | None = None, book: PinBook | None = None) -> None:
+        self._recorder = recorder
+        self._definitions = None if book is None else Definitions(book)
+        self._take(settings)
+
+    def _take(self, settings: Audit) -> None:
+        self._required = settings.required
+        self._redaction = Redaction(settings.arguments, settings.hide)
+
+    def follow(self, settings: Audit, changed: object) -> None:
+        """Go by other settings from now on, and write down what changed of the configuration."""
+        self._take(settings)
+        self.note("configuration", what="taken", changed=changed)
+
+    @contextmanager
+    def noting_refusal(self) -> Iterator[None]:
+        """Write down what this block raises, in which another configuration is taken."""
+        try:
+            yield
+        except Exception as error:
+            self.refused(error)
+            raise
+
+    def join(self, accounts: Accounts) -> None:
+        """Be told of calls, and asked before one is sent."""
+        if self._recorder is not None or self._required:
+            accounts.listen(self.called)
+            accounts.guard(self.before)
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """What writes, if anything does."""
+        return self._recorder
+
+    def called(self, event: CallEvent) -> None:
+        """Write down a call that is over."""
+        if self._recorder is not None:
+            self._recorder.write("call", account_of(event, self._redaction))
+
+    async def before(self, event: CallEvent) -> None:
+        """Write down, to the disk, that a call is about to be sent, where it has to be.
+
+        Raises `NotAllowed` (``unrecorded``) if that can't be.
+        """
+        if not self._required:
+            return
+        try:
+            await self._begun(event)
+        except StoreError as error:
+            # What is wrong with the disk is no matter of the client's.
+            log.debug("a call is refused", exc_info=error)
+            assert event.id is not None  # noqa: S101 - it was found before this is asked
+            raise NotAllowed(id=event.id, rule="audit", decision=_UNWRITTEN, code="unrecorded") from None
+
+    async def _begun(self, event: CallEvent) -> None:
+        await asyncio.wrap_future(self.require().written("begin", account_of(event, self._redaction)))
+
+    def require(self) -> Recorder:
+        """Return what writes. Raises `StoreError` if what is recorded now would not be written."""
+        if self._recorder is None:
+            raise StoreError(file="", key="", problem="there is no journal", remedy="Set audit.path.", code="unusable")
+        self._recorder.require()
+        return self._recorder
+
+    def note(self, kind: str, **fields: object) -> None:
+        """Write down something else than a call."""
+        if self._recorder is not None:
+            self._recorder.write(kind, said(**fields))
+
+    def refused(self, error: BaseException) -> None:
+        """Write down that another configuration was refused, and where it is wrong; not what stands there."""
+        self.note("configuration", what="refused", **_fault(error))
+
+    def entered(self, event: AccessEvent) -> None:
+        """Write down what happened at the door."""
+        self.note(
+            "access", what=event.what, who=event.principal, oauth_client=event.client, why=event.why, times=event.times
+        )
+
+    def look(self) -> None:
+        """Write down what became of definitions since the last look."""
+        if self._recorder is not None and self._definitions is not None:
+            for fields in self._definitions.news():
+                self._recorder.write("definition", said(**fields))
+
+    def started(self, **fields: object) -> None:
+        """Write down that the gateway runs."""
+        self.note("start", pid=os.getpid(), **fields)
+
+
+def _fault(error: BaseException) -> Mapping[str, Any]:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    code = error.code if isinstance(error, TruenameError) else type(error).__name__
+    return {"code": code, "file": getattr(error, "file", None), "key": getattr(error, "key", None)}
+
+
+@asynccontextmanager
+async def auditing(settings: Audit, book: PinBook) -> AsyncIterator[Auditing]:
+    """Keep the journal of the settings, if there is one, while the block lasts.
+
+    Where it can't be kept, that is told, and the gateway runs without; raises `StoreError` if it is required.
+    """
+    recorder = await anyio.to_thread.run_sync(_opened, settings)
+    kept = Auditing(settings, recorder, book)
+    try:
+        yield kept
+    finally:
+        if recorder is not None:
+            kept.note("stop")
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(recorder.close)
+
+
+def _opened(settings: Audit) -> Recorder | None:
+    if settings.path is None:
+        return None
+    key = None if settings.key is None else settings.key.encode()
+    try:
+        journal = Journal(settings.directory, key, max_bytes=settings.max_segment)
+    except StoreError as error:
+        if settings.required:
+            raise
+        log.warning("%s Nothing is written down.", error)
+        return None
+    return Recorder(journal, most_waiting=settings.max_waiting)

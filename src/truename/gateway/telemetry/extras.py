@@ -1,0 +1,50 @@
+"""What needs packages of its own, made only where it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from truename.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from truename.config import Settings
+    from truename.config.telemetry import Telemetry
+    from truename.gateway.telemetry.metrics import Metrics
+
+__all__ = ["metrics_of", "traces_of"]
+
+
+def metrics_of(settings: Telemetry) -> Metrics | None:
+    """Return the metrics, if they are asked for. Raises `ConfigError` where their package is missing."""
+    if not settings.metrics:
+        return None
+    try:
+        from truename.gateway.telemetry.metrics import Metrics  # noqa: PLC0415 - optional package
+    except ModuleNotFoundError as error:
+        raise _missing("telemetry.metrics", error) from error
+    return Metrics(settings)
+
+
+def traces_of(settings: Settings) -> Callable[[], None] | None:
+    """Send spans from now on, if that is asked for, and return what ends it.
+
+    Raises `ConfigError` where a package for it is missing.
+    """
+    if not settings.telemetry.traces:
+        return None
+    try:
+        from truename.gateway.telemetry.exporting import export  # noqa: PLC0415 - optional packages
+    except ModuleNotFoundError as error:
+        raise _missing("telemetry.traces", error) from error
+    return export(settings.server_name)
+
+
+def _missing(key: str, error: ModuleNotFoundError) -> ConfigError:
+    return ConfigError(
+        file="settings",
+        key=key,
+        problem=f"the package {(error.name or '').partition('.')[0]} is not installed",
+        remedy="Run `pip install 'truename[telemetry]'`, or leave it out.",
+    )

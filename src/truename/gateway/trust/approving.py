@@ -1,0 +1,235 @@
+"""Approving: a call that the policy asks about waits for a person's word, and is run once it has it.
+
+The client's user is asked, or the operator, or both. Whoever decides, the same decision is kept in the same file, and
+the call is judged anew by it: nothing is run that the policy does not allow then.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.errors import ApprovalRequired, NotAllowed
+from truename.gateway.faults import printable
+from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern
+from truename.gateway.questions.asking import askable, can_answer, put
+from truename.gateway.trust.decisions import Taken
+from truename.gateway.trust.forms import QUESTION, answer_in, form_of
+from truename.gateway.trust.rounds import ANSWERS, STATE, Rounds, plain, unknown_state
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from truename.config import Settings
+    from truename.gateway.news import News
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.trust.decisions import Decisions
+    from truename.policy import Call, Decision
+    from truename.trust.pending import Pending
+
+    Raw = dict[str, Any]
+    Run = Callable[[Mapping[str, Any]], Awaitable[Raw]]
+
+__all__ = ["APPROVAL_KEY", "Approving", "session_of"]
+
+APPROVAL_KEY: Final = "dev.truename/approval"
+_KEY: Final = "approval"
+_SESSION: Final = "truename.session"
+_ENDING: Final = "truename.approvals"
+_LOOK_EVERY: Final = 0.5
+_TRIES: Final = 5
+
+
+def session_of(request: Request) -> str:
+    """Return a key of the client's session; "" in the stateless era, which has none."""
+    if is_modern(request.protocol_version):
+        return ""
+    state = connection_of(request).state
+    return str(state.get(_SESSION) or state.setdefault(_SESSION, secrets.token_hex(16)))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A call that is asked about: who made it, and how it is run."""
+
+    request: Request
+    call: Call
+    params: Mapping[str, Any]
+    run: Run
+
+
+class Approving:
+    """Judges calls by the policy and people's decisions (`Decisions`), and has people asked."""
+
+    def __init__(self, decisions: Decisions, settings: Settings, news: News) -> None:
+        self._news = news
+        self._settings = settings.approvals
+        self._patience = settings.answer_timeout
+        self._decisions = decisions
+        self._rounds = Rounds(settings.approvals.expiry)
+        self._questions: dict[str, anyio.Event] = {}
+
+    def under(self, settings: Settings) -> Approving:
+        """Return the same under other settings; who is asked now stays asked. Raises `StoreError`."""
+        other = Approving(self._decisions.under(settings), settings, self._news)
+        other._rounds, other._questions = self._rounds, self._questions
+        self._rounds.lasts = settings.approvals.expiry
+        return other
+
+    def close(self) -> None:
+        """Close the files."""
+        self._decisions.close()
+
+    def judge(self, call: Call) -> Decision | None:
+        """Return whether a call may be made, or has to be asked about; None without a policy. Raises `NotAllowed`."""
+        return self._decisions.judge(call)
+
+    async def answer(
+        self, request: Request, call: Call | None, decision: Decision | None, params: Mapping[str, Any], run: Run
+    ) -> Raw:
+        """Run a call that may be made; have others decided on before, or answer that they have to be.
+
+        ``decision`` is that of `judge`. Raises what ``run`` raises, `ApprovalRequired`, `NotAllowed`, `CallRepeated`,
+        and `MCPError` for a state that is not this call's.
+        """
+        if call is None or decision is None:
+            return await run(params)
+        met = self._rounds.met(call, params) if STATE in params else None
+        if met is not None and met.approved:
+            # The server that runs the approved call asked something.
+            return self._rounds.passed(call, await run(met.onward(params)))
+        if met is None and decision.outcome == "allow":
+            return await run(params)
+        if met is None and STATE in params:
+            raise unknown_state()
+        answers = params.get(ANSWERS) if met is not None else None
+        asked = _Asked(request, call, plain(params), run)
+        return await self._asked(asked, decision, answers.get(_KEY) if isinstance(answers, dict) else None)
+
+    async def _asked(self, asked: _Asked, decision: Decision, answer: object) -> Raw:
+        """Have a call decided on and run it; ``answer`` is what the client's user said in the stateless era."""
+        await self._check_named(asked)
+        for _ in range(_TRIES):
+            if decision.outcome == "allow" and answer is None:
+                return await asked.run(asked.params)
+            self._end_with_session(asked)
+            waiting = await self._decisions.keep(asked.call, decision)
+            if answer is not None:
+                await self._settle(asked.call, waiting, answer)
+                answer = None
+            elif self._decisions.allowed(asked.call, waiting) is None and self._asks_client(asked.request):
+                if is_modern(asked.request.protocol_version):
+                    return self._rounds.asked(asked.call, {_KEY: {"method": QUESTION, "params": form_of(waiting)}})
+                await self._put(asked, waiting)
+            found = await self._waited(asked.call, waiting)
+            if found is None:
+                raise self._undecided(asked.call, waiting.key, decision)
+            if found is asked.call:
+                return await asked.run(asked.params)
+            try:
+                return await self._once(found, asked)
+            except Taken:
+                # Another call took the one word: this one is asked about anew.
+                decision = self.judge(asked.call) or decision
+        raise self._undecided(asked.call, "", decision)
+
+    async def _once(self, once: Call, asked: _Asked) -> Raw:
+        """Run what was approved for one call, one time."""
+        await self._decisions.begin(once)
+        failed = True
+        try:
+            result = await asked.run(asked.params)
+            failed = False
+        finally:
+            await self._decisions.finish(once, failed=failed)
+        return self._rounds.passed(asked.call, result)
+
+    async def _settle(self, call: Call, waiting: Pending, answer: object) -> None:
+        read = answer_in(answer, waiting.scopes)
+        if read is not None:
+            await self._decisions.settle(call, waiting, read)
+
+    def _asks_client(self, request: Request) -> bool:
+        able = askable(request)
+        said = able.get("elicitation")
+        # A client that says URLs and nothing else has no forms.
+        has_forms = not said or not isinstance(said, dict) or "form" in said
+        return self._settings.ask != "operator" and has_forms and can_answer(able, QUESTION, None)
+
+    async def _put(self, asked: _Asked, waiting: Pending) -> None:
+        """Ask the user of a client of the handshake eras; of calls that are the same one at a time."""
+        if (other := self._questions.get(waiting.key)) is not None:
+            await other.wait()
+            return
+        over = self._questions[waiting.key] = anyio.Event()
+        answer: object = None
+        try:
+            with anyio.move_on_after(self._patience):
+                async with self._unless_decided(asked.call, waiting):
+                    try:
+                        answer = await put(asked.request, QUESTION, form_of(waiting))
+                    except MCPError as error:
+                        text = f"a client could not be asked about a call: {printable(error.message)}"
+                        self._news.tell(("question", asked.call.id), text)
+            await self._settle(asked.call, waiting, answer)
+        finally:
+            del self._questions[waiting.key]
+            over.set()
+
+    @asynccontextmanager
+    async def _unless_decided(self, call: Call, waiting: Pending) -> AsyncIterator[None]:
+        """Break the block off when the operator decides meanwhile, where both are asked."""
+        if self._settings.ask != "both":
+            yield
+            return
+
+        async def look() -> None:
+            await self._decided(call, waiting)
+            both.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as both:
+            both.start_soon(look)
+            yield
+            both.cancel_scope.cancel()
+
+    async def _decided(self, call: Call, waiting: Pending) -> None:
+        """Wait until somebody decided, whatever it was."""
+        try:
+            while self._decisions.allowed(call, waiting) is None:
+                await anyio.sleep(_LOOK_EVERY)
+        except NotAllowed:
+            return
+
+    async def _waited(self, call: Call, waiting: Pending) -> Call | None:
+        """Wait for the operator, if that is set, and return what may be made then. Raises `NotAllowed`."""
+        if self._settings.wait:
+            with anyio.move_on_after(self._settings.wait):
+                await self._decided(call, waiting)
+        return self._decisions.allowed(call, waiting)
+
+    async def _check_named(self, asked: _Asked) -> None:
+        """Raise `CallRepeated` for a call that names a request, and is not the one that was asked about."""
+        meta = asked.params.get("_meta")
+        key = meta.get(APPROVAL_KEY) if isinstance(meta, dict) else None
+        if isinstance(key, str):
+            await self._decisions.check_named(asked.call, key)
+
+    def _undecided(self, call: Call, key: str, decision: Decision) -> ApprovalRequired:
+        remedy = f"The operator decides: `truename approvals grant {key}`. Then make the very same call again."
+        if not self._decisions.is_kept:
+            remedy = "Use a client that can ask its user."
+        return ApprovalRequired(
+            id=call.id, approval_key=key, call=call.call_id, decision=decision.reason, remedy=remedy
+        )
+
+    def _end_with_session(self, asked: _Asked) -> None:
+        """Have what is decided for a session go with it."""
+        connection, caller = connection_of(asked.request), asked.call.caller
+        if caller.session and not connection.state.get(_ENDING):
+            connection.state[_ENDING] = True
+            end = self._decisions.end_session
+            connection.exit_stack.push_async_callback(end, caller.principal, caller.session)

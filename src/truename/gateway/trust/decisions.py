@@ -1,0 +1,229 @@
+"""People's decisions at the gateway: calls are judged by them, requests for them are kept, and each is used as it says.
+
+All that writes is done beside the loop. Where the files can't be used nothing is run, and the client is not told where
+they are.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from truename.errors import ApprovalRequired, NotAllowed
+from truename.gateway.faults import printable
+from truename.gateway.telemetry.account import account_now
+from truename.gateway.trust.forms import shown_arguments
+from truename.identity.keys import CallId
+from truename.policy import Approvals, CallRepeated, FileStore, MemoryStore, StoreError, subject_of
+from truename.policy.arguments import json_digest
+from truename.trust.pending import Pending, PendingBook, decided, pending_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.news import News
+    from truename.gateway.trust.forms import Answer
+    from truename.policy import Call, Decision
+
+__all__ = ["Decisions", "Taken", "behind"]
+
+_LAST_WORDS: Final = 5.0
+_CLOSED: Final = "what people decided can't be read or written now; the operator's log says why"
+_BY_CLIENT: Final = "the client's user"
+_REFUSED: Final = "the user said no"
+
+T = TypeVar("T")
+
+
+def behind(server: ServerConfig) -> str:
+    """Return a digest of what is behind a server's key: another program or address under it is another thing."""
+    return json_digest([server.url, server.command, list(server.args)])
+
+
+class Taken(Exception):
+    """The one call that was approved was made before."""
+
+
+class Decisions:
+    """The decisions of people, and what waits for one, under a policy.
+
+    ``path`` is the file of the decisions, None for one that ends with the process. Nothing is opened where there is no
+    policy. Opening raises `StoreError`: with decisions that can't be read the gateway does not start.
+    """
+
+    def __init__(
+        self, path: Path | None, settings: Settings, news: News, books: tuple[Approvals, PendingBook] | None = None
+    ) -> None:
+        self._path = path
+        self._news = news
+        self._settings = settings.approvals
+        self._books = books
+        self._policy = settings.policy
+        if settings.policy is not None:
+            self._books = books or _opened(path)
+            self._policy = replace(settings.policy, approvals=self._books[0])
+
+    def under(self, settings: Settings) -> Decisions:
+        """Return the same under other settings. Raises `StoreError`."""
+        return Decisions(self._path, settings, self._news, self._books)
+
+    def close(self) -> None:
+        """Close the files."""
+        if self._books is not None:
+            self._books[1].close()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether they are in a file, where the operator can decide."""
+        return self._path is not None
+
+    @property
+    def _approvals(self) -> Approvals:
+        assert self._books is not None  # noqa: S101 - they are open where there is a policy
+        return self._books[0]
+
+    @property
+    def _pending(self) -> PendingBook:
+        assert self._books is not None  # noqa: S101 - they are open where there is a policy
+        return self._books[1]
+
+    def judge(self, call: Call) -> Decision | None:
+        """Return whether a call may be made, or has to be asked about; None where there is no policy.
+
+        Raises `NotAllowed`: also where people's decisions can't be read.
+        """
+        if self._policy is None:
+            return None
+        with self._closed(call):
+            decision = self._policy.decide(call)
+        if (account := account_now()) is not None:
+            account.decided(decision)
+        if decision.outcome == "deny":
+            raise NotAllowed(id=call.id, rule=decision.rule, decision=decision.reason)
+        return decision
+
+    def allowed(self, call: Call, waiting: Pending) -> Call | None:
+        """Return the call that may be made now: this one, or as the one call of its request; None for neither.
+
+        Raises `NotAllowed`.
+        """
+        # A call that is made again may come in another session: the key of its request tells it.
+        caller = replace(call.caller, session="")
+        once = replace(call, call_id=CallId(waiting.key), caller=caller)
+        return next((one for one in (call, once) if (said := self.judge(one)) and said.outcome == "allow"), None)
+
+    async def keep(self, call: Call, decision: Decision) -> Pending:
+        """Keep the request for a decision, or find the one that is for the same call.
+
+        Raises `ApprovalRequired` where too many wait, and `NotAllowed`.
+        """
+        caller, most = call.caller, self._settings.max_pending
+        wanted = Pending(
+            principal=caller.principal,
+            agent=caller.agent,
+            session=caller.session,
+            fingerprint=call.fingerprint,
+            subject=subject_of(call),
+            arguments_digest=call.arguments_digest,
+            arguments=shown_arguments(call.arguments),
+            wire_name=printable(call.wire_name, 200),
+            client=caller.client,
+            rule=decision.rule,
+            reason=decision.reason,
+        )
+        try:
+            return await self._away(call, lambda: self._pending.ask(wanted, most=most, lasts=self._settings.expiry))
+        except NotAllowed as error:
+            if not isinstance(error.__cause__, StoreError) or error.__cause__.code != "full":
+                raise
+            reason = f"as many calls as may, {most:,} of one caller, wait for a decision already"
+            raise ApprovalRequired(id=call.id, decision=reason, remedy="Have those decided first.") from error
+
+    async def settle(self, call: Call, waiting: Pending, answer: Answer) -> None:
+        """Keep what the client's user answered."""
+
+        def keep() -> None:
+            decided(
+                waiting,
+                answer.scope,
+                self._approvals,
+                self._pending,
+                approved=answer.approved,
+                by=_BY_CLIENT,
+                message="" if answer.approved else _REFUSED,
+                lasts=self._settings.expiry,
+                grant_lasts=self._settings.grant_expiry,
+            )
+
+        await self._away(call, keep)
+
+    async def begin(self, once: Call) -> None:
+        """Use the approval of one call. Raises `Taken` where it was used, `ApprovalRequired` and `NotAllowed`."""
+
+        def begin() -> None:
+            said = self._policy.decide(once) if self._policy is not None else None
+            try:
+                self._approvals.begin(once, said.grant if said else None)
+            except CallRepeated as error:
+                self._pending.drop(once.call_id)
+                raise Taken from error
+            except ApprovalRequired as error:
+                # It was revoked a moment ago.
+                raise Taken from error
+            # The next such call is asked about anew.
+            self._pending.drop(once.call_id)
+
+        await self._away(once, begin)
+
+    async def finish(self, once: Call, *, failed: bool) -> None:
+        """Write down that it is over, also when nobody waits any more."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_LAST_WORDS):
+            try:
+                await anyio.to_thread.run_sync(lambda: self._approvals.finish(once, failed=failed))
+            except StoreError as error:
+                # It stays one that is running: it is not run again in any case.
+                self._news.tell("approvals", str(error))
+
+    async def check_named(self, call: Call, key: str) -> None:
+        """Raise `CallRepeated` for a call that says to be the one of a request, and is not."""
+        known = await self._away(call, lambda: self._pending.find(key))
+        if known is None or known.principal != call.caller.principal:
+            raise CallRepeated(id=call.id, call=key, state="used or expired")
+        if known.fingerprint != call.fingerprint:
+            raise CallRepeated(id=call.id, call=key, code="call_reused")
+
+    async def end_session(self, principal: str, session: str) -> None:
+        """Forget what was decided for a session."""
+
+        def end() -> None:
+            if any(one.scope == "session" and one.session == session for one in self._approvals.grants(principal)):
+                self._approvals.end_session(principal, session)
+
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_LAST_WORDS):
+            try:
+                await anyio.to_thread.run_sync(end)
+            except StoreError as error:
+                self._news.tell("approvals", str(error))
+
+    async def _away(self, call: Call, what: Callable[[], T]) -> T:
+        with self._closed(call):
+            return await anyio.to_thread.run_sync(what)
+
+    @contextmanager
+    def _closed(self, call: Call) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            self._news.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
+            raise NotAllowed(id=call.id, rule="approvals", decision=_CLOSED) from error
+
+
+def _opened(path: Path | None) -> tuple[Approvals, PendingBook]:
+    approvals = Approvals(MemoryStore() if path is None else FileStore(path))
+    return approvals, PendingBook(pending_path(path))

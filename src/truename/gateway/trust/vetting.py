@@ -1,0 +1,182 @@
+"""Vetting: what servers offer goes by the pins before it becomes the catalogue, and what is kept back stays named.
+
+A tool that waits for a review keeps its name (nobody else may have it), is not listed, and a call of it is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio.to_thread
+
+from truename.catalog import Catalog
+from truename.errors import NotAllowed
+from truename.gateway.faults import printable
+from truename.policy import StoreError
+from truename.trust import Admission, Drift, Offer, PinBook, admit
+from truename.trust.screening import screened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from truename.catalog import Tool
+    from truename.config.trust import Trust
+    from truename.gateway.news import News
+    from truename.identity import ToolId
+    from truename.policy import Finding
+
+    Findings = Mapping[ToolId, Sequence[Finding]]
+
+__all__ = ["Vetting"]
+
+# What was said of definitions is said again at the next list: by id and digest, for a while.
+_REMEMBERED: Final = 50_000
+_LOOK_EVERY: Final = 0.02
+_WHAT: Final = {"new": "is new", "drifted": "is not what it was", "rejected": "was rejected"}
+_DONE: Final = {"warn": "shown all the same", "quarantine": "kept for a review", "block": "not shown"}
+_REVIEW: Final = "Its definition waits for a review: `truename pins diff {id}`, then `truename pins accept {id}`."
+_NO: Final = "Its definition was rejected: `truename pins diff {id}` shows it."
+
+
+class Vetting:
+    """Admits what servers offer, and says what is kept back and why."""
+
+    def __init__(self, book: PinBook, trust: Trust, news: News) -> None:
+        self._book = book
+        self._trust = trust
+        self._news = news
+        self._said: OrderedDict[tuple[ToolId, str], Sequence[Finding]] = OrderedDict()
+        self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
+        self._last = Admission()
+        self._look_at = -math.inf
+
+    def under(self, trust: Trust) -> Vetting:
+        """Return the same by other settings, with the same book."""
+        other = Vetting(self._book, trust, self._news)
+        other._said, other._digests, other._last = self._said, self._digests, self._last
+        return other
+
+    @property
+    def hidden(self) -> Mapping[ToolId, Drift]:
+        """What is kept back, and why."""
+        return self._last.hidden
+
+    @property
+    def drifts(self) -> Sequence[Drift]:
+        """All that was noticed when the lists were made."""
+        return self._last.drifts
+
+    @property
+    def book(self) -> PinBook:
+        """What is pinned, and what was seen besides."""
+        return self._book
+
+    @property
+    def instructions(self) -> Mapping[str, str]:
+        """The instructions that may be shown, by server."""
+        return self._last.instructions
+
+    def refresh(self) -> bool:
+        """Take in what somebody said of definitions, and tell whether there was anything.
+
+        It is asked before each call: a look at the file costs as much as a tenth of one, so many calls share it.
+        """
+        if (now := time.monotonic()) < self._look_at:
+            return False
+        self._look_at = now + _LOOK_EVERY
+        try:
+            return self._book.refresh()
+        except StoreError as error:
+            self._news.tell("pins", f"{error} Until then what was trusted stays so, and nothing else does.")
+            return False
+
+    async def prepare(self, catalog: Catalog) -> None:
+        """Look at definitions that are new, beside the loop: it takes a second for some thousand of them."""
+        tools = tuple(catalog.values())
+        if any(id(tool.definition) not in self._digests for tool in tools):
+            await anyio.to_thread.run_sync(self._screen, tools)
+
+    def admitted(self, catalog: Catalog, instructions: Mapping[str, str] | None = None) -> Catalog:
+        """Return the catalogue with the definitions that may be shown; `hidden` says which tools may not at all."""
+        tools = tuple(catalog.values())
+        offer = Offer(tools, instructions or {}, self.digest_of)
+        found = admit(offer, self._book.pins(), self._book.seen(), self._trust, lambda _: self._screen(tools))
+        self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
+        self._write(found)
+        self._last = found
+        self._tell(found.drifts)
+        if not found.replaced:
+            return catalog
+        shown = (replace(tool, definition=found.replaced.get(key, tool.definition)) for key, tool in catalog.items())
+        return Catalog(shown, catalog.aliases, catalog.notices)
+
+    def check(self, tool: ToolId) -> None:
+        """Raise `NotAllowed` (``quarantined``) for a tool that is kept back."""
+        if (drift := self.hidden.get(tool)) is not None:
+            text = _NO if drift.kind == "rejected" else _REVIEW
+            raise NotAllowed(id=tool, rule="trust", decision=text.format(id=tool), code="quarantined")
+
+    def close(self) -> None:
+        """Close the book."""
+        self._book.close()
+
+    def _write(self, found: Admission) -> None:
+        try:
+            for what, write in ((found.pins, self._book.trust), (found.notes, self._book.note)):
+                if what:
+                    write(what)
+            if found.rejected:
+                self._book.note(found.rejected, "rejected")
+        except StoreError as error:
+            self._news.tell("pins", f"{error} What is new is not remembered.")
+            if self._trust.is_strict:
+                self._keep_back(found)
+
+    def _keep_back(self, found: Admission) -> None:
+        """Keep back what can't be pinned: shown once, nobody would know it again."""
+        known = self._book.pins()
+        for pin in found.pins:
+            if pin.id is not None and getattr(known.get(pin.key), "digest", None) != pin.digest:
+                found.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
+
+    def digest_of(self, tool: Tool) -> str:
+        """Return the digest of a definition, which is computed once for as long as it is listed."""
+        known = self._digests.get(id(tool.definition))
+        if known is None or known[0] is not tool.definition:
+            known = self._digests[id(tool.definition)] = tool.definition, tool.digest
+        return known[1]
+
+    def _unsaid(self, tools: Sequence[Tool]) -> list[Tool]:
+        pins, said = self._book.pins(), self._said
+        return [
+            tool
+            for tool in tools
+            if (tool.id, digest := self.digest_of(tool)) not in said
+            and getattr(pins.get(str(tool.id)), "digest", None) != digest
+        ]
+
+    def _screen(self, tools: Sequence[Tool]) -> Findings:
+        """Return what is found about tools that are not pinned as they are, from memory where it was found before."""
+        if new := self._unsaid(tools):
+            pins = self._book.pins()
+            trusted = [tool for tool in tools if str(tool.id) in pins]
+            found = screened(new, trusted)
+            for tool in new:
+                self._said[tool.id, self.digest_of(tool)] = tuple(found.get(tool.id, ()))
+            while len(self._said) > _REMEMBERED:
+                self._said.popitem(last=False)
+        return {tool.id: self._said.get((tool.id, self.digest_of(tool)), ()) for tool in tools}
+
+    def _tell(self, drifts: Sequence[Drift]) -> None:
+        for drift in drifts:
+            what, done = _WHAT[drift.kind], _DONE[drift.handling]
+            text = f"{printable(drift.key, 200)} {what} and is {done}: {printable(drift.reason)}"
+            self._news.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
+
+
+def _unpinned(key: ToolId, server: str, name: str, digest: str) -> Drift:
+    return Drift(id=key, server=server, name=name, kind="new", handling="quarantine", digest=digest)

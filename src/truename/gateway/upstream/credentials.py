@@ -1,0 +1,66 @@
+"""The gateway's credentials at its servers: its own, shared by all, or each person's, for nobody else's connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from truename.access.client_tokens import ClientTokens
+from truename.access.fetching import Web
+from truename.access.logins import Logins, UserTokens, login_vault
+from truename.config.credentials import Login
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from truename.access.client_tokens import Credential
+    from truename.access.vault import Vault
+    from truename.config import ServerConfig
+    from truename.config.credentials import Auth
+
+__all__ = ["Credentials"]
+
+# Entries of configurations that are no more, and people who went, go first.
+_MOST: Final = 10_000
+
+
+class Credentials:
+    """Credentials by server, client and person.
+
+    ``directory`` is where logins are kept, ``allowed`` are networks in which authorization servers may be in any case.
+    """
+
+    def __init__(self, allowed: Iterable[str] = (), directory: Path | None = None) -> None:
+        self._allowed = tuple(allowed)
+        self._directory = directory
+        self._web: Web | None = None
+        self._vault: Vault | None = None
+        self._known: dict[tuple[str, Auth, str], Credential] = {}
+
+    def of(self, server: ServerConfig, principal: str) -> Credential | None:
+        """Return what a server is shown on a connection of this person; None where its entry says nothing of that.
+
+        Raises `StoreError` and `ConfigError` for a vault that can't be opened.
+        """
+        if server.auth is None or server.url is None:
+            return None
+        key = server.url, server.auth, principal if isinstance(server.auth, Login) else ""
+        found = self._known.pop(key, None) or self._made(server.auth, server.url, principal)
+        while len(self._known) >= _MOST:
+            del self._known[next(iter(self._known))]
+        self._known[key] = found
+        return found
+
+    def _made(self, auth: Auth, address: str, principal: str) -> Credential:
+        self._web = self._web or Web(self._allowed)
+        if not isinstance(auth, Login):
+            return ClientTokens(auth, address, self._web)
+        self._vault = self._vault or login_vault(self._directory)
+        return UserTokens(auth, address, principal, logins=Logins(auth, address, self._vault), fetch=self._web)
+
+    async def close(self) -> None:
+        """Close the vault, and the connections to authorization servers."""
+        if self._vault is not None:
+            self._vault.close()
+        if self._web is not None:
+            await self._web.close()

@@ -1,0 +1,300 @@
+"""One negotiated connection to an upstream server: all its tools, and calls of one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+from mcp_types import METHOD_NOT_FOUND, Tool
+from pydantic import ValidationError
+
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.protocol.schemas import unreadable
+from truename.gateway.protocol.sdk import MCPError, fault_of
+from truename.gateway.protocol.writable import DEEPEST, is_deeper
+from truename.gateway.upstream.lists import KINDS, Lists
+from truename.gateway.upstream.web import ALLOW
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from mcp.shared.dispatcher import ProgressFnT
+    from pydantic import BaseModel
+
+    from truename.config import Settings
+    from truename.gateway.news import News
+    from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.questions.places import Seat
+    from truename.gateway.questions.questions import Asker
+    from truename.gateway.upstream.link import Link
+    from truename.gateway.upstream.lists import Kind
+
+__all__ = ["Definition", "Exchange", "unusable"]
+
+Definition = Mapping[str, Any]
+
+_MAX_PAGES: Final = 500
+_HEALTH_TIMEOUT: Final = 10.0
+_UNSURE: Final = "Whether the call took effect is unknown; check before you repeat it."
+_SEE: Final = "Start it by hand to see why."
+_EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
+    "unreachable": ("can't be reached", "Check that it runs and that its address is right."),
+    "refused": ("refused the request", "Check its address and the credentials under headers."),
+    "too_large": ("gave an answer that is too large, which was dropped", "Ask for less, or raise max_result."),
+    "lost": ("broke the connection off before it answered", ""),
+    "forgotten": ("was started anew; nothing was run", "Repeat the call."),
+    "protocol": (
+        "answers against the protocol",
+        "Check that it is an MCP server, or report it to its authors.",
+    ),
+    "login": ("needs a login", "Log in with `truename login SERVER --for WHO` where the gateway runs, and call again."),
+    "credential": ("can't be shown an access token", "Check the entry's auth, and its authorization server."),
+    "address": ("is not gone to", ALLOW),
+    "redirected": ("answers from another address", "If that is the server you mean, configure its address."),
+}
+# A session that the server no longer knows is a lost connection, of which more is known.
+_KINDS: Final[Mapping[str, str]] = {"forgotten": "lost"}
+_CODES: Final[Mapping[str, str]] = {"address": "address_refused", "login": "login_required"}
+
+
+class Exchange:
+    """Requests over one connection. Errors that the server sent stay `MCPError`; all else is `UpstreamError`."""
+
+    def __init__(self, key: str, link: Link, session: RawSession, news: News, limits: Settings) -> None:
+        self._news = news
+        self._key = key
+        self._link = link
+        self._session = session
+        self._max_tools = limits.max_tools
+        self._others_timeout = limits.startup_timeout / 5
+        self._max_bytes = limits.max_result
+        self._header_maps: dict[str, Mapping[tuple[str, ...], str]] = {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is known to be gone."""
+        return self._link.closed.is_set()
+
+    @property
+    def modern(self) -> bool:
+        """Whether the server speaks the stateless era."""
+        return self._session.modern
+
+    async def list_tools(self) -> tuple[Definition, ...]:
+        """Return all pages of tools/list, verbatim. Raises `UpstreamError`."""
+        try:
+            tools = await self._pages("tools/list", "tools")
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND and not self._session.offers("tools"):
+                return ()
+            raise self._explained(error, _SEE) or self.protocol_fault(
+                f"answers tools/list with error {error.code}: {printable(error.message, 200)}"
+            ) from error
+        return self._usable(tools)
+
+    async def list_all(self, before: Lists) -> tuple[tuple[Definition, ...], Lists]:
+        """Return the tools, and what else the server says that it has. Raises `UpstreamError` for the tools.
+
+        What else can't be listed now stays as it was, and that is told.
+        """
+        tools = await self.list_tools()
+        return tools, Lists(**{name: await self._other(kind, getattr(before, name)) for name, kind in KINDS.items()})
+
+    async def _other(self, kind: Kind, before: tuple[Definition, ...]) -> tuple[Definition, ...]:
+        if not self._session.offers(kind.capability):
+            return ()
+        try:
+            # Of the time that a server has to start, tools get the most.
+            with anyio.fail_after(self._others_timeout):
+                entries = await self._pages(kind.method, kind.field)
+        except (MCPError, UpstreamError, TimeoutError) as error:
+            # Who has resources need not have templates.
+            if isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND:
+                return ()
+            said = printable(str(error), 200) or "it took too long"
+            text = f"server {printable(self._key)!r}: its {kind.words} can't be listed: {said}"
+            self._news.tell(("others", kind.words), text)
+            return before
+        usable: dict[str, Definition] = {}
+        left_out: list[tuple[str, str]] = []
+        for entry in entries:
+            key = str(entry.get(kind.key))
+            if reason := unusable(entry, kind.model):
+                left_out.append((key, reason))
+            else:
+                usable.setdefault(key, entry)
+        if left_out:
+            self._report(left_out, kind.words)
+        return tuple(usable.values())
+
+    async def _pages(self, method: str, field: str) -> list[Definition]:
+        tools: list[Definition] = []
+        room = self._max_bytes
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(_MAX_PAGES):
+            page = await self._session.send(method, {} if cursor is None else {"cursor": cursor})
+            listed = page.get(field)
+            if not isinstance(listed, list):
+                raise self.protocol_fault(f"answers {method} without a list of {field}")
+            tools += (tool for tool in listed if isinstance(tool, dict))
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or cursor in seen or len(tools) >= self._max_tools:
+                break
+            seen.add(cursor)
+            # One page is bounded by the transport, and so must all of them be.
+            room -= len(json.dumps(listed)) + len(cursor)
+            if room < 0:
+                raise self._fault("too_large", "lists more than max_result allows", "Raise max_result.")
+        if len(tools) > self._max_tools:
+            shown = printable(self._key)
+            text = f"server {shown!r} lists over {self._max_tools:,} {field}; the rest is left out"
+            self._news.tell(("many", field), text)
+        return tools[: self._max_tools]
+
+    def _usable(self, tools: list[Definition]) -> tuple[Definition, ...]:
+        """Leave out what would make clients refuse the whole list, and what they must drop (``x-mcp-header``)."""
+        usable, left_out = [], list[tuple[str, str]]()
+        self._header_maps = {}
+        for tool in tools:
+            name, schema = tool.get("name"), tool.get("inputSchema")
+            if isinstance(name, str):
+                refused = unusable(tool, Tool) or unreadable(schema)
+                if reason := refused or (find_invalid_x_mcp_header(schema) if self.modern else None):
+                    left_out.append((name, reason))
+                    continue
+                if self.modern and (found := x_mcp_header_map(schema)):
+                    self._header_maps[name] = found
+            # A name that is none is reported by the catalogue.
+            usable.append(tool)
+        if left_out:
+            self._report(left_out)
+        return tuple(usable)
+
+    def _report(self, left_out: list[tuple[str, str]], words: str = "tools") -> None:
+        name, reason = left_out[0]
+        what = f"{words.removesuffix('s')} is" if len(left_out) == 1 else f"{words} are"
+        first = f"{printable(name, 80)!r}, {printable(reason, 200)}"
+        text = f"server {printable(self._key)!r}: {len(left_out):,} {what} left out; the first: {first}"
+        self._news.tell(("unusable", words), text, about=frozenset(left_out))
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: float,
+        capabilities: Mapping[str, Any],
+        on_progress: ProgressFnT | None,
+        asker: Asker | None = None,
+        seat: Seat | None = None,
+    ) -> dict[str, Any]:
+        """Forward one request and return the raw result; what the server asks meanwhile, ``asker`` is asked.
+
+        ``seat`` is its place at the server, which it leaves while it asks. Raises `MCPError` as the server sent it, and
+        `UpstreamError` (timeout, lost, unreachable, refused, too_large).
+        It is never sent twice: a tool may have effects.
+        """
+        try:
+            number = self._session.next_number()
+            with anyio.fail_after(timeout) as limit, self._asking(number, asker, limit, seat):
+                result = await self._session.send(
+                    method,
+                    params,
+                    header_map=self._header_maps.get(str(params.get("name"))),
+                    capabilities=capabilities,
+                    on_progress=on_progress,
+                    number=number,
+                )
+        except TimeoutError as error:
+            raise UpstreamError(
+                server=self._key,
+                kind="timeout",
+                problem=f"did not answer within {timeout:g} seconds, so the call was cancelled",
+                remedy=_UNSURE,
+            ) from error
+        except MCPError as error:
+            if (explained := self._explained(error, _UNSURE)) is not None:
+                raise explained from error
+            raise
+        if is_deeper(result, DEEPEST):
+            problem = f"gave an answer of more than {DEEPEST} nested levels, which no client reads and was dropped"
+            raise self._fault("too_large", problem, "Ask for less.")
+        return result
+
+    def _asking(
+        self, number: int | str, asker: Asker | None, limit: anyio.CancelScope, seat: Seat | None
+    ) -> AbstractContextManager[None]:
+        return nullcontext() if asker is None else self._session.questions.during(number, asker, limit, seat)
+
+    async def alive(self) -> bool:
+        """Ask for a sign of life. A slow answer counts as one: a server may be busy with a long call."""
+        method = "server/discover" if self.modern else "ping"
+        try:
+            with anyio.move_on_after(_HEALTH_TIMEOUT):
+                await self._session.send(method, {})
+        except MCPError as error:
+            return self._explained(error, _SEE) is None
+        return True
+
+    async def answers(self, within: float) -> bool:
+        """Tell whether it answers in this time, and be it with an error."""
+        try:
+            with anyio.fail_after(within):
+                await self._session.send("server/discover" if self.modern else "ping", {})
+        except MCPError as error:
+            return self._explained(error, _SEE) is None
+        except TimeoutError:
+            return False
+        return True
+
+    def explain(self, error: MCPError) -> UpstreamError | None:
+        """Say what went wrong with the connection; None for an error that the server itself sent."""
+        return self._explained(error, "Try again later.")
+
+    def explain_start(self, error: MCPError) -> UpstreamError:
+        """Say why the server could not be greeted."""
+        if explained := self._explained(error, _SEE):
+            return explained
+        said = printable(error.message, 200)
+        return self.protocol_fault(f"refuses the connection with error {error.code}: {said}")
+
+    def _explained(self, error: MCPError, remedy: str) -> UpstreamError | None:
+        """Say what went wrong with the connection; None for an error that the server itself sent."""
+        if found := fault_of(error, self._link.secret):
+            kind, detail = found
+            problem, own_remedy = _EXPLAINED[kind]
+            cause = f"{problem} ({printable(detail, 200)})" if detail else problem
+            own_remedy = own_remedy.replace("SERVER", quote(printable(self._key)))
+            return self._fault(_KINDS.get(kind, kind), cause, own_remedy or remedy)
+        if self.closed:
+            return self._fault("lost", f"{self._link.ending()} before it answered", remedy)
+        if self._session.is_lost:
+            return self._fault("lost", _EXPLAINED["lost"][0], remedy)
+        return None
+
+    def protocol_fault(self, problem: str) -> UpstreamError:
+        """Build the error for a server that does not keep to the protocol."""
+        return self._fault("protocol", problem, "Report it to the server's authors.")
+
+    def _fault(self, kind: str, problem: str, remedy: str) -> UpstreamError:
+        output = self._link.tail.lines() if kind in {"ended", "lost", "protocol"} else ()
+        code = _CODES.get(kind, UpstreamError.code)
+        return UpstreamError(server=self._key, kind=kind, problem=problem, remedy=remedy, output=output, code=code)
+
+
+def unusable(entry: Definition, model: type[BaseModel]) -> str | None:
+    """Say why clients would not take this definition; nothing is changed in it."""
+    if is_deeper(entry, DEEPEST):
+        return f"it has more than {DEEPEST} nested levels"
+    try:
+        model.model_validate(entry, by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return None

@@ -1,0 +1,249 @@
+"""An upstream server over streamable HTTP, such that one broken exchange never takes another with it.
+
+Inside the SDK an exception of one request ends the task group that all requests of the connection share. So this
+transport never lets one out: whatever goes wrong becomes a JSON-RPC error that answers that one request.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import httpx2
+
+from truename.gateway.faults import printable
+from truename.gateway.protocol.lines import repaired
+from truename.gateway.protocol.marking import marked_client, transport_fault
+from truename.gateway.questions.origins import Origins
+from truename.gateway.upstream.link import Link
+from truename.gateway.upstream.posts import Posts
+from truename.gateway.upstream.web import (
+    ASKED,
+    CONNECT,
+    FAILURES,
+    FRAMING,
+    MESSAGE,
+    SESSION_HEADER,
+    failure,
+    headers_for,
+    misleading,
+    moved,
+    reason,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from truename.config import ServerConfig
+    from truename.gateway.upstream.outside import Outside
+
+__all__ = ["Contained", "open_http"]
+
+# These the SDK understands itself: an unknown session or method, a method that is not served.
+_MEANINGFUL: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+_EMPTY: Final = frozenset({HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
+_FOLLOW_PAUSE: Final = 1.0
+_MOST_MOVES: Final = 5
+# How the handshake is refused by who knows only the old transport.
+_OUTDATED: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+
+
+@asynccontextmanager
+async def open_http(server: ServerConfig, max_body: int, call_timeout: float, outside: Outside) -> AsyncIterator[Link]:
+    """Open a channel to the server's address; nothing is sent yet."""
+    secret, url, origins = os.urandom(8).hex(), server.url or "", Origins()
+    # Longer than a call may take: the SDK goes on reading an answer that nobody waits for any more.
+    timeout = httpx2.Timeout(CONNECT, read=call_timeout + 60)
+    contained = Contained(outside.transport(server), secret, max_body, origins)
+    async with (
+        httpx2.AsyncClient(
+            transport=contained,
+            timeout=timeout,
+            headers=headers_for(server.headers),
+        ) as client,
+        marked_client(url, client, secret=secret, max_event=max_body) as streams,
+    ):
+        link = Link(
+            streams=streams, secret=secret, origins=origins, outdated=contained.outdated, listens=contained.listens
+        )
+        yield replace(link, carrier=Posts(link, url, client, contained, max_body))
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class Contained(httpx2.AsyncBaseTransport):
+    """Turns failures of the network, of HTTP, and bodies beyond the limit into JSON-RPC errors."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, secret: str, max_body: int, origins: Origins) -> None:
+        self._origins = origins
+        self._inner = inner
+        self._secret = secret
+        self._max_body = max_body
+        self.outdated, self.listens = anyio.Event(), anyio.Event()
+        self.session: str | None = None
+        self._follow_at = -math.inf
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request and return what answers it, in any case."""
+        if request.method == "GET" and ASKED not in request.extensions:
+            await self._rest()
+        try:
+            response = await self._sent(request)
+        except FAILURES as error:
+            return self._fault(*failure(error))
+        asked = _request_id(request)
+        if request.method != "POST":
+            self.listens.set()
+            return _streamed(response, None if asked is None else self._origins.watch(asked))
+        if SESSION_HEADER in response.headers and response.is_success and _is_handshake(request):
+            self.session = response.headers[SESSION_HEADER]
+        if asked is not None and (fault := _unanswered(response)) is not None:
+            await response.aclose()
+            return self._fault(*fault)
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "text/event-stream" and response.is_success:
+            return _streamed(response, None if asked is None else self._origins.watch(asked))
+        answer = await self._whole(response, kind, asked, request.headers.get(SESSION_HEADER))
+        if response.status_code in _OUTDATED and _is_handshake(request):
+            is_own = answer.status_code == response.status_code and "jsonrpc" in (_object(answer.content) or {})
+            if not is_own:
+                self.outdated.set()
+        return answer
+
+    async def _whole(
+        self, response: httpx2.Response, kind: str, asked: str | int | None, session: str | None
+    ) -> httpx2.Response:
+        """Read the body here, where its end or its size can still become an answer."""
+        try:
+            body = await self._body(response)
+        except _TooLarge:
+            return self._fault("too_large", f"more than {self._max_body:,} bytes")
+        except httpx2.TransportError as error:
+            return self._fault("lost", reason(error))
+        finally:
+            await response.aclose()
+        if b"\\ud" in body or b"\\uD" in body:
+            body = repaired(body) or body
+        status, message = response.status_code, _object(body) or {}
+        # Only who knows the session answers this very request.
+        if status == HTTPStatus.NOT_FOUND and session is not None and (asked is None or message.get("id") != asked):
+            return self._fault("forgotten", "")
+        if status >= 400 and status not in _MEANINGFUL and not (kind == "application/json" and "jsonrpc" in message):
+            return self._fault("refused", f"HTTP {status} {response.reason_phrase}".strip())
+        if asked is not None and response.is_success and (wrong := _no_answer(message, kind, asked)):
+            return self._fault("protocol", wrong)
+        headers = [(name, value) for name, value in response.headers.multi_items() if name not in FRAMING]
+        told = {**response.extensions, MESSAGE: message}
+        return httpx2.Response(status, headers=headers, content=body, extensions=told)
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, to another place of its origin if the server says so."""
+        for _ in range(_MOST_MOVES):
+            response = await self._inner.handle_async_request(request)
+            if (there := moved(request, response)) is None:
+                return response
+            await response.aclose()
+            content = request.content if request.method == "POST" else None
+            request = httpx2.Request(
+                request.method, there, headers=request.headers, content=content, extensions=request.extensions
+            )
+        return await self._inner.handle_async_request(request)
+
+    async def _rest(self) -> None:
+        """Wait before the session's own stream is opened again: a server may end it at once, and ask for no delay."""
+        await anyio.sleep(max(0.0, self._follow_at - anyio.current_time()))
+        self._follow_at = anyio.current_time() + _FOLLOW_PAUSE
+
+    async def _body(self, response: httpx2.Response) -> bytes:
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > self._max_body:
+                raise _TooLarge
+        return bytes(body)
+
+    def _fault(self, kind: str, detail: str) -> httpx2.Response:
+        error = {"code": -32000, "message": detail, "data": transport_fault(self._secret, kind, detail)}
+        message = {"jsonrpc": "2.0", "id": None, "error": error}
+        return httpx2.Response(HTTPStatus.BAD_GATEWAY, json=message, extensions={MESSAGE: message})
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+class _Quiet(httpx2.AsyncByteStream):
+    """A stream that just ends when the connection breaks; the SDK then answers the one request that it carried."""
+
+    def __init__(self, response: httpx2.Response, watch: Callable[[bytes], None] | None) -> None:
+        self._response = response
+        self._watch = watch
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._response.aiter_raw():
+                if self._watch is not None:
+                    self._watch(chunk)
+                yield chunk
+        except httpx2.TransportError:
+            return
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _streamed(response: httpx2.Response, watch: Callable[[bytes], None] | None = None) -> httpx2.Response:
+    return httpx2.Response(
+        response.status_code,
+        headers=response.headers,
+        stream=_Quiet(response, watch),
+        extensions=response.extensions,
+    )
+
+
+def _is_handshake(request: httpx2.Request) -> bool:
+    return (_object(request.content) or {}).get("method") == "initialize"
+
+
+def _request_id(request: httpx2.Request) -> str | int | None:
+    """Return the id of the request that is sent; None for notifications and answers, which are not answered."""
+    if (asked := request.extensions.get(ASKED)) is not None:
+        return asked  # type: ignore[no-any-return]
+    message = _object(request.content) if request.method == "POST" else None
+    return message["id"] if message and "id" in message and "method" in message else None
+
+
+def _unanswered(response: httpx2.Response) -> tuple[str, str] | None:
+    """Say what is wrong with a response whose head shows that it answers nothing."""
+    if response.status_code in _EMPTY and response.headers.get("content-encoding", "identity") == "identity":
+        return "protocol", f"HTTP {response.status_code} instead of an answer"
+    return misleading(response)
+
+
+def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str | None:
+    """Say why a whole body is no answer to this request."""
+    if kind != "application/json":
+        return f"content of type {printable(kind, 80) or 'nothing'}"
+    if message.get("jsonrpc") != "2.0":
+        return "a body that is no JSON-RPC object"
+    if isinstance(message.get("error"), dict):
+        return None
+    if message.get("id") != asked:
+        return "the answer to another request"
+    return None if isinstance(message.get("result"), dict) else "a result that is no object"
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

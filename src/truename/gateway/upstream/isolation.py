@@ -1,0 +1,116 @@
+"""Connections that sessions or users have for themselves, to servers that must not mix them up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+from truename.gateway.background import background
+from truename.gateway.faults import UpstreamError
+from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.sdk import connection_of, is_modern
+from truename.gateway.questions.questions import A_USER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from anyio.abc import TaskGroup
+
+    from truename.config import Settings
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.questions.questions import Asker, User
+    from truename.gateway.upstream.upstream import Upstream
+
+    # For whom, and who that is.
+    Make = Callable[[Asker | User, str], Upstream]
+
+__all__ = ["Isolation"]
+
+
+@dataclass(frozen=True)
+class _Own:
+    upstream: Upstream
+    is_lasting: bool
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+class Isolation:
+    """One server's connections that belong to sessions (``by_session``) or users: each made at the first call.
+
+    It ends with its session, and where clients can vanish without a word, that is over HTTP, after ``isolation_idle``
+    without a request. ``make`` makes one that is not running yet. Where there are no sessions, a user has one.
+    """
+
+    def __init__(self, make: Make, tasks: TaskGroup, settings: Settings, *, by_session: bool) -> None:
+        self._tasks = tasks
+        self._by_session = by_session
+        self._own: dict[Hashable, _Own] = {}
+        # Those too that are just ending: their programs are still there.
+        self._running = 0
+        self.retune(make, settings)
+
+    def retune(self, make: Make, settings: Settings) -> None:
+        """Have other limits, and make the next ones otherwise."""
+        self._make = make
+        self._most = settings.max_isolated
+        self._idle = settings.isolation_idle
+        self._patience = settings.startup_timeout
+
+    def end(self) -> None:
+        """End all of them."""
+        for key in list(self._own):
+            self._end(key)
+
+    async def of(self, request: Request, asker: Asker) -> Upstream:
+        """Return the connection for this request, when it is ready or has failed. Raises `UpstreamError` (busy)."""
+        has_session = self._by_session and not is_modern(request.protocol_version)
+        key: Hashable = connection_of(request) if has_session else principal_of(request).key
+        if key not in self._own:
+            whose = principal_of(request).key
+            self._open(key, asker if self._by_session else A_USER, whose, is_lasting=request.request is None)
+            if has_session:
+                connection_of(request).exit_stack.callback(partial(self._end, key))
+        upstream = self._own[key].upstream
+        with upstream.running, anyio.move_on_after(self._patience):
+            await upstream.settled.wait()
+        return upstream
+
+    def _open(self, key: Hashable, owner: Asker | User, principal: str, *, is_lasting: bool) -> None:
+        own = _Own(self._make(owner, principal), is_lasting)
+        if self._running >= self._most:
+            whose = "sessions" if self._by_session else "users"
+            raise UpstreamError(
+                server=own.upstream.key,
+                kind="busy",
+                problem=f"has {self._most:,} connections of {whose} already, which max_isolated allows",
+                remedy="End another session, or raise max_isolated.",
+            )
+        self._own[key] = own
+        self._running += 1
+        self._tasks.start_soon(self._run, key, own)
+
+    async def _run(self, key: Hashable, own: _Own) -> None:
+        try:
+            with own.scope:
+                async with background() as tasks:
+                    if not own.is_lasting:
+                        tasks.start_soon(self._expire, key, own)
+                    await own.upstream.run()
+        finally:
+            self._running -= 1
+            if self._own.get(key) is own:
+                del self._own[key]
+
+    async def _expire(self, key: Hashable, own: _Own) -> None:
+        """End it once nobody has used it for long."""
+        while (left := self._idle - own.upstream.running.quiet) > 0:
+            await anyio.sleep(left)
+            await own.upstream.running.none()
+        self._end(key)
+
+    def _end(self, key: Hashable) -> None:
+        if (own := self._own.pop(key, None)) is not None:
+            own.scope.cancel()

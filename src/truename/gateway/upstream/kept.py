@@ -1,0 +1,142 @@
+"""What lazy servers listed when they last ran: kept beside the ledger, so that it is shown before they are started.
+
+A list is kept under a digest of the server's whole entry: another command, address, or account never has it. What is
+read back is checked as what a server says is; a file that is damaged, too large or another user's is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_types import Tool
+
+from truename.config.auth_reading import plain_auth
+from truename.files.durable import read_own, write_new
+from truename.gateway.faults import printable
+from truename.gateway.protocol.schemas import unreadable
+from truename.gateway.upstream.exchange import unusable
+from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from truename.config import ServerConfig
+    from truename.gateway.upstream.exchange import Definition
+
+__all__ = ["Kept", "Remembered"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+_FORMAT: Final = 1
+_MOST_BYTES: Final = 16 * 1024 * 1024
+# Over all entries that there ever were; who was written longest ago goes first.
+_MOST_FILES: Final = 500
+_CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remembered:
+    """What a server said when it last ran."""
+
+    tools: tuple[Definition, ...] = ()
+    lists: Lists = NOTHING
+    capabilities: frozenset[str] = frozenset()
+    instructions: str = ""
+
+    @classmethod
+    def of(
+        cls, tools: tuple[Definition, ...], lists: Lists, offers: Callable[[str], bool], instructions: str
+    ) -> Remembered:
+        """Return what is to be kept of a server that runs."""
+        having = frozenset(filter(offers, _CAPABILITIES))
+        return cls(tools=tools, lists=lists, capabilities=having, instructions=instructions)
+
+
+class Kept:
+    """The lists in one folder; ``most`` is how many tools one server may have."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder = folder
+        self._most = most
+
+    def read(self, server: ServerConfig) -> Remembered | None:
+        """Return what this server said last, None if that is not known."""
+        try:
+            said = json.loads(read_own(self._file(server), _MOST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return self._read(said) if isinstance(said, dict) and said.get("format") == _FORMAT else None
+
+    def _read(self, said: Mapping[str, Any]) -> Remembered | None:
+        tools, instructions = said.get("tools"), said.get("instructions")
+        having = said.get("capabilities")
+        if not isinstance(tools, list) or not isinstance(instructions, str) or not isinstance(having, list):
+            return None
+        usable = (one for one in tools if isinstance(one, dict) and _is_tool(one))
+        return Remembered(
+            tools=tuple(usable)[: self._most],
+            lists=Lists(**{name: self._others(said.get(name), name) for name in KINDS}),
+            capabilities=frozenset(_CAPABILITIES) & {one for one in having if isinstance(one, str)},
+            instructions=instructions,
+        )
+
+    def _others(self, entries: object, name: str) -> tuple[Definition, ...]:
+        kind = KINDS[name]
+        listed = entries if isinstance(entries, list) else []
+        usable = (one for one in listed if isinstance(one, dict) and unusable(one, kind.model) is None)
+        return tuple({str(one.get(kind.key)): one for one in usable}.values())[: self._most]
+
+    def write(self, server: ServerConfig, said: Remembered) -> None:
+        """Keep what a server said; where that can't be, it is started at the next start, and that is logged."""
+        document = {
+            "format": _FORMAT,
+            "tools": said.tools,
+            **{name: getattr(said.lists, name) for name in KINDS},
+            "capabilities": sorted(said.capabilities),
+            "instructions": said.instructions,
+        }
+        raw = json.dumps(document).encode()
+        file = self._file(server)
+        try:
+            if len(raw) > _MOST_BYTES:
+                file.unlink(missing_ok=True)
+                return
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            new = file.with_suffix(f".{secrets.token_hex(4)}.new")
+            write_new(new, raw)
+            new.replace(file)
+            self._clear()
+        except OSError as error:
+            log.warning("the lists of server %r can't be kept: %s", printable(server.key), error.strerror or error)
+
+    def _clear(self) -> None:
+        files = [entry for entry in os.scandir(self._folder) if entry.is_file(follow_symlinks=False)]
+        files.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns, reverse=True)
+        for entry in files[_MOST_FILES:]:
+            with suppress(OSError):
+                os.unlink(entry.path)  # noqa: PTH108 - a name that was just scanned
+
+    def _file(self, server: ServerConfig) -> Path:
+        return self._folder / f"{_digest(server)}.json"
+
+
+def _digest(server: ServerConfig) -> str:
+    """Return what stands for all that decides which server this is, and for whom it works."""
+    entry = (
+        *(server.key, server.command, list(server.args), sorted(server.env.items()), server.cwd),
+        *(server.url, sorted(server.headers.items()), server.type, server.isolation),
+        None if server.auth is None else plain_auth(replace(server.auth, client_secret="")),
+    )
+    return hashlib.sha256(json.dumps(entry).encode()).hexdigest()[:32]
+
+
+def _is_tool(one: Mapping[str, Any]) -> bool:
+    return not isinstance(one.get("name"), str) or not (unusable(one, Tool) or unreadable(one.get("inputSchema")))

@@ -1,0 +1,81 @@
+"""What is known of a server, whether it runs now or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+
+from truename.gateway.upstream.lists import NOTHING, Lists
+from truename.gateway.upstream.tally import Tally
+
+if TYPE_CHECKING:
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.faults import UpstreamError
+    from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.upstream.exchange import Definition, Exchange
+    from truename.gateway.upstream.kept import Remembered
+
+__all__ = ["Known", "State"]
+
+State = Literal["starting", "ready", "resting", "reconnecting", "failed"]
+
+
+class Known:
+    """``tools`` is the last known list, which stays while the server is being reconnected; None was never seen.
+
+    So do ``lists``, all others, and ``session``, what it said of itself. ``settled`` is set when it was ready or has
+    failed for the first time, or its lists are known from before; ``problem`` is why it is not ready. ``running``
+    counts the requests under which it must not be ended.
+    """
+
+    def __init__(self, config: ServerConfig, settings: Settings) -> None:
+        self.config = config
+        self.settings = settings
+        self.tools: tuple[Definition, ...] | None = None
+        self.lists: Lists = NOTHING
+        self.session: RawSession | None = None
+        self.problem: UpstreamError | None = None
+        self.seconds: float | None = None
+        self.settled = anyio.Event()
+        self._exchange: Exchange | None = None
+        self._before: Remembered | None = None
+        self.running = Tally()
+
+    @property
+    def key(self) -> str:
+        """The server's key in the configuration."""
+        return self.config.key
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it does not run, and is not to."""
+        return False
+
+    @property
+    def state(self) -> State:
+        """Where the connection stands."""
+        if self._exchange is not None:
+            return "ready"
+        if self.is_resting:
+            return "resting"
+        if self.tools is not None:
+            return "reconnecting"
+        return "failed" if self.problem is not None else "starting"
+
+    @property
+    def instructions(self) -> str:
+        """What the server says of its use."""
+        if self.session is not None:
+            return self.session.instructions
+        return "" if self._before is None else self._before.instructions
+
+    def offers(self, capability: str) -> bool:
+        """Whether the server has this; one that is only starting may have it."""
+        if self.session is not None:
+            return self.session.offers(capability)
+        return self.state == "starting" if self._before is None else capability in self._before.capabilities
+
+    def lacks(self, capability: str) -> bool:
+        """Whether the server runs, or rests, and says that it does not have this."""
+        return self.state in {"ready", "resting"} and not self.offers(capability)

@@ -1,0 +1,88 @@
+"""A server that may rest: it is started when somebody wants it, and what it listed before is shown until then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from truename.gateway.upstream.kept import Remembered
+from truename.gateway.upstream.known import Known
+from truename.gateway.upstream.patience import Patience
+from truename.gateway.upstream.resting import Rest
+
+if TYPE_CHECKING:
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.upstream.following import Follower
+    from truename.gateway.upstream.kept import Kept
+
+__all__ = ["Lazy"]
+
+
+class Lazy(Known):
+    """``kept`` has what lazy servers listed before; a connection that is somebody's own (``is_own``) never rests."""
+
+    def __init__(self, config: ServerConfig, settings: Settings, *, is_own: bool) -> None:
+        super().__init__(config, settings)
+        self.kept: Kept | None = None
+        self.rest = Rest(self.running)
+        self._is_own = is_own
+        self._patience = Patience()
+        self._up = anyio.Event()
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether it runs only as long as it is wanted."""
+        return (self.config.start or self.settings.start) == "lazy" and not self._is_own
+
+    @property
+    def idle_limit(self) -> float:
+        """After how many seconds without a request it rests; 0 is never."""
+        own = self.config.idle_timeout
+        limit = self.settings.idle_timeout if own is None else own
+        return limit if self.is_lazy else 0.0
+
+    @property
+    def may_rest(self) -> bool:
+        """Whether it need not run now: its lists are known, and nobody wants it."""
+        return self.is_lazy and self.tools is not None and not self.rest.is_wanted
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it does not run, and is not to."""
+        return self.rest.is_on
+
+    async def awake(self) -> None:
+        """Have the server started if it rests, and wait until it is ready, or could not be started."""
+        if self.is_lazy and (self._exchange is None or self._exchange.closed):
+            self._patience.hurry()
+            await self.rest.want(self.settings.startup_timeout)
+
+    def _recalled(self) -> Remembered | None:
+        """Return what it listed when it last ran."""
+        if self.is_lazy and self.kept is not None:
+            self._before = self.kept.read(self.config)
+        return self._before
+
+    def _keep(self, session: RawSession) -> None:
+        if not self.is_lazy or self.kept is None:
+            return
+        now = Remembered.of(self.tools or (), self.lists, session.offers, session.instructions)
+        if now != self._before:
+            self._before = now
+            self.kept.write(self.config, now)
+
+    def _withdraw(self) -> None:
+        # Whoever waits already waits for the event that the next connection sets.
+        if self._exchange is not None:
+            self._exchange, self._up = None, anyio.Event()
+
+    async def _rest_when_idle(self, follower: Follower, lost: anyio.Event) -> None:
+        if not (limit := self.idle_limit):
+            return
+        await self.rest.idle(limit, follower)
+        # In one step with the last look: who comes now waits for the next start.
+        self.rest.is_on = True
+        self._withdraw()
+        lost.set()

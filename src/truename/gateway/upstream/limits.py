@@ -1,0 +1,164 @@
+"""The calls of one server: how many at a time, how long each may take, which are repeated, and when none is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.gateway.background import background
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.questions.places import Places
+from truename.gateway.upstream.breaker import Breaker
+from truename.policy.globs import Globs
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.questions.places import Seat
+    from truename.gateway.upstream.exchange import Exchange
+
+    Once = Callable[[Exchange, float, Seat], Awaitable[dict[str, Any]]]
+
+__all__ = ["Calls"]
+
+_ATTEMPTS: Final = 3
+_PAUSE: Final = 0.1
+_LOOK_EVERY: Final = 0.5
+_SIGN_OF_LIFE: Final = 2.0
+# The connection went, or there was none: another attempt may find the server well again.
+_REPEATED: Final = frozenset({"lost", "unreachable"})
+# What a server does wrong with a single answer says nothing of the next.
+_BLAMELESS: Final = frozenset({"too_large", "question"})
+# It waits for the end of a task, which may take hours: it has places of its own, and is no sign of a server's illness.
+_LONG: Final = "tasks/result"
+
+
+class Calls:
+    """Sends requests to one server, as many as it can stand.
+
+    ``reached`` gives the connection to send over, ``suspect`` is called when a connection seems to be lost or
+    is missed.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        settings: Settings,
+        reached: Callable[[], Awaitable[Exchange]],
+        suspect: Callable[[], None],
+    ) -> None:
+        self._key = config.key
+        self._reached = reached
+        self._suspect = suspect
+        self._most = config.max_concurrent or settings.max_concurrent
+        self._most_waiting = config.max_waiting or settings.max_waiting
+        self._places = Places(self._most)
+        self._long_places = Places(self._most)
+        self._timeout = config.timeout or settings.call_timeout
+        self._timeouts = config.tool_timeouts
+        self._timed = Globs(config.tool_timeouts)
+        self._idempotent = Globs(config.idempotent)
+        self._problem = ""
+        self.breaker = Breaker(failures=settings.breaker_failures, seconds=settings.breaker_seconds)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place."""
+        return self._places.waiting + self._long_places.waiting
+
+    async def send(self, method: str, params: Mapping[str, Any], once: Once) -> dict[str, Any]:
+        """Send a request by ``once(connection, timeout, seat)``; again only if its tool is marked as idempotent.
+
+        Raises `UpstreamError` (busy, if too many wait; unreachable, while the server is left alone; what ``once``
+        raises) and, for errors that the server itself sends, `MCPError`.
+        """
+        tool = str(params.get("name")) if method == "tools/call" else ""
+        timeout = self._timeouts[glob] if tool and (glob := self._timed.first(tool)) else self._timeout
+        attempts = _ATTEMPTS if tool and self._idempotent.first(tool) else 1
+        places = self._long_places if method == _LONG else self._places
+        seat = await self._wait(timeout, places)
+        try:
+            for attempt in range(1, attempts):
+                try:
+                    return await self._attempt(method, once, timeout, seat)
+                except UpstreamError as error:
+                    if error.kind not in _REPEATED or self.breaker.state == "open":
+                        raise
+                await anyio.sleep(_PAUSE * attempt)
+            return await self._attempt(method, once, timeout, seat)
+        finally:
+            seat.leave()
+
+    async def _wait(self, timeout: float, places: Places) -> Seat:
+        """Take a place; whoever waits for one waits in the order of their coming."""
+        if self.breaker.state == "open":
+            raise self._left_alone()
+        waiting = places.waiting
+        if not places.free and waiting >= self._most_waiting:
+            raise self._busy(f"{self._most:,} calls are running there and {waiting:,} are waiting")
+        if places.free:
+            return await places.take()
+        try:
+            with anyio.fail_after(timeout):
+                return await places.take()
+        except TimeoutError as error:
+            raise self._busy(f"no place among {self._most:,} calls was free for {timeout:g} seconds") from error
+
+    async def _attempt(self, method: str, once: Once, timeout: float, seat: Seat) -> dict[str, Any]:
+        permit = self.breaker.admit()
+        if permit is None:
+            raise self._left_alone()
+        try:
+            result = await once(await self._reached(), timeout, seat)
+        except UpstreamError as error:
+            if error.kind in _BLAMELESS or (method == _LONG and error.kind == "timeout"):
+                self.breaker.succeeded(permit)
+            else:
+                self._problem = error.problem
+                self.breaker.failed(permit)
+            if error.kind in _REPEATED:
+                self._suspect()
+            raise
+        except MCPError:
+            self.breaker.succeeded(permit)
+            raise
+        except BaseException:
+            self.breaker.abandoned(permit)
+            raise
+        self.breaker.succeeded(permit)
+        return result
+
+    def _left_alone(self) -> UpstreamError:
+        # Wanted all the same: a restart is not to be put off.
+        self._suspect()
+        return UpstreamError(
+            server=self._key,
+            kind="unreachable",
+            problem=f"failed {self.breaker.failures:,} times in a row and is left alone for a while; this call was"
+            f" not sent (the last one: {printable(self._problem, 200)})",
+            remedy="It is called again when it shows a sign of life: try again later, or use another tool.",
+        )
+
+    def _busy(self, cause: str) -> UpstreamError:
+        return UpstreamError(
+            server=self._key,
+            kind="busy",
+            problem=f"is busy: {cause}; this call was not sent",
+            remedy="Try again later, or raise max_concurrent or max_waiting if it can stand more.",
+        )
+
+    async def look_after(self, exchange: Exchange) -> None:
+        """While the server is left alone, ask now and then whether it is well again."""
+        async with background() as tasks:
+            while True:
+                await anyio.sleep(_LOOK_EVERY)
+                if self.breaker.state != "closed":
+                    # Not one after the other: one that is never answered must not hold the next up.
+                    tasks.start_soon(self._look, exchange)
+
+    async def _look(self, exchange: Exchange) -> None:
+        if await exchange.answers(_SIGN_OF_LIFE):
+            self.breaker.revive()

@@ -1,0 +1,78 @@
+"""Opening the channel to a server, by the kind of its address."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from truename.gateway.faults import UpstreamError
+from truename.gateway.upstream.http_link import open_http
+from truename.gateway.upstream.sse_link import open_sse
+from truename.gateway.upstream.stdio import open_stdio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.news import News
+    from truename.gateway.upstream.link import Link
+    from truename.gateway.upstream.outside import Outside
+
+__all__ = ["Opening", "open_link"]
+
+# Who knows the old transport says so at once; who does not may leave the stream open and say nothing.
+_SHORT: Final = 10.0
+
+
+def open_link(
+    server: ServerConfig, settings: Settings, news: News, outside: Outside
+) -> AbstractAsyncContextManager[Link]:
+    """Return the channel to a server, which entering opens. Raises `UpstreamError` for one that can't be had."""
+    if server.type == "sse":
+        return open_sse(server, settings, news, outside)
+    if server.url is not None:
+        longest = (server.timeout or settings.call_timeout) + settings.answer_timeout
+        return open_http(server, settings.max_result, longest, outside)
+    return open_stdio(server, settings.max_result, news)
+
+
+class Opening:
+    """Opens the channel to one server again and again.
+
+    What a server refuses as one would that knows only the old SSE transport, is tried over that once (MCP 2025-11-25,
+    basic/transports, backwards compatibility).
+    """
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+        self._refusal: UpstreamError | None = None
+
+    def link(self, server: ServerConfig, settings: Settings, news: News) -> AbstractAsyncContextManager[Link]:
+        """Return the channel for the next attempt. Raises `UpstreamError` as `open_link` does, when it is entered."""
+        refusal, self._refusal = self._refusal, None
+        if refusal is None:
+            return open_link(server, settings, news, self._outside)
+        return _fallen_back(server, settings, news, self._outside, refusal)
+
+    def falls_back(self, link: Link, refusal: UpstreamError) -> bool:
+        """Tell whether the next attempt is over the old transport, now that this one was refused."""
+        if link.outdated.is_set():
+            self._refusal = refusal
+        return self._refusal is not None
+
+
+@asynccontextmanager
+async def _fallen_back(
+    server: ServerConfig, settings: Settings, news: News, outside: Outside, refusal: UpstreamError
+) -> AsyncIterator[Link]:
+    """Open the old transport; that it is not there is no news, but the refusal of the new one is."""
+    is_open = False
+    try:
+        async with open_sse(server, settings, news, outside, within=_SHORT) as link:
+            is_open = True
+            yield link
+    except UpstreamError as error:
+        if is_open:
+            raise
+        raise refusal from error

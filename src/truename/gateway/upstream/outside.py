@@ -1,0 +1,46 @@
+"""What all connections to servers of one gateway have in common, however often they are made anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from truename.access.whereabouts import Whereabouts
+from truename.gateway.upstream.bearing import Bearing
+from truename.gateway.upstream.credentials import Credentials
+from truename.gateway.upstream.web import transport_to
+from truename.policy.principal import LOCAL
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import httpx2
+
+    from truename.config import Config, ServerConfig
+
+__all__ = ["Outside"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outside:
+    """``whereabouts`` knows where servers were found first, which no later connection may forget.
+
+    ``credentials`` are what they are shown, and ``principal`` is whose connections these are: the operator's, unless
+    they are a user's own.
+    """
+
+    whereabouts: Whereabouts = field(default_factory=Whereabouts)
+    credentials: Credentials = field(default_factory=Credentials)
+    principal: str = LOCAL.key
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Return what a configuration asks for."""
+        allowed = config.settings.allow_addresses
+        return cls(whereabouts=Whereabouts(allowed), credentials=Credentials(allowed, config.access_path()))
+
+    def transport(self, server: ServerConfig) -> httpx2.AsyncBaseTransport:
+        """Return how a server over HTTP is reached, and shown what it is to be shown."""
+        plain = transport_to(server.url or "", self.whereabouts)
+        credential = self.credentials.of(server, self.principal)
+        return plain if credential is None else Bearing(plain, credential)

@@ -1,0 +1,196 @@
+"""Requests that are forwarded over streamable HTTP: each by its own POST, whose answer is read by who sent it.
+
+What a session says for itself (the handshake, notifications, its standing stream) the SDK's client sends.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import httpx2
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCResponse
+from pydantic import ValidationError
+
+from truename.gateway.protocol.event_stream import EventReader
+from truename.gateway.protocol.lines import TooLong
+from truename.gateway.protocol.sdk import is_modern, transport_fault
+from truename.gateway.upstream.messages import said
+from truename.gateway.upstream.web import ASKED, MESSAGE, SESSION_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from mcp_types import RequestId
+
+    from truename.gateway.protocol.event_stream import SentEvent
+    from truename.gateway.protocol.wire import Outcome, Take
+    from truename.gateway.upstream.http_link import Contained
+    from truename.gateway.upstream.link import Link
+
+__all__ = ["Posts"]
+
+_POSTED: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+_STREAMED: Final = {"accept": "text/event-stream", "cache-control": "no-store"}
+# How often in a row it is tried to go on with an answer whose stream broke off, and how long before that.
+_ATTEMPTS: Final = 3
+_SHORTEST: Final = 0.05
+_PAUSE: Final = 1.0
+_LONGEST: Final = 30.0
+_MOMENT: Final = 0.01
+_NOTHING: Final = ErrorData(code=METHOD_NOT_FOUND, message="Not Found")
+_UNSERVED: Final = ErrorData(code=INTERNAL_ERROR, message="Server returned an error response")
+
+
+@dataclass
+class _Mark:
+    """How far the stream of an answer was read, and how long its server wants to be left alone before it goes on."""
+
+    id: bytes | None = None
+    pause: float = _PAUSE
+
+    def note(self, event: SentEvent) -> None:
+        self.id = event.id or self.id
+        if event.retry is not None:
+            self.pause = min(max(event.retry / 1000, _SHORTEST), _LONGEST)
+
+
+class Posts:
+    """A `Carrier` over the connections of a client, contained as all that it sends is."""
+
+    def __init__(self, link: Link, url: str, client: httpx2.AsyncClient, contained: Contained, max_event: int) -> None:
+        self._link = link
+        self._url = httpx2.URL(url)
+        self._client = client
+        self._contained = contained
+        self._max_event = max_event
+        self._extensions = {"timeout": client.timeout.as_dict()}
+        own = {**client.headers, **_credentials(self._url)}
+        self._posted = httpx2.Headers({**own, **_POSTED}).raw
+        self._streamed = httpx2.Headers({**own, **_STREAMED}).raw
+
+    def begin(self, hear: Take) -> None:
+        """Learn nothing: what comes for a request comes on its own stream."""
+
+    async def carry(self, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take) -> Outcome:
+        """Send a request and return its answer. See `Carrier`."""
+        response = await self._sent("POST", number, self._posted, headers, message)
+        try:
+            if not _is_stream(response):
+                return self._whole(response)
+            mark = _Mark()
+            if (outcome := await self._from_stream(response, number, mark, take)) is not None:
+                return outcome
+        finally:
+            await response.aclose()
+        return await self._resumed(number, headers, mark, take)
+
+    async def _sent(
+        self,
+        verb: str,
+        number: RequestId,
+        own: list[tuple[bytes, bytes]],
+        headers: Mapping[str, str],
+        content: bytes | None = None,
+    ) -> httpx2.Response:
+        said = [(name.encode(), value.encode()) for name, value in headers.items()]
+        if (session := self._contained.session) is not None:
+            said.append((SESSION_HEADER.encode(), session.encode()))
+        request = httpx2.Request(
+            verb, self._url, headers=[*own, *said], content=content, extensions={**self._extensions, ASKED: number}
+        )
+        cookies = self._client.cookies
+        if len(cookies.jar):
+            cookies.set_cookie_header(request)
+        response = await self._contained.handle_async_request(request)
+        if "set-cookie" in response.headers:
+            response.request = request
+            cookies.extract_cookies(response)
+        return response
+
+    def _whole(self, response: httpx2.Response) -> Outcome:
+        """Return the answer that a whole body is."""
+        message: dict[str, Any] = response.extensions.get(MESSAGE) or {}
+        if isinstance(message.get("error"), dict):
+            try:
+                return ErrorData.model_validate(message["error"])
+            except ValidationError:
+                return self._fault("protocol", "an error whose shape is wrong")
+        if response.is_success:
+            result: dict[str, Any] = message["result"]
+            return result
+        return _NOTHING if response.status_code == HTTPStatus.NOT_FOUND else _UNSERVED
+
+    async def _from_stream(
+        self, response: httpx2.Response, number: RequestId, mark: _Mark, take: Take
+    ) -> Outcome | None:
+        """Return the answer that comes on a stream, None if it ends before that."""
+        reader, chunks = EventReader(self._max_event), response.aiter_raw()
+        async for chunk in chunks:
+            for event in reader.feed(chunk):
+                if isinstance(event, TooLong):
+                    return self._fault("too_large", f"{event.size:,} bytes")
+                mark.note(event)
+                if event.kind != b"message" or not event.text:
+                    continue
+                if (outcome := await self._outcome(event.text, number, take)) is not None:
+                    await _read_out(chunks)
+                    return outcome
+        return None
+
+    async def _outcome(self, text: bytes, number: RequestId, take: Take) -> Outcome | None:
+        item = said(text, self._link)
+        if item is None:
+            return self._fault("protocol", "an event that is no message")
+        match item.message:
+            case JSONRPCResponse(id=id, result=result):
+                return result if id == number else self._fault("protocol", "the answer to another request")
+            case JSONRPCError(id=id, error=error):
+                return error if id in {number, None} else self._fault("protocol", "the answer to another request")
+            case _:
+                await take(item)
+                return None
+
+    async def _resumed(self, number: RequestId, headers: Mapping[str, str], mark: _Mark, take: Take) -> Outcome:
+        """Go on with an answer whose stream broke off, from the last event that came of it; nothing is sent again."""
+        failed = 0
+        while mark.id is not None and not is_modern(headers.get(MCP_PROTOCOL_VERSION_HEADER)) and failed < _ATTEMPTS:
+            await anyio.sleep(mark.pause)
+            there = {**headers, "last-event-id": mark.id.decode("utf-8", "replace")}
+            response = await self._sent("GET", number, self._streamed, there)
+            failed += 1
+            try:
+                if _is_stream(response):
+                    failed = 0
+                    if (outcome := await self._from_stream(response, number, mark, take)) is not None:
+                        return outcome
+            finally:
+                await response.aclose()
+        return self._fault("lost", "its stream ended without an answer")
+
+    def _fault(self, kind: str, detail: str) -> ErrorData:
+        return ErrorData(code=-32000, message=detail, data=transport_fault(self._link.secret, kind, detail))
+
+
+async def _read_out(chunks: AsyncIterator[bytes]) -> None:
+    """Give a stream a moment to end after its answer, so that its connection can be used again."""
+    with anyio.move_on_after(_MOMENT):
+        async for _ in chunks:
+            pass
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return bool(response.is_success and kind == "text/event-stream")
+
+
+def _credentials(url: httpx2.URL) -> dict[str, str]:
+    """Return the header for credentials that stand in the address itself."""
+    if not url.userinfo:
+        return {}
+    said = f"{url.username}:{url.password}".encode()
+    return {"authorization": f"Basic {b64encode(said).decode()}"}

@@ -1,0 +1,298 @@
+"""One upstream server, kept connected: started, listed, followed, restarted with patience, ended for good."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp_types import UNSUPPORTED_PROTOCOL_VERSION, Implementation
+
+from truename.gateway.background import background
+from truename.gateway.events import Event, EventKind, OnEvent
+from truename.gateway.faults import UpstreamError, fault_within, printable, unavailable, unusable
+from truename.gateway.news import News
+from truename.gateway.protocol.sdk import MCPError, RawSession
+from truename.gateway.questions.questions import Questions
+from truename.gateway.upstream.exchange import Exchange
+from truename.gateway.upstream.following import Follower
+from truename.gateway.upstream.lazy import Lazy
+from truename.gateway.upstream.limits import Calls
+from truename.gateway.upstream.opening import Opening
+from truename.gateway.upstream.patience import Calm
+from truename.gateway.upstream.replacing import limits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.questions.holding import Holding
+    from truename.gateway.questions.places import Seat
+    from truename.gateway.questions.questions import Asker, User
+    from truename.gateway.upstream.exchange import Definition
+    from truename.gateway.upstream.isolation import Isolation
+    from truename.gateway.upstream.link import Link
+    from truename.gateway.upstream.lists import Lists
+    from truename.gateway.upstream.outside import Outside
+
+__all__ = ["Upstream"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+_HEALTH_INTERVAL: Final = 30.0
+_CALL_PATIENCE: Final = 2.0
+
+
+class Upstream(Lazy):
+    """A supervised connection with one owner task (`run`); ``changed`` is called when its lists are other ones.
+
+    ``outside`` is what all connections have in common; ``owner`` is the client whose own it is, if any;
+    ``isolation`` has the connections that sessions have for themselves, where they do; ``holding`` the calls that wait.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        settings: Settings,
+        identity: Implementation,
+        *,
+        changed: Callable[[], None],
+        on_event: OnEvent,
+        outside: Outside,
+        owner: Asker | User | None = None,
+    ) -> None:
+        super().__init__(config, settings, is_own=owner is not None)
+        self.isolation: Isolation | None = None
+        self.holding: Holding | None = None
+        self.follower = Follower(config.key, self._mark_dirty)
+        self._owner = owner
+        self._identity = identity
+        self._changed = changed
+        self._on_event = on_event
+        self._opening = Opening(outside)
+        self._retuned = anyio.Event()
+        self._calls = Calls(config, settings, self._reached, self._doubt)
+        self._calm = Calm()
+        self._news = News()
+        self._suspect = anyio.Event()
+        self._dirty = anyio.Event()
+        self._probe = True
+        self._greet_anew = False
+
+    @property
+    def calls(self) -> Calls:
+        """How many may run and wait here, and whether it is left alone."""
+        return self._calls
+
+    def retune(self, config: ServerConfig, settings: Settings) -> None:
+        """Have other limits from the next call on, on the connection that there is."""
+        before = limits_of(self.config, self.settings)
+        self.config, self.settings = config, settings
+        if limits_of(config, settings) != before:
+            self._calls = Calls(config, settings, self._reached, self._doubt)
+        self._retuned.set()
+        if not self.is_lazy:
+            self.rest.wake()
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Mapping[str, Any],
+        on_progress: ProgressFnT | None,
+        asker: Asker | None = None,
+    ) -> dict[str, Any]:
+        """Forward a request, waiting a moment for a server that is just being restarted.
+
+        Without an ``asker`` nobody can be asked anything meanwhile.
+
+        Raises `UpstreamError` and, for errors that the server itself sends, `MCPError`.
+        """
+
+        def once(exchange: Exchange, timeout: float, seat: Seat) -> Awaitable[dict[str, Any]]:
+            return exchange.request(
+                method,
+                params,
+                timeout=timeout,
+                capabilities=capabilities,
+                on_progress=on_progress,
+                asker=asker,
+                seat=seat,
+            )
+
+        return await self._calls.send(method, params, once)
+
+    async def _reached(self) -> Exchange:
+        if self._exchange is not None and self._exchange.closed:
+            self._withdraw()
+        if self._exchange is None:
+            self._patience.hurry()
+            with anyio.move_on_after(_CALL_PATIENCE):
+                await self._up.wait()
+        if self._exchange is not None:
+            return self._exchange
+        raise unavailable(self.key, self.problem)
+
+    async def run(self) -> None:
+        """Keep the server connected until cancelled, or as long as it is wanted."""
+        if (before := self._recalled()) is None:
+            self._tell("start")
+        else:
+            self._admit(before.tools, before.lists)
+            self._tell("resting", tools=len(before.tools))
+            self.settled.set()
+        while True:
+            # One that can't be started is not tried again before somebody wants it.
+            if self.may_rest:
+                await self.rest.over()
+            self.rest.is_on = False
+            self._patience.begin()
+            self._greet_anew = False
+            await self._connect()
+            if not self._greet_anew and not self.rest.is_on:
+                await self._patience.pause(self.problem)
+
+    async def _connect(self) -> None:
+        """Open one connection and stay with it until it is lost. Notes what went wrong; raises nothing."""
+        try:
+            async with (
+                self._opening.link(self.config, self.settings, self._news) as link,
+                RawSession.over(
+                    link.streams, self._identity, self._on_message, Questions(link.origins, self._owner), link.carrier
+                ) as session,
+            ):
+                exchange = Exchange(self.key, link, session, self._news, self.settings)
+                problem = await self._greet(link, session, exchange)
+                # Noted before the program is ended, which may take seconds.
+                self._down(problem or await self._stay(link, session, exchange))
+        except Exception as error:  # whatever a server brings about must not end the others
+            found = fault_within(error)
+            if found is None:
+                log.debug("server %r", printable(self.key), exc_info=error)
+                found = unusable(self.key, error)
+            self._down(found)
+
+    async def _greet(self, link: Link, session: RawSession, exchange: Exchange) -> UpstreamError | None:
+        limit = self.settings.startup_timeout
+        try:
+            with anyio.fail_after(limit):
+                greeting = session.negotiate(probe=self._probe and not link.is_old)
+                # A program may take its time to start, and another one would take as long.
+                await (greeting if self.config.url is None else self._patience.answered(greeting))
+                tools, lists = await exchange.list_all(self.lists)
+        except TimeoutError as error:
+            return link.silent(self.key, error.args[0] if error.args else limit)
+        except UpstreamError as error:
+            return error
+        except (MCPError, RuntimeError, ValueError) as error:
+            # Some older servers end when their first message is not the handshake, or refuse it then.
+            is_refused = isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION
+            if self._probe and (link.closed.is_set() or is_refused):
+                self._probe, self._greet_anew = False, True
+            if isinstance(error, MCPError):
+                refusal = exchange.explain_start(error)
+                self._greet_anew |= self._opening.falls_back(link, refusal)
+                return refusal
+            return exchange.protocol_fault(f"greets wrongly ({printable(str(error), 200)})")
+        if self.config.url is None:
+            self._probe = session.modern
+        self.session = session
+        self.follower.begin(session, exchange.explain, link.listens)
+        self._ready(exchange, tools, lists)
+        self._keep(session)
+        return None
+
+    def _ready(self, exchange: Exchange, tools: tuple[Definition, ...], lists: Lists) -> None:
+        self._exchange, self.problem = exchange, None
+        self.seconds = self._patience.seconds
+        self._suspect, self._dirty = anyio.Event(), anyio.Event()
+        self._up.set()
+        self._calls.breaker.revive()
+        self._admit(tools, lists)
+        self.rest.tried()
+        self._tell("ready", tools=len(tools), seconds=self.seconds)
+        self.settled.set()
+
+    def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
+        if (tools, lists) == (self.tools, self.lists):
+            return False
+        self.tools, self.lists = tools, lists
+        self._changed()
+        return True
+
+    def _down(self, problem: UpstreamError) -> None:
+        self._withdraw()
+        if self._greet_anew or self.rest.is_on:
+            return
+        self.rest.tried()
+        known, was_ready = self.problem, self.problem is None and self.session is not None
+        self.problem = problem
+        if not was_ready:
+            self.seconds = self._patience.seconds
+        if known is None or known.problem != problem.problem:
+            log.warning("%s", problem)
+            self._tell("lost" if was_ready else "failed", seconds=self.seconds, text=str(problem))
+        self.settled.set()
+
+    async def _stay(self, link: Link, session: RawSession, exchange: Exchange) -> UpstreamError:
+        lost = anyio.Event()
+        async with background() as tasks:
+            tasks.start_soon(self.follower.follow, session)
+            tasks.start_soon(self._refresh, exchange)
+            tasks.start_soon(self._watch_health, exchange, lost)
+            tasks.start_soon(self._look_after, exchange, lost)
+            tasks.start_soon(link.watch, lost)
+            await lost.wait()
+        return link.lost(self.key)
+
+    async def _refresh(self, exchange: Exchange) -> None:
+        while True:
+            await self._dirty.wait()
+            await anyio.sleep(self._calm.delay())
+            self._dirty = anyio.Event()
+            try:
+                with anyio.fail_after(self.settings.startup_timeout):
+                    tools, lists = await exchange.list_all(self.lists)
+            except (UpstreamError, TimeoutError) as error:
+                text = f"server {printable(self.key)!r}: its lists can't be listed anew: {error or 'it took too long'}"
+                self._news.tell("anew", text)
+                continue
+            if self._admit(tools, lists):
+                self._tell("changed", tools=len(tools))
+                if self.session is not None:
+                    self._keep(self.session)
+
+    async def _look_after(self, exchange: Exchange, lost: anyio.Event) -> None:
+        while True:
+            self._retuned = anyio.Event()
+            async with background() as tasks:
+                tasks.start_soon(self._calls.look_after, exchange)
+                tasks.start_soon(self._rest_when_idle, self.follower, lost)
+                await self._retuned.wait()
+
+    async def _watch_health(self, exchange: Exchange, lost: anyio.Event) -> None:
+        """Find out whether a connection still works: after a lost call, and for HTTP now and then."""
+        interval = _HEALTH_INTERVAL if self.config.url is not None else math.inf
+        while True:
+            with anyio.move_on_after(interval):
+                await self._suspect.wait()
+            self._suspect = anyio.Event()
+            if not await exchange.alive():
+                lost.set()
+
+    async def _on_message(self, message: object) -> None:
+        await self.follower.heard(message, self.session)
+
+    def _doubt(self) -> None:
+        self._suspect.set()
+        self._patience.hurry()
+
+    def _mark_dirty(self) -> None:
+        self._dirty.set()
+
+    def _tell(self, kind: EventKind, *, tools: int | None = None, seconds: float | None = None, text: str = "") -> None:
+        self._on_event(Event(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))

@@ -1,0 +1,107 @@
+"""Subscriptions to single resources: many clients watch one, the server is asked once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from mcp_types import INTERNAL_ERROR
+
+from truename.gateway.protocol.sdk import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable, Mapping
+
+    from truename.gateway.upstream.upstream import Upstream
+
+    Tell = Callable[[], Awaitable[None]]
+
+__all__ = ["Watching"]
+
+# Over all clients and servers.
+_MOST: Final = 10_000
+_TELL_TIMEOUT: Final = 5.0
+_Place = tuple[str, str]
+
+
+class Watching:
+    """Who watches what: by server and its own URI, each watcher with what tells it."""
+
+    def __init__(self, fleet: Mapping[str, Upstream]) -> None:
+        self._fleet = fleet
+        self._pending: dict[_Place, anyio.Event] = {}
+        self._telling: set[_Place] = set()
+        self._news: set[_Place] = set()
+        self._watchers: defaultdict[_Place, dict[Hashable, Tell]] = defaultdict(dict)
+        for upstream in fleet.values():
+            self.take(upstream)
+
+    def take(self, upstream: Upstream) -> None:
+        """Have a server tell of what is watched there, also one that has come in another's place."""
+        upstream.follower.on_update = self._updated
+        for key, uri in self._watchers:
+            if key == upstream.key:
+                upstream.follower.expect(uri)
+
+    async def add(self, upstream: Upstream, uri: str, who: Hashable, tell: Tell) -> None:
+        """Have somebody told when this resource changes. Raises `MCPError`: too many, or the server's own refusal."""
+        if sum(map(len, self._watchers.values())) >= _MOST:
+            raise MCPError(INTERNAL_ERROR, "Too many resources are watched. End a subscription first.")
+        place = upstream.key, uri
+        while (first := self._pending.get(place)) is not None:
+            # Whether the server confirms it is not known yet.
+            await first.wait()
+        is_first = not self._watchers[place]
+        self._watchers[place][who] = tell
+        if not is_first:
+            return
+        self._pending[place] = anyio.Event()
+        try:
+            await upstream.awake()
+            await upstream.follower.watch(uri)
+        except BaseException:
+            self.remove(upstream, uri, who)
+            raise
+        finally:
+            self._pending.pop(place).set()
+
+    def remove(self, upstream: Upstream, uri: str, who: Hashable) -> None:
+        """Tell somebody no more. The last who watched a resource ends the subscription at its server."""
+        watchers = self._watchers.get((upstream.key, uri), {})
+        watchers.pop(who, None)
+        if not watchers:
+            self._watchers.pop((upstream.key, uri), None)
+            # Another one may have come in its place.
+            now = self._fleet.get(upstream.key)
+            if now is not None:
+                now.follower.unwatch(uri)
+
+    async def _updated(self, server: str, uri: str) -> None:
+        for place in list(self._watchers):
+            key, watched = place
+            # A server may tell of a part of what is watched.
+            if key == server and (uri == watched or uri.startswith(f"{watched.rstrip('/')}/")):
+                await self._tell_of(place)
+
+    async def _tell_of(self, place: _Place) -> None:
+        """Tell all who watch; how often it changes meanwhile, they are told once more."""
+        self._news.add(place)
+        if place in self._telling:
+            return
+        self._telling.add(place)
+        try:
+            while place in self._news:
+                self._news.discard(place)
+                async with anyio.create_task_group() as tasks:
+                    for tell in tuple(self._watchers.get(place, {}).values()):
+                        tasks.start_soon(_told, tell)
+        finally:
+            self._telling.discard(place)
+            self._news.discard(place)
+
+
+async def _told(tell: Tell) -> None:
+    # Who does not read is not waited for long.
+    with anyio.move_on_after(_TELL_TIMEOUT):
+        await tell()

@@ -1,0 +1,59 @@
+"""Which view a request gets on the main endpoint: by setting, by a header that asks, by detection where it may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from truename import dialects
+from truename.gateway.protocol.sdk import is_modern
+from truename.gateway.views.view import Asked, ViewSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.config import Settings
+    from truename.gateway.protocol.sdk import Request
+
+__all__ = ["CANONICAL", "UNIVERSAL", "fixed_view", "main_view", "view_for"]
+
+CANONICAL: Final = ViewSpec("native", "canonical")
+UNIVERSAL: Final = ViewSpec("universal")
+# Headers by which a client asks; what it merely says of itself is another matter.
+_ASKING: Final = ("x-truename-dialect", "x-openai-mode")
+
+
+def view_for(dialect: str) -> ViewSpec:
+    """Return the view of one client: its own dialect; ``native`` clients get canonical names."""
+    return CANONICAL if dialect == CANONICAL.dialect else ViewSpec(dialect, client=dialect)
+
+
+def fixed_view(asked: Asked, settings: Settings) -> ViewSpec:
+    """Return the view that a path stands for (`views.read_path`), before anything of a request is known."""
+    if asked.server is not None:
+        return ViewSpec("own", "on-conflict", only=asked.server, client=asked.client, profiles=asked.profiles)
+    if asked.client is not None:
+        return replace(view_for(asked.client), profiles=asked.profiles)
+    return replace(CANONICAL if settings.names == "canonical" else UNIVERSAL, profiles=asked.profiles)
+
+
+def main_view(request: Request, settings: Settings) -> ViewSpec:
+    """Return the view of a request to the main endpoint.
+
+    A header that asks for a dialect is followed in every era. What a client says of itself is looked at only with
+    ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection.
+    Raises `UnknownDialect` if the header asks for one that does not exist.
+    """
+    headers = _headers(request)
+    asked = {name: headers[name] for name in _ASKING if name in headers}
+    if asked and (wanted := dialects.detect(headers=asked).dialect) is not None:
+        return view_for(wanted.name)
+    if settings.names != "detect" or is_modern(request.protocol_version):
+        return fixed_view(Asked(), settings)
+    client = request.session.client_params
+    detected = dialects.detect(client.client_info if client else None, headers).dialect
+    return CANONICAL if detected is None else view_for(detected.name)
+
+
+def _headers(request: Request) -> Mapping[str, str]:
+    return {} if request.request is None else request.request.headers

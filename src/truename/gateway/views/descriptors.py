@@ -1,0 +1,48 @@
+"""The descriptors of tools/list: the servers' definitions under their wire names, and for a time under old ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.gateway.protocol.schemas import readable
+from truename.naming import listing, renamed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    from truename.dialects import Dialect
+    from truename.gateway.views.texts import Texts
+    from truename.identity import ToolId
+    from truename.naming import Listed, NameTable
+
+__all__ = ["META_PREFIX", "described"]
+
+META_PREFIX: Final = "dev.truename/"
+
+
+def described(
+    table: NameTable, openai: Dialect, universal: NameTable | None, today: date, texts: Texts
+) -> tuple[tuple[ToolId, Mapping[str, Any]], ...]:
+    """Return the descriptors of a table with their tools: definitions with the wire name, and the two other names.
+
+    ``openai_name`` is the wire name where OpenAI accepts it, else the universal one (seed 000). A name that was
+    redirected has a descriptor of its own until its day is over; its description begins with the present name. What is
+    said of the server's own tools is said as ``texts`` reads it.
+    """
+    return tuple((one.id, _descriptor(one, table, openai, universal, texts)) for one in listing(table, today))
+
+
+def _descriptor(
+    listed: Listed, table: NameTable, openai: Dialect, universal: NameTable | None, texts: Texts
+) -> Mapping[str, Any]:
+    wire, id = listed.name, listed.id
+    definition = readable(renamed(texts.definition(table.catalog[id]), listed))
+    flat = wire if universal is None or not openai.check(wire) else universal[id]
+    names = {"openai_name": flat, "canonical_name": str(id)}
+    meta = definition.get("_meta")
+    meta = dict(meta) if isinstance(meta, dict) else {}
+    meta |= {f"{META_PREFIX}{key}": name for key, name in names.items()}
+    if listed.now:
+        meta |= {f"{META_PREFIX}renamed_to": listed.now, f"{META_PREFIX}listed_until": listed.until}
+    return {**definition, "name": wire, **names, "_meta": meta}

@@ -1,0 +1,283 @@
+"""Large catalogues: where a client would get more tools than it takes, it gets a few, and three to find the others.
+
+What is listed is a function of the view and of the context: the same for every connection. Any tool can be called by
+its exact name whether it is listed or not; `call_tool` is for clients that refuse to, and is unwrapped before anything
+is decided, so that there is one way that every call goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from truename.errors import LedgerError, ResolutionError, UnknownTool, excerpt
+from truename.gateway.views.discovery import Discovery
+from truename.gateway.views.own_tools import (
+    ALWAYS_LOAD,
+    MOST_DESCRIBED,
+    MOST_FOUND,
+    definitions,
+    held_names,
+    known_names,
+    meant,
+    own_names,
+)
+from truename.gateway.views.view import View
+from truename.gateway.views.wording import among
+from truename.identity import ToolId
+from truename.policy import InvalidCall
+from truename.policy.globs import fits_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.gateway.hub import Hub
+    from truename.gateway.news import News
+    from truename.gateway.views.own_tools import OwnNames
+    from truename.gateway.views.profiled import Names
+    from truename.gateway.views.view import ViewSpec
+    from truename.naming import Resolution
+
+    Find = Callable[[str], Resolution]
+
+__all__ = ["Large"]
+
+_MOST_VIEWS: Final = 200
+_MOST_INDEXES: Final = 16
+_FOUND: Final = 10
+_LONGEST_LINE: Final = 200
+# Half of what clients accept in one message: the text and the structure say the same.
+_MOST_BYTES: Final = 384 * 1024
+# Measured on the corpus: the median definition has 490 characters and 109 tokens of o200k.
+_CHARACTERS_A_TOKEN: Final = 4.5
+_TOLD_TO_MODELS: Final = ("name", "description", "inputSchema")
+_FOR_PROGRAMS: Final = frozenset({"_meta", "openai_name", "canonical_name"})
+
+
+class _Looked(NamedTuple):
+    """A view, what is listed of it, and our names in it: None where there are none."""
+
+    view: View
+    listed: View
+    own: OwnNames | None
+
+
+class Large:
+    """What is listed of a view, and the answers of the gateway's own tools; ``tool_search`` off is as if without."""
+
+    def __init__(self, hub: Hub, news: News) -> None:
+        self._hub = hub
+        self._news = news
+        self._discoveries: OrderedDict[Names, Discovery] = OrderedDict()
+        self._were_large: OrderedDict[ViewSpec, None] = OrderedDict()
+        self._looked_at: OrderedDict[int, _Looked] = OrderedDict()
+
+    def forget(self) -> None:
+        """Forget what was decided so far: the views that it was about are other ones now."""
+        self._looked_at.clear()
+
+    def drop(self, view: View) -> None:
+        """Forget what was decided about a view that is kept no more, and about its parts."""
+        for number in [number for number, one in self._looked_at.items() if view is one.view or view is one.view.whole]:
+            del self._looked_at[number]
+
+    def claim(self, view: View) -> None:
+        """Have the ledger hold our names in a view that needs them, when it is made: a call must not depend on that.
+
+        What hinders it costs the search alone, and is told.
+        """
+        if self._hub.settings.tool_search == "off" or not self._is_large(view):
+            return
+        try:
+            own_names(view.table)
+        except (LedgerError, OSError) as error:
+            text = f"the list for {view.spec.dialect} has all tools, for the names of the search can't be kept: {error}"
+            self._news.tell(("own names", view.spec), text)
+
+    def listed(self, view: View) -> View:
+        """Return what is listed of a view, which is limited to a context already; the view itself if that is all."""
+        return self._look(view).listed
+
+    def _look(self, view: View) -> _Looked:
+        found = self._looked_at.get(id(view))
+        # The entry holds its view, so its number can't be another's.
+        if found is None:
+            found = self._looked_at[id(view)] = self._decided(view)
+            if len(self._looked_at) > _MOST_VIEWS:
+                self._looked_at.popitem(last=False)
+        else:
+            self._looked_at.move_to_end(id(view))
+        return found
+
+    def _decided(self, view: View) -> _Looked:
+        if self._is_large(view) and (own := known_names(view.table)) is not None:
+            self._note_large(view.spec)
+            return _Looked(view, self._selected(view, own), own)
+        # Where the list was longer a moment ago, clients remember our names; where it never was, others' lists were.
+        was = view.spec.profiles is None or view.spec in self._were_large
+        held = None if self._hub.settings.tool_search == "off" or not was else held_names(view.table)
+        return _Looked(view, view, held)
+
+    def _note_large(self, spec: ViewSpec) -> None:
+        self._were_large[spec] = None
+        if len(self._were_large) > _MOST_VIEWS:
+            self._were_large.popitem(last=False)
+
+    def _is_large(self, view: View) -> bool:
+        settings = self._hub.settings
+        if settings.tool_search != "auto":
+            return settings.tool_search == "on"
+        most = min(settings.max_listed, view.spec.rules.max_tools or settings.max_listed)
+        return len(view.described) > most or _tokens(view) > settings.list_budget
+
+    def _selected(self, view: View, names: OwnNames) -> View:
+        own = definitions(names, view.table)
+        pinned = [one for one in view.described if self._is_pinned(one[0])]
+        most = max(0, (view.spec.rules.max_tools or len(pinned) + len(own)) - len(own))
+        if len(pinned) > most:
+            text = f"{len(pinned):,} tools are pinned, and {view.spec.dialect} takes {most:,}: the others are searched"
+            self._news.tell(("pinned", view.spec), text)
+        described = [(id, _always_loaded(tool)) for id, tool in pinned[:most]]
+        mine = [(ToolId.parse(tool["canonical_name"]), tool) for tool in own]
+        return View(view.spec, view.table, (*described, *mine), view, view.texts)
+
+    def _is_pinned(self, id: ToolId) -> bool:
+        return any(fits_id(glob, id) for glob in self._hub.settings.pinned)
+
+    def hint(self, view: View) -> str:
+        """Return what to add to the text about a wrong name: that tools can be searched, where they can."""
+        looked = self._look(view)
+        return "" if looked.own is None or looked.listed is view else f" Or find a tool with {looked.own.search}."
+
+    def unwrapped(self, view: View, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the call that is meant: what `call_tool` is to call, as if it had been called itself.
+
+        All else of the request stays: answers to questions, metadata, fields nobody knows. Raises `InvalidCall`.
+        """
+        own = self._look(view).own
+        if own is None or meant(str(params.get("name")), own, view.table) != own.call:
+            return params
+        arguments = params.get("arguments")
+        inner = arguments if isinstance(arguments, dict) else {}
+        name, given = inner.get("name"), inner.get("arguments")
+        if not isinstance(name, str):
+            raise InvalidCall(field="name", problem="has to be the name of a tool")
+        if meant(name, own, view.table) == own.call:
+            raise InvalidCall(field="name", problem=f"can't be {own.call} itself")
+        if not isinstance(given, dict | None):
+            raise InvalidCall(field="arguments", problem="have to be an object")
+        plain = {key: value for key, value in params.items() if key != "arguments"}
+        return {**plain, "name": name, **({} if given is None else {"arguments": given})}
+
+    async def answer(self, view: View, params: Mapping[str, Any], find: Find) -> dict[str, Any] | None:
+        """Return the answer if one of our own tools is called, else None; ``find`` tells the tool that a name means.
+
+        The view is limited to the context: what it does not show is not found, and not described. Raises `InvalidCall`.
+        """
+        own = self._look(view).own
+        name = None if own is None else meant(str(params.get("name")), own, view.table)
+        if own is None or name not in own:
+            return None
+        arguments = params.get("arguments")
+        given = arguments if isinstance(arguments, dict) else {}
+        if name == own.search:
+            return await self._search(view, given, own)
+        return self._describe(view, given, find, own)
+
+    async def _search(self, view: View, arguments: Mapping[str, Any], own: OwnNames) -> dict[str, Any]:
+        query, limit = arguments.get("query"), arguments.get("limit")
+        limit = _FOUND if limit is None else limit
+        if not isinstance(query, str):
+            raise InvalidCall(field="query", problem="has to be a text")
+        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_FOUND:
+            raise InvalidCall(field="limit", problem=f"has to be a whole number from 1 to {MOST_FOUND}")
+        shown = view.by_id
+        ids = await self._discovery(view.spec.profiles).search(self._hub.sight(view.spec.profiles).catalog, query)
+        found = [_line(view, id, shown[id]) for id in islice((id for id in ids if id in shown), limit)]
+        lines = [f"{one['name']}: {one['description']}".rstrip(": ") for one in found]
+        text = "\n".join(lines) or (
+            "No tool has these words. Try others: what it does, with what, or the name of the service."
+        )
+        advice = f"\n\nRead the input schema with {own.describe} before you call one of these." if found else ""
+        return _result(text + advice, {"tools": found})
+
+    def _discovery(self, profiles: Names) -> Discovery:
+        """Return the index of what these profiles show: the order must not tell how common a word is elsewhere."""
+        found = self._discoveries.setdefault(profiles, Discovery())
+        self._discoveries.move_to_end(profiles)
+        if len(self._discoveries) > _MOST_INDEXES:
+            self._discoveries.popitem(last=False)
+        return found
+
+    def _describe(self, view: View, arguments: Mapping[str, Any], find: Find, own: OwnNames) -> dict[str, Any]:
+        names = arguments.get("names")
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            raise InvalidCall(field="names", problem="has to be a list of names")
+        if len(names) > MOST_DESCRIBED:
+            raise InvalidCall(field="names", problem=f"has more than {MOST_DESCRIBED} names")
+        mine = {str(tool["name"]): tool for tool in definitions(own, view.table)}
+        tools: list[Mapping[str, Any]] = []
+        problems: list[str] = []
+        size = 0
+        for name in dict.fromkeys(names):
+            try:
+                tool = mine.get(meant(name, own, view.table)) or _described(view, name, find)
+            except ResolutionError as error:
+                problems.append(str(error))
+                continue
+            length = len(json.dumps(tool))
+            if tools and size + length > _MOST_BYTES:
+                problems.append(f"{excerpt(name)} is left out, for the answer would be too long. Ask for it alone.")
+            else:
+                size += length
+                tools.append(tool)
+        return _described_result(tools, problems)
+
+
+def _described(view: View, name: str, find: Find) -> Mapping[str, Any]:
+    """Return the descriptor of a tool that is shown. Raises `ResolutionError`, also for one that is not."""
+    try:
+        id = find(name).id
+    except ResolutionError as error:
+        raise among(error, view.by_name, frozenset(view.table.values())) from error
+    tool = None if id is None else view.by_id.get(id)
+    if tool is None:
+        raise UnknownTool(text=name)
+    return tool
+
+
+def _described_result(tools: list[Mapping[str, Any]], problems: list[str]) -> dict[str, Any]:
+    said = [{key: value for key, value in tool.items() if key not in _FOR_PROGRAMS} for tool in tools]
+    text = "\n\n".join([*(json.dumps(one, ensure_ascii=False) for one in said), *problems])
+    result = _result(text, {"tools": tools, **({"problems": problems} if problems else {})})
+    return result if tools else {**result, "isError": True}
+
+
+def _result(text: str, structure: Mapping[str, Any]) -> dict[str, Any]:
+    # A text of a server may hold half a character, which can't be sent.
+    sound = text.encode("utf-8", "replace").decode()
+    return {"content": [{"type": "text", "text": sound}], "structuredContent": structure}
+
+
+def _line(view: View, id: ToolId, tool: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a search tells of a tool: one line; with its own name, where ours had to be shortened."""
+    said, named = tool.get("description"), view.table.assigned(id)
+    line = " ".join(said[: 4 * _LONGEST_LINE].split()) if isinstance(said, str) else ""
+    short = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE].rstrip()}..."
+    if named.shortened or named.rung == "digest":
+        origin = view.table.catalog[id].origin
+        short = f"({excerpt(origin.name)} of {excerpt(origin.server)}) {short}".rstrip()
+    return {"name": str(tool["name"]), "description": short}
+
+
+def _always_loaded(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = tool.get("_meta")
+    return {**tool, "_meta": {**(meta if isinstance(meta, dict) else {}), ALWAYS_LOAD: True}}
+
+
+def _tokens(view: View) -> float:
+    """Return about how many tokens the definitions take in a model's context."""
+    told = ({key: tool.get(key) for key in _TOLD_TO_MODELS} for tool in view.tools)
+    return sum(len(json.dumps(one, separators=(",", ":"))) for one in told) / _CHARACTERS_A_TOKEN

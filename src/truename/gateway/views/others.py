@@ -1,0 +1,74 @@
+"""What servers list beside tools: prompts become a catalogue of their own, resources get their owners."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Final
+
+from truename.catalog import Catalog
+from truename.errors import LedgerError
+from truename.gateway.upstream.lists import NOTHING
+from truename.gateway.views.resources import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from truename.gateway.news import News
+    from truename.gateway.upstream.lists import Lists
+    from truename.gateway.views.naming import Namer
+    from truename.ledger import Ledger
+
+__all__ = ["Others"]
+
+_KINDS: Final = ("prompts", "resources", "templates")
+
+
+class Others:
+    """The prompts and resources of all servers, as they were last listed."""
+
+    def __init__(self, servers: Iterable[str], ledger: Ledger, news: News, nothing: Catalog) -> None:
+        self.prompts = nothing
+        self.resources = Resources(dict.fromkeys(servers, NOTHING))
+        self._ledger = ledger
+        self._news = news
+        self._changed: frozenset[tuple[str, str]] = frozenset()
+
+    def copied(self) -> Others:
+        """Return the same, which goes its own way from now on."""
+        return copy(self)
+
+    def changes(self) -> frozenset[tuple[str, str]]:
+        """Return whose prompts or resources changed since this was last asked: ``(kind, server)``."""
+        changed, self._changed = self._changed, frozenset()
+        return changed
+
+    def take(self, lists: Mapping[str, Lists], namer: Namer) -> None:
+        """Take what is listed now: prompts are named as tools are, in a scope of their own (`ViewSpec.scope`)."""
+        before = self.resources.lists
+        changed = {
+            (kind, key)
+            for key, now in lists.items()
+            for kind in _KINDS
+            if getattr(now, kind) != getattr(before.get(key, NOTHING), kind)
+        }
+        changed |= {(kind, key) for key in before.keys() - lists for kind in _KINDS if getattr(before[key], kind)}
+        if not changed and list(lists) == list(before):
+            return
+        self._changed |= {("prompts" if kind == "prompts" else "resources", key) for kind, key in changed}
+        listed = {key: one.prompts for key, one in lists.items() if one.prompts}
+        found = Catalog.from_mcp(listed, namer.aliases, bound=self._ledger.bindings(), strict=False)
+        for notice in found.notices:
+            self._news.tell(("prompt", notice.server, notice.code), f"a prompt is left out: {notice.text}")
+        self.prompts = namer.bind(found)
+        # Last: what it has is what the next lists are compared with.
+        self.resources = Resources(lists, self.resources, self._ledger.owners)
+        self._keep_owners()
+
+    def _keep_owners(self) -> None:
+        """Have the ledger know whose each URI is; what hinders it is told, and matters after a restart only."""
+        if self._ledger.readonly:
+            return
+        try:
+            self._ledger.own(self.resources.shown_plain())
+        except LedgerError as error:
+            self._news.tell("owners", f"to whom resources belong is not kept over a restart: {error}")

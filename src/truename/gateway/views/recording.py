@@ -1,0 +1,94 @@
+"""Calls that are written down: each once, when it is over, however often a client had to call again for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.errors import TruenameError
+from truename.gateway.faults import UpstreamError
+from truename.gateway.questions.asking import INPUT_REQUIRED
+from truename.migration.recording import Recorder
+from truename.policy import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+    from truename.config import Settings
+    from truename.gateway.news import News
+    from truename.gateway.views.view import View
+    from truename.policy import Call, Exposure
+
+__all__ = ["Recording"]
+
+# The server was not asked to do anything.
+_NOTHING_RAN: Final = frozenset({"busy", "missing", "unreachable", "refused", "redirected"})
+
+
+class Recording:
+    """The recording of the configuration, if there is one.
+
+    A call is written down when its outcome is final. One that was answered with a question is not over: the client
+    calls again with the answer. What it answers is no argument, and is not written down.
+    """
+
+    def __init__(self, settings: Settings, exposure: Exposure, news: News) -> None:
+        self._settings = settings
+        self._exposure = exposure
+        self._news = news
+        self._recorder: Recorder | None = None
+
+    def open(self) -> None:
+        """Begin to write the calls of recordable tools, if that is set; what hinders it is told."""
+        if self._settings.recording is None:
+            return
+        try:
+            self._recorder = Recorder(self._settings.recording, self._exposure)
+        except StoreError as error:
+            self._news.tell("recording", f"{error} Calls are not recorded.")
+
+    def under(self, settings: Settings, exposure: Exposure) -> Recording:
+        """Return the recording, in the same file, under other settings."""
+        other = Recording(settings, exposure, self._news)
+        if (recorder := self._recorder) is not None:
+            recorder.judge_by(exposure)
+            other._recorder = recorder
+        return other
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls are written down."""
+        return self._recorder is not None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._recorder is not None:
+            self._recorder.close()
+
+    async def watch(
+        self, call: Call | None, view: View, params: Mapping[str, Any], answering: Awaitable[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Return what answers the call, and write the call down if it is over."""
+        if call is None or self._recorder is None:
+            return await answering
+        # One that goes on with a call that is over, or never was, runs nothing.
+        may_have_run = "requestState" not in params
+        try:
+            result = await answering
+            may_have_run = result.get("resultType") != INPUT_REQUIRED
+        except UpstreamError as error:
+            may_have_run = error.kind not in _NOTHING_RAN
+            raise
+        except TruenameError:
+            # It could not even be sent.
+            may_have_run = False
+            raise
+        finally:
+            if may_have_run:
+                self._write(self._recorder, call, view)
+        return result
+
+    def _write(self, recorder: Recorder, call: Call, view: View) -> None:
+        try:
+            recorder.write(call, catalog=view.digest, protocol=self._settings.protocol or "")
+        except StoreError as error:
+            self._news.tell("recording", f"{error} This call and perhaps others are not recorded.")

@@ -1,0 +1,193 @@
+"""What a session may see and call: the configuration's policy, and for which context each tool is."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import UnknownTool
+from truename.gateway.trust.decisions import behind
+from truename.gateway.views.contexts import Contexts
+from truename.gateway.views.prompts import prompts_for
+from truename.gateway.views.recording import Recording
+from truename.gateway.views.sights import Sights
+from truename.identity.keys import lookup_key
+from truename.policy import Caller, bound_call
+from truename.policy.call import digests_of
+from truename.policy.grants import formerly
+from truename.policy.principal import LOCAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+    from typing import Any
+
+    from truename.catalog import Tool
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.news import News
+    from truename.gateway.trust.approving import Approving
+    from truename.gateway.trust.vetting import Vetting
+    from truename.gateway.views.view import View, ViewSpec
+    from truename.identity import ToolId
+    from truename.policy import Call, Context, Decision, Exposure
+    from truename.policy.principal import Principal
+
+__all__ = ["Rights"]
+
+# A header may say any platform and app, and each pair makes a list.
+_MOST_LISTS: Final = 100
+_MOST_DIGESTED: Final = 4_096
+_DIGESTED: Final[dict[int, tuple[Mapping[str, Any], tuple[str, str]]]] = {}
+
+
+class Rights:
+    """One rule for what is listed and for what is refused, whatever name or path was used.
+
+    What a rule denies altogether is not listed, and is answered as if there were no such tool. What is not for a
+    session's context is not listed, and is refused as ``unsupported``. So is what waits for a review, as
+    ``quarantined``. All keep their names.
+    """
+
+    def __init__(self, settings: Settings, news: News, vetting: Vetting, approving: Approving) -> None:
+        self._settings = settings
+        self._vetting = vetting
+        self._approving = approving
+        self.contexts = Contexts.of(settings)
+        given = None if settings.policy is None else settings.policy.exposure
+        self._exposure = given or settings.exposure
+        self._limited: OrderedDict[tuple[ViewSpec, Context], View] = OrderedDict()
+        self._shared: OrderedDict[tuple[ViewSpec, Hashable], View] = OrderedDict()
+        self._sights: dict[ViewSpec, Sights] = {}
+        self.recording = Recording(settings, self._exposure, news)
+
+    def under(self, settings: Settings, news: News, vetting: Vetting, approving: Approving) -> Rights:
+        """Return the rights under other settings; what is recorded is written to the same file."""
+        other = Rights(settings, news, vetting, approving)
+        other.recording = self.recording.under(settings, other._exposure)
+        return other
+
+    @property
+    def exposure(self) -> Exposure:
+        """What is for which session."""
+        return self._exposure
+
+    @property
+    def asked_for(self) -> tuple[tuple[ViewSpec, Context], ...]:
+        """For which views and contexts a list was made."""
+        return tuple(self._limited)
+
+    def forget(self) -> None:
+        """Forget the lists made so far: others are made now."""
+        self._limited.clear()
+        self._shared.clear()
+        self._sights.clear()
+
+    def drop(self, view: View) -> None:
+        """Forget the lists that were made of a view which is kept no more."""
+        self._limited = OrderedDict((key, one) for key, one in self._limited.items() if key[0] != view.spec)
+        self._shared = OrderedDict((key, one) for key, one in self._shared.items() if key[0] != view.spec)
+        self._sights.pop(view.spec, None)
+
+    def limited(self, view: View, context: Context) -> View:
+        """Return the view without the tools that are denied or not for this context; the view itself if all stay."""
+        found = self._limited.pop((view.spec, context), None) or self._made(view, context)
+        self._limited[view.spec, context] = found
+        if len(self._limited) > _MOST_LISTS:
+            self._limited.popitem(last=False)
+        return found
+
+    def _made(self, view: View, context: Context) -> View:
+        """Return the one list of all contexts that see the same."""
+        sights = self._sights_of(view)
+
+        def made() -> View:
+            hidden = sights.hidden(context) | (view.table.keys() & self._vetting.hidden.keys())
+            return view.without(hidden) if hidden else view
+
+        return self._once((view.spec, sights.kind(context)), made)
+
+    def prompts(self, view: View, tools: View, context: Context) -> View:
+        """Return the prompts as they read for who sees, of these tools, those of a context."""
+        texts = self.limited(tools, context).texts
+        if texts is tools.texts:
+            return view
+        return self._once((view.spec, self._sights_of(tools).kind(context)), lambda: prompts_for(view, texts))
+
+    def _once(self, kind: tuple[ViewSpec, Hashable], make: Callable[[], View]) -> View:
+        found = self._shared.pop(kind, None) or make()
+        self._shared[kind] = found
+        if len(self._shared) > _MOST_LISTS:
+            self._shared.popitem(last=False)
+        return found
+
+    def _sights_of(self, view: View) -> Sights:
+        found = self._sights.get(view.spec)
+        if found is None or found.view is not view:
+            found = self._sights[view.spec] = Sights(view, self._exposure, self._settings.policy)
+        return found
+
+    def check_known(self, view: View, id: ToolId, context: Context, name: str) -> None:
+        """Raise `UnknownTool` for a tool that does not exist for this session, as for a name of no tool."""
+        if self._sights_of(view).is_denied(id, context):
+            raise UnknownTool(text=name, suggestions=view.table.suggester.nearest(name))
+
+    def judge(
+        self,
+        view: View,
+        id: ToolId,
+        context: Context,
+        params: Mapping[str, Any],
+        number: object,
+        *,
+        principal: Principal = LOCAL,
+        session: str = "",
+        server: ServerConfig | None = None,
+    ) -> tuple[Call | None, Decision | None]:
+        """Let a call pass that may be made or asked about; return it, if anybody has to know of it, and what holds.
+
+        The client is known where the address names it, who it is for by the door; ``server`` is what has the tool.
+        Raises `NotAllowed` or `InvalidCall`.
+        """
+        self._vetting.check(id)
+        self._exposure.check(view.table.catalog[id], context, formerly(id, view.table.ledger))
+        if self._settings.policy is None and not self.recording.is_open:
+            return None, None
+        caller = Caller(principal=principal.key, session=session, client=view.spec.client or "").within(context)
+        origin = view.table.catalog[id].origin
+        endpoints = {} if server is None else {origin.server_id: behind(server)}
+        call = _call(view, id, params, number, caller=caller, endpoints=endpoints)
+        return call, self._approving.judge(call)
+
+
+def _call(
+    view: View,
+    id: ToolId,
+    params: Mapping[str, Any],
+    number: object,
+    *,
+    caller: Caller,
+    endpoints: Mapping[str, str],
+) -> Call:
+    arguments, name = params.get("arguments"), str(params.get("name"))
+    key = lookup_key(name, None)
+    return bound_call(
+        name=name,
+        call_id=f"request-{number}",
+        arguments={} if arguments is None else arguments,
+        names=view.table,
+        caller=caller,
+        # What the client meant by the name was found before, from all that it said.
+        keys={} if key is None else {key: id},
+        endpoints=endpoints,
+        digests=_digests,
+    )
+
+
+def _digests(tool: Tool) -> tuple[str, str]:
+    """Return the digests of a definition, computed once for as long as it is called: a listed one never changes."""
+    known = _DIGESTED.get(id(tool.definition))
+    if known is None or known[0] is not tool.definition:
+        if len(_DIGESTED) >= _MOST_DIGESTED:
+            _DIGESTED.clear()
+        # The entry holds the definition, so its number can't be another's.
+        known = _DIGESTED[id(tool.definition)] = tool.definition, digests_of(tool)
+    return known[1]

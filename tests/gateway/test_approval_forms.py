@@ -1,0 +1,106 @@
+"""What a person is shown who decides on a call, how the answer is read, and the rounds of clients without sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trust.test_pending import call, wanted
+from truename.gateway.faults import UpstreamError
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.trust.forms import answer_in, form_of, shown_arguments
+from truename.gateway.trust.rounds import Rounds, plain
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=40))
+def test_whatever_the_arguments_are_each_has_a_line_of_what_can_be_printed(arguments: dict[str, Any]) -> None:
+    shown = shown_arguments(arguments)
+    lines = shown.split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) <= max(1, len(arguments))
+    assert 0 < len(shown) <= 6_000
+    told = len(lines) < len(arguments) or "are not shown" in lines[-1]
+    assert told or len(lines) == len(arguments) or not arguments
+
+
+@given(JSON, st.sets(st.sampled_from(["call", "arguments", "session", "always"])))
+def test_whatever_a_client_answers_decides_nothing_that_was_not_offered(answer: Any, scopes: set[Any]) -> None:
+    said = answer_in(answer, sorted(scopes))
+    assert said is None or not said.approved
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"action": "accept"},
+        {"action": "accept", "content": {}},
+        {"action": "accept", "content": {"decision": ["allow once"]}},
+        {"action": "accept", "content": {"decision": "allow for this session"}},
+        {"action": "cancel", "content": {"decision": "allow once"}},
+        {"action": "decline?", "content": {"decision": "allow once"}},
+        {"content": {"decision": "always allow"}},
+    ],
+)
+def test_what_is_no_answer_decides_nothing(answer: dict[str, Any]) -> None:
+    assert answer_in(answer, ["call", "arguments", "always"]) is None
+
+
+def test_the_form_offers_what_can_be_decided_and_nothing_by_default() -> None:
+    schema = form_of(wanted(call(x=1)))["requestedSchema"]
+    assert schema["required"] == ["decision"]
+    assert schema["properties"]["decision"]["enum"] == [
+        "allow once",
+        "allow with these arguments",
+        "always allow",
+        "deny",
+    ]
+    assert "default" not in schema["properties"]["decision"]
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_round_is_over_in_time_and_of_too_many_the_oldest_is() -> None:
+    clock = Clock()
+    rounds = Rounds(60.0, clock)
+    states = [rounds.asked(call(x=1), {})["requestState"] for _ in range(101)]
+    assert len(set(states)) == 101
+    assert rounds.met(call(x=1), {"requestState": states[0]}) is None
+    others = rounds.asked(call(principal="bob", x=1), {})["requestState"]
+    with pytest.raises(MCPError):
+        rounds.met(call(x=1), {"requestState": others})
+    assert rounds.met(call(principal="bob", x=1), {"requestState": others}) is not None
+    assert rounds.met(call(x=1), {"requestState": states[1]}) is not None
+    assert rounds.met(call(x=1), {"requestState": states[1]}) is None
+    clock.now = 61.0
+    with pytest.raises(MCPError):
+        rounds.met(call(x=1), {"requestState": states[2]})
+
+
+def test_the_servers_own_state_stays_here_and_goes_back_to_it() -> None:
+    rounds, made = Rounds(60.0), call(x=1)
+    for own in ({"requestState": "the server's"}, {}):
+        told = rounds.passed(made, {"resultType": "input_required", "inputRequests": {"q": {}}, **own})
+        assert told["requestState"] != "the server's"
+        params = {"name": "push", "requestState": told["requestState"], "inputResponses": {"q": {}}}
+        met = rounds.met(made, params)
+        assert met is not None
+        assert met.approved
+        assert met.onward(params) == {"name": "push", "inputResponses": {"q": {}}, **own}
+        assert plain(params) == {"name": "push"}
+    assert rounds.passed(made, {"content": []}) == {"content": []}
+    with pytest.raises(UpstreamError):
+        rounds.passed(made, {"resultType": "input_required", "requestState": "x" * 2_000_000})

@@ -1,0 +1,253 @@
+"""The journal of a gateway that runs: every call, every decision, every change; or nothing is done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from truename.audit import Record, records_in, verified
+from truename.audit.journal import Journal
+from truename.config import Config, Settings
+from truename.config.audit import Audit
+from truename.config.trust import Trust
+from truename.gateway import Gateway, listening
+from truename.policy import StoreError, read_policy
+from truename.trust import PinBook
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from tests.gateway.conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+POLICY = {
+    "default": "allow",
+    "rules": [
+        {"name": "look first", "outcome": "ask", "tools": ["j/write"]},
+        {"name": "reading", "outcome": "allow", "tools": ["j/note"]},
+    ],
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "audit"
+
+
+@asynccontextmanager
+async def audited(lab: Lab, place: Path, *servers: Any, **audit: Any) -> AsyncIterator[tuple[Gateway, str]]:
+    settings = Settings(
+        startup_timeout=20.0,
+        policy=read_policy(POLICY),
+        audit=Audit(path=str(place), **audit),
+        trust=Trust(pins=str(lab.folder / "pins")),
+    )
+    async with (
+        Gateway(Config(servers=servers, settings=settings)) as gateway,
+        listening(gateway) as address,
+    ):
+        yield gateway, address
+
+
+def records(place: Path, kind: str | None = None) -> list[Mapping[str, Any]]:
+    found = [one for one in records_in(place) if isinstance(one, Record)]
+    return [one.body for one in found if kind in {None, one.kind}]
+
+
+async def until(place: Path, kind: str, wanted: Callable[[list[Mapping[str, Any]]], bool]) -> None:
+    with anyio.fail_after(15):
+        while not wanted(records(place, kind)):
+            await anyio.sleep(0.02)
+
+
+async def test_who_called_what_and_what_became_of_it_is_written_down(
+    lab: Lab, place: Path, connect: Callable[..., Any], era: str, tmp_path: Path
+) -> None:
+    server = lab.script("j", "journal", str(tmp_path / "ran"), "note", "write")
+    async with audited(lab, place, server) as (_, address), connect(f"{address}/mcp", era) as client:
+        await client.call_tool("note", {"secret": "hunter2"})
+        await client.call_tool("write", {})
+        await client.call_tool("nothing", {})
+    assert verified(place)[1] == ()
+    found = [one for one in records_in(place) if isinstance(one, Record)]
+    assert [one.kind for one in found if one.kind != "definition"] == ["segment", "start", *["call"] * 3, "stop"]
+    note, write, nothing = records(place, "call")
+    assert (note["who"], note["tool"], note["outcome"], note["decision"], note["rule"]) == (
+        *("local", "j@1/note@1", "ok", "allow", "reading"),
+    )
+    assert note["digest"].startswith("sha256:")
+    assert (write["tool"], write["outcome"], write["code"], write["decision"]) == (
+        *("j@1/write@1", "refused", "approval_required", "ask"),
+    )
+    assert (nothing["name"], nothing["outcome"], "tool" in nothing) == ("nothing", "unknown", False)
+    assert "hunter2" not in "".join(file.read_text() for file in place.glob("*.jsonl"))
+
+
+async def test_where_it_is_required_the_intent_is_on_the_disk_before_the_call_is_sent(
+    lab: Lab, place: Path, connect: Callable[..., Any], era: str, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    server = lab.script("j", "journal", str(ran), "note", "hold")
+    async with (
+        audited(lab, place, server, required=True, arguments="redacted") as (_, address),
+        connect(f"{address}/mcp", era) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(client.call_tool, "hold", {"path": "x", "password": "hunter2"})
+        while not ran.exists():
+            await anyio.sleep(0.02)
+        (begun,) = records(place, "begin")
+        assert (begun["tool"], begun["arguments"]) == ("j@1/hold@1", {"path": "x", "password": "[redacted]"})
+        assert records(place, "call") == []
+        ran.with_suffix(".gate").touch()
+    (over,) = records(place, "call")
+    assert (over["serial"], over["outcome"]) == (begun["serial"], "ok")
+
+
+def break_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Journal, records: Iterable[object]) -> None:
+        raise StoreError(file="audit", key="", problem="no space left", remedy="Free some.", code="unusable")
+
+    monkeypatch.setattr(Journal, "append", full)
+
+
+@pytest.mark.parametrize("required", [True, False])
+async def test_without_a_disk_nothing_is_done_where_it_is_required_and_all_else_goes_on(
+    lab: Lab,
+    place: Path,
+    connect: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    era: str,
+    required: bool,
+) -> None:
+    ran = tmp_path / "ran"
+    server = lab.script("j", "journal", str(ran), "note")
+    async with (
+        audited(lab, place, server, required=required) as (_, address),
+        connect(f"{address}/mcp", era) as client,
+    ):
+        await client.list_tools()
+        with monkeypatch.context() as disk:
+            break_disk(disk)
+            first, second = [await client.call_tool("note", {}) for _ in range(2)]
+        assert (first.is_error, second.is_error) == (required, required)
+        if required:
+            assert first.meta["dev.truename/error"] == "unrecorded"
+            assert str(place) not in first.content[0].text
+            assert not ran.exists()
+        # It is tried again, and the gateway goes on by itself.
+        with anyio.fail_after(15):
+            while (await client.call_tool("note", {})).is_error:
+                await anyio.sleep(0.05)
+    calls = [call["outcome"] for call in records(place, "call")]
+    assert calls[-1] == "ok"
+    assert calls.count("refused") >= (2 if required else 0)
+    assert verified(place)[1] == ()
+
+
+async def test_a_client_that_goes_away_while_it_is_written_costs_nobody_the_journal(
+    lab: Lab, place: Path, connect: Callable[..., Any], era: str, tmp_path: Path
+) -> None:
+    server = lab.script("j", "journal", str(tmp_path / "ran"), "note")
+    async with audited(lab, place, server, required=True) as (gateway, address):
+        kept = gateway.audit.recorder
+        assert kept is not None
+        for _ in range(20):
+            future = kept.written("begin", {"call": "gone"})
+            asyncio.wrap_future(future).cancel()
+        async with connect(f"{address}/mcp", era) as client:
+            assert not (await client.call_tool("note", {})).is_error
+    assert [call["outcome"] for call in records(place, "call")] == ["ok"]
+
+
+@pytest.mark.parametrize("required", [True, False])
+async def test_a_journal_that_was_cut_is_never_written_on(
+    lab: Lab, place: Path, connect: Callable[..., Any], caplog: pytest.LogCaptureFixture, *, required: bool
+) -> None:
+    server = lab.normal("w", "read")
+    async with audited(lab, place, server):
+        pass
+    (file,) = place.glob("*.jsonl")
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-1]))
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    if required:
+        with pytest.raises(StoreError, match="gone from the end"):
+            async with audited(lab, place, server, required=True):
+                pass
+    else:
+        async with audited(lab, place, server) as (_, address), connect(f"{address}/mcp", "legacy") as client:
+            assert not (await client.call_tool("read", {})).is_error
+        assert "Nothing is written down." in caplog.text
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+
+
+async def test_a_second_gateway_on_one_journal_is_refused(lab: Lab, place: Path) -> None:
+    async with audited(lab, place, lab.normal("w", "read")):
+        with pytest.raises(StoreError, match="another process writes here"):
+            async with audited(lab, place, lab.normal("w", "read"), required=True):
+                pass
+
+
+async def test_another_configuration_is_written_down_and_what_was_refused_without_its_text(
+    lab: Lab, place: Path, connect: Callable[..., Any]
+) -> None:
+    async with audited(lab, place, lab.normal("w", "read")) as (gateway, address):
+        now = gateway.config
+        kept = replace(now.settings.audit, arguments="redacted", hide=("te*",))
+        await gateway.reload(replace(now, settings=replace(now.settings, audit=kept, call_timeout=7.0)))
+        moved = replace(now.settings, audit=Audit(path="/elsewhere", key="k" * 40))
+        with pytest.raises(ExceptionGroup, match="2 faults"):
+            await gateway.reload(replace(now, settings=moved))
+        async with connect(f"{address}/mcp", "legacy") as client:
+            await client.call_tool("read", {"text": "hunter2", "path": "x"})
+    taken, refused = records(place, "configuration")
+    assert (taken["what"], taken["changed"]) == ("taken", "call_timeout, audit")
+    assert (refused["what"], refused["code"], refused["key"]) == ("refused", "invalid_config", "audit.path")
+    assert [call["arguments"] for call in records(place, "call")] == [{"text": "[redacted]", "path": "x"}]
+
+
+async def test_what_becomes_of_definitions_is_written_down_whoever_does_it(
+    lab: Lab, place: Path, connect: Callable[..., Any], tmp_path: Path
+) -> None:
+    async with audited(lab, place, lab.normal("w", "read", "write")):
+        with PinBook(tmp_path / "pins") as book:
+            pins = book.pins()
+            book.note([replace(pins["w@1/write@1"], digest="sha256:" + "0" * 64, content=None)], "rejected", by="bob")
+            book.forget(["w@1/write@1"])
+            book.trust([pins["w@1/read@1"]], by="ann")
+        await until(place, "definition", lambda found: any(one.get("by") == "ann" for one in found))
+    told = [(one["what"], one["tool"], one.get("by")) for one in records(place, "definition")]
+    assert told[:2] == [("pinned", "w@1/read@1", None), ("pinned", "w@1/write@1", None)]
+    assert ("accepted", "w@1/read@1", "ann") in told
+    assert ("forgotten", "w@1/write@1", None) in told or told.count(("pinned", "w@1/write@1", None)) == 2
+
+
+async def test_who_is_turned_away_at_the_door_is_written_down(lab: Lab, place: Path, raw: Callable[[str], Any]) -> None:
+    settings = Settings(token="t" * 40, audit=Audit(path=str(place)))
+    config = Config(servers=(lab.normal("w", "read"),), settings=settings)
+    async with Gateway(config) as gateway, listening(gateway) as address, raw(address) as http:
+        answer = await http.post("tools/list", {}, headers={"authorization": "Bearer hunter2"})
+        assert answer.status_code == 401
+    (refused,) = records(place, "access")
+    assert refused["what"] == "turned_away"
+    assert "hunter2" not in str(refused)
+
+
+async def test_who_starts_and_ends_is_written_down(lab: Lab, place: Path) -> None:
+    for _ in range(2):
+        async with audited(lab, place, lab.normal("w", "read")):
+            pass
+    starts = records(place, "start")
+    assert [(one["pid"], one["servers"]) for one in starts] == [(os.getpid(), "w")] * 2
+    assert len(records(place, "stop")) == 2

@@ -1,0 +1,402 @@
+"""Whatever a client sends, it harms itself only: what can't be sent on is refused, and everything has a bound."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import AsyncMock
+
+import anyio
+import httpx2
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from tests.gateway.conftest import ERAS
+from truename import Catalog, dialects, project
+from truename.config import Settings
+from truename.gateway.downstream.intake import Intake
+from truename.gateway.downstream.subscribing import Subscribing
+from truename.gateway.faults import Tail, UpstreamError
+from truename.gateway.news import News
+from truename.gateway.protocol.bounded import BoundedDispatcher
+from truename.gateway.questions.origins import Origins
+from truename.gateway.questions.sparing import Sparing
+from truename.gateway.upstream.exchange import Exchange
+from truename.gateway.upstream.following import Follower
+from truename.gateway.upstream.watching import Watching
+from truename.gateway.views.shelf import Shelf
+from truename.gateway.views.view import View, ViewSpec
+from truename.identity import ToolId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_types import JSONRPCMessage
+
+    from tests.gateway.conftest import Lab, Raw
+    from truename.gateway.protocol.sdk import RawSession
+
+pytestmark = pytest.mark.anyio
+
+META = (
+    '{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, '
+    '"progressToken": 1}'
+)
+WHO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": WHO}
+JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+def _call(arguments: str, id: str = "1") -> str:
+    params = f'{{"name": "w_echo", "arguments": {arguments}, "_meta": {META}}}'
+    return f'{{"jsonrpc": "2.0", "id": {id}, "method": "tools/call", "params": {params}}}'
+
+
+async def _headers(http: Raw, era: str) -> dict[str, str]:
+    if era != "legacy":
+        return {**JSON, "mcp-protocol-version": era, "mcp-method": "tools/call", "mcp-name": "w_echo"}
+    answer = await http.http.post(f"{http.address}/mcp", json=HELLO, headers=JSON)
+    return {**JSON, "mcp-protocol-version": "2025-11-25", "mcp-session-id": answer.headers["mcp-session-id"]}
+
+
+def _answer(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text.rpartition("data: ")[2])
+    return found
+
+
+UNWRITABLE = [
+    ('{"x": "\\ud83d"}', "hold half of a character"),
+    ('{"\\udc00": 1}', "hold half of a character"),
+    ('{"x": NaN}', "hold a number that JSON has not"),
+    ('{"x": [-Infinity]}', "hold a number that JSON has not"),
+    ('{"x": 1e999}', "hold a number that JSON has not"),
+    ('{"x": ' + "[" * 99 + "]" * 99 + "}", "nested deeper than the 100 levels of max_depth"),
+    ('{"x": ' + "[" * 800 + "]" * 800 + "}", "nested deeper than the 100 levels of max_depth"),
+]
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("arguments", "expected"), UNWRITABLE)
+async def test_what_no_server_could_read_is_refused_and_the_connection_that_all_share_stays(
+    lab: Lab, raw: Callable[[str], Any], arguments: str, expected: str, era: str
+) -> None:
+    async with lab.serving(lab.normal("w", "echo")) as address, raw(address) as http:
+        headers = await _headers(http, era)
+        refused = await http.http.post(f"{address}/mcp", content=_call(arguments), headers=headers)
+        after = await http.http.post(f"{address}/mcp", content=_call('{"x": "NaN"}'), headers=headers)
+
+    if refused.status_code == 200:
+        text = _answer(refused.text)["result"]["content"][0]["text"]
+        assert text.startswith("This is no call: params ")
+        assert expected in text
+    else:
+        assert (refused.status_code, _answer(refused.text)["error"]["code"]) == (400, -32700)
+    assert _answer(after.text)["result"]["content"][0]["text"] == "w:echo"
+    assert not [event for event in lab.events if event.kind == "lost"]
+
+
+def _view(name: str, tools: int) -> View:
+    described = tuple((ToolId("x", 1, None, f"t{number}", 1), {"name": f"t{number}"}) for number in range(tools))
+    return View(ViewSpec(name), project(Catalog.of("x/t"), "universal"), described)
+
+
+def test_of_views_those_used_last_are_kept_and_of_large_ones_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.gateway.views.shelf.MOST_SHOWN", 10)
+    one, two, three, large = (_view(name, tools) for name, tools in [("1", 1), ("2", 1), ("3", 1), ("large", 20)])
+    shelf = Shelf(2)
+    assert [shelf.put(view) for view in (one, two)] == [(), ()]
+    assert shelf.get(one.spec) is one
+
+    assert shelf.put(three) == (two,)
+    assert shelf.dropped == {two.spec}
+    assert shelf.put(large) == (one, three)
+    assert (len(shelf), shelf.get(large.spec)) == (1, large)
+    assert shelf.put(two) == (large,)
+    assert shelf.emptied() == (two,)
+    assert shelf.put(two) == shelf.put(two) == ()
+    assert shelf.dropped == {one.spec, three.spec, large.spec}
+
+
+async def test_clients_that_ask_for_every_dialect_take_no_room_and_names_stay(lab: Lab) -> None:
+    async with lab.gateway(lab.normal("w", "get", "a" * 60), max_views=3) as gateway:
+        names = {name: dict(gateway.table(f"/mcp/for/{name}")) for name in dialects.names()[:20]}
+
+        assert len(gateway.hub._shelf) == 3
+        assert all(dict(gateway.table(f"/mcp/for/{name}")) == shown for name, shown in names.items())
+        gateway.hub.rebuild()
+        assert len(gateway.hub._shelf) == 3
+        assert ViewSpec("openai", client="openai") in gateway.hub.changes()
+
+
+async def test_paths_without_a_client_make_room_and_those_with_one_stay(lab: Lab, raw: Callable[[str], Any]) -> None:
+    async with lab.serving(lab.normal("w", "echo"), max_views=2) as address, raw(address) as http:
+
+        async def asked(client: str, **headers: str) -> int:
+            said = {**JSON, **headers}
+            body = HELLO if not headers else {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            answer = await http.http.post(f"{address}/mcp/for/{client}", json=body, headers=said)
+            sessions[client] = answer.headers.get("mcp-session-id", sessions.get(client, ""))
+            return int(answer.status_code)
+
+        sessions: dict[str, str] = {}
+        for name in ("openai", "cursor", "claude-code", "codex"):
+            assert (await http.post("tools/list", {}, path=f"/mcp/for/{name}")).status_code == 200
+        assert (await asked("openai"), await asked("cursor")) == (200, 200)
+        full = await http.post("tools/list", {}, path="/mcp/for/codex")
+        assert (full.status_code, full.headers["retry-after"]) == (503, "1")
+        assert full.json()["error"].endswith("Try again later, or raise max_views.")
+        assert await asked("openai", **{"mcp-session-id": sessions["openai"]}) == 200
+
+        ended = await http.http.delete(
+            f"{address}/mcp/for/cursor", headers={**JSON, "mcp-session-id": sessions["cursor"]}
+        )
+        assert ended.status_code == 200
+        assert (await http.post("tools/list", {}, path="/mcp/for/codex")).status_code == 200
+        assert await asked("openai", **{"mcp-session-id": sessions["openai"]}) == 200
+
+
+@pytest.mark.parametrize("declared", [True, False])
+async def test_all_requests_together_are_bounded(lab: Lab, declared: bool) -> None:
+    async def body() -> Any:
+        yield b"{"
+        begun.set()
+        await anyio.sleep_forever()
+
+    begun, sending = anyio.Event(), anyio.CancelScope()
+    settings = {"max_body": 10_000, "max_incoming": 15_000}
+    async with (
+        lab.serving(lab.normal("w", "echo"), **settings) as address,
+        httpx2.AsyncClient(timeout=20) as http,
+        anyio.create_task_group() as tasks,
+    ):
+        length = {"content-length": "10000"} if declared else {}
+
+        async def send() -> None:
+            with sending:
+                await http.post(f"{address}/mcp", content=body(), headers={**JSON, **length})
+
+        async def status() -> int:
+            answer = await http.post(f"{address}/mcp", content=b" " * 6_000, headers=JSON)
+            return int(answer.status_code)
+
+        tasks.start_soon(send)
+        with anyio.fail_after(15):
+            await begun.wait()
+            assert await status() == 503
+            assert (await http.get(f"{address}/healthz")).status_code == 200
+            sending.cancel()
+            while await status() == 503:
+                await anyio.sleep(0.01)
+
+
+def _asked(intake: Intake, id: str | int, size: int = 10) -> str | None:
+    refused = intake.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="tools/call"), size)
+    return None if refused is None else f"{refused.id}: {refused.error.message}"
+
+
+def test_what_a_client_over_a_pipe_has_open_is_bounded_in_number_and_bytes() -> None:
+    intake = Intake(most=2, most_bytes=100)
+    assert _asked(intake, 1, 1_000) is None
+    assert "as max_incoming allows (100)" in str(_asked(intake, 2))
+    intake.gone(JSONRPCError(jsonrpc="2.0", id=1, error=ErrorData(code=1, message="x")))
+
+    assert (_asked(intake, 2), _asked(intake, "2")) == (None, None)
+    assert str(_asked(intake, 3)).startswith("3: As many requests of this client are open as max_requests allows (2)")
+    intake.gone(JSONRPCNotification(jsonrpc="2.0", method="notifications/progress"))
+    taken_back = {"requestId": "2", "reason": "x"}
+    intake.refusal(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=taken_back), 10)
+    assert (_asked(intake, 3), _asked(intake, 2)) == (None, f"None: {IN_USE}")
+    intake.refusal(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": []}), 10)
+    assert str(_asked(intake, 4)).startswith("4: ")
+    assert intake.refusal(JSONRPCResponse(jsonrpc="2.0", id=3, result={}), 10) is None
+
+
+IN_USE = "A request with this id is open; nothing was run. Give each request an id of its own."
+
+
+async def test_a_client_over_stdio_that_asks_without_end_is_refused_and_no_id_is_answered_twice(lab: Lab) -> None:
+    params = lab.over_stdio(lab.normal("w", "echo", "sleep"), max_requests=3)
+
+    def call(id: int, name: str) -> bytes:
+        return f"{_call('{}', str(id)).replace('w_echo', name)}\n".encode()
+
+    async with await anyio.open_process(
+        [params.command, *params.args], env=params.env, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines = BufferedByteReceiveStream(process.stdout)
+
+        async def said() -> Any:
+            return json.loads(await lines.receive_until(b"\n", 1_000_000))
+
+        with anyio.fail_after(30):
+            await process.stdin.send(b"".join(call(id, "w_sleep") for id in (1, 1, 2, 3, 4)))
+            answers = [await said(), await said()]
+            assert [answer["id"] for answer in answers] == [None, 4]
+            assert answers[0]["error"]["message"] == IN_USE
+            taken_back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+            await process.stdin.send(json.dumps(taken_back).encode() + b"\n" + call(5, "w_echo"))
+            assert (await said())["id"] == 5
+            await process.stdin.aclose()
+            await process.wait()
+
+
+class Wire:
+    """A dispatcher on streams in memory, whose handlers never end."""
+
+    def __init__(self) -> None:
+        self.to_us, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, self.from_us = anyio.create_memory_object_stream[SessionMessage](10)
+        self.dispatcher = BoundedDispatcher(read, write)
+
+    async def run(self, *, task_status: Any = anyio.TASK_STATUS_IGNORED) -> None:
+        async def never(*_: Any) -> Any:
+            await anyio.sleep_forever()
+
+        await self.dispatcher.run(never, never, task_status=task_status)
+
+    async def heard(self, message: JSONRPCMessage) -> None:
+        await self.to_us.send(SessionMessage(message))
+
+
+async def test_a_server_that_floods_its_client_is_not_heard_for_a_while_but_for_its_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("truename.gateway.protocol.bounded.MOST_AT_ONCE", 20)
+    wire = Wire()
+    async with wire.to_us, wire.from_us, anyio.create_task_group() as tasks:
+        await tasks.start(wire.run)
+        answered = anyio.Event()
+
+        async def ask() -> None:
+            assert await wire.dispatcher.send_raw_request("ping", None) == {"ok": True}
+            answered.set()
+
+        tasks.start_soon(ask)
+        asked = (await wire.from_us.receive()).message
+        assert isinstance(asked, JSONRPCRequest)
+        for number in range(50):
+            await wire.heard(JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params={"n": number}))
+            await wire.heard(JSONRPCRequest(jsonrpc="2.0", id=number, method="elicitation/create"))
+        await wire.heard(JSONRPCResponse(jsonrpc="2.0", id=asked.id, result={"ok": True}))
+        with anyio.fail_after(5):
+            await answered.wait()
+
+        assert wire.dispatcher.dropped == 80
+        tasks.cancel_scope.cancel()
+
+
+async def test_progress_for_somebody_who_does_not_read_is_dropped() -> None:
+    told: list[float] = []
+    reads = anyio.Event()
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        await reads.wait()
+        told.append(progress)
+
+    sparing = Sparing(tell)
+    async with anyio.create_task_group() as tasks:
+        for number in range(150):
+            tasks.start_soon(sparing, number)
+        await anyio.wait_all_tasks_blocked()
+        reads.set()
+    await sparing(1000)
+
+    assert told == [*range(100), 1000]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x-long": "x" * 1_000_000}, {f"x-{number}": "x" * 100 for number in range(9_000)}]
+)
+async def test_heads_of_requests_are_bounded(lab: Lab, headers: dict[str, str]) -> None:
+    async with lab.serving(lab.normal("w", "echo")) as address:
+        port = int(address.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            lines = [f"{name}: {value}" for name, value in {"host": f"127.0.0.1:{port}", **headers}.items()]
+            with contextlib.suppress(anyio.BrokenResourceError):
+                await stream.send("\r\n".join(["GET /healthz HTTP/1.1", *lines, "", ""]).encode())
+            answer = b""
+            with anyio.fail_after(10), contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                while True:
+                    answer += await stream.receive()
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431")) or not answer
+
+
+@pytest.mark.parametrize(
+    ("uri", "problem"),
+    [("x://" + "y" * 9_000, "longer than 8,192 characters"), ("x://\ud83d", "hold half of a character")],
+)
+async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: str, problem: str) -> None:
+    def find(_: Any, __: str) -> Any:
+        pytest.fail("it is looked for")
+
+    hub: Any = None
+    request: Any = SimpleNamespace(params={"uri": uri}, session=SimpleNamespace(_connection=SimpleNamespace(state={})))
+    with pytest.raises(MCPError, match=problem):
+        await Subscribing(hub, find, lambda _: ()).subscribe(request)
+
+
+def test_questions_under_endless_ids_take_no_room() -> None:
+    origins = Origins()
+    ids: list[str | int] = ["x" * 100_000, 10**5_000, "short"]
+    for call, id in enumerate(ids):
+        text = json.dumps({"id": f"%{call}", "method": "roots/list"}).replace(f'"%{call}"', _written(id))
+        origins.watch(call)(f"data: {text}\n".encode())
+
+    assert [origins.of(id) for id in ids] == [0, None, 2]
+    assert [origins.of(id) for id in ids] == [None, None, None]
+
+
+def _written(id: str | int) -> str:
+    return json.dumps(id) if isinstance(id, str) else "1" + "0" * 5_000
+
+
+async def test_cursors_count_as_what_a_server_lists() -> None:
+    pages = [{"tools": [], "nextCursor": f"{number}{'x' * 400}"} for number in range(10)]
+    session: Any = SimpleNamespace(send=AsyncMock(side_effect=pages), modern=False)
+    link: Any = SimpleNamespace(tail=Tail())
+    exchange = Exchange("far", link, session, News(), Settings(max_result=1_000))
+
+    with pytest.raises(UpstreamError, match="lists more than max_result allows"):
+        await exchange.list_tools()
+    assert session.send.await_count < 5
+
+
+async def test_who_does_not_confirm_subscriptions_is_not_remembered_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.gateway.upstream.following._TIMEOUT", 0.01)
+    follower = Follower("far", lambda: None)
+    follower._session = cast("RawSession", SimpleNamespace(modern=True))
+    for number in range(5):
+        with pytest.raises(MCPError, match="did not confirm"):
+            await follower.watch(f"x://{number}")
+
+    assert follower._opening == []
+
+
+async def test_changes_of_a_resource_are_told_once_more_however_many_come_and_the_slow_are_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("truename.gateway.upstream.watching._TELL_TIMEOUT", 0.05)
+    told: list[str] = []
+    upstream: Any = SimpleNamespace(
+        key="far", follower=SimpleNamespace(watch=AsyncMock(), unwatch=lambda _: None), awake=AsyncMock()
+    )
+    watching = Watching({"far": upstream})
+
+    async def quick() -> None:
+        told.append("quick")
+
+    await watching.add(upstream, "x://a", "slow", anyio.sleep_forever)
+    await watching.add(upstream, "x://a", "quick", quick)
+    async with anyio.create_task_group() as tasks:
+        for number in range(200):
+            tasks.start_soon(watching._updated, "far", f"x://a/{number}")
+
+    assert told == ["quick", "quick"]

@@ -1,0 +1,238 @@
+"""Servers whose streams break off before the answer: the gateway comes back for it, and calls nothing twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.gateway.conftest import connected, text_of
+from tests.gateway.test_gateway_asking import Person
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from tests.gateway.conftest import Lab, Upstreams
+
+pytestmark = pytest.mark.anyio
+
+JSON = (b"content-type", b"application/json")
+EVENTS = (b"content-type", b"text/event-stream")
+
+
+def event(message: dict[str, Any] | None, id: str = "", retry: int | None = None) -> bytes:
+    lines = [f"id: {id}"] if id else []
+    lines += [] if retry is None else [f"retry: {retry}"]
+    lines.append(f"data: {json.dumps({'jsonrpc': '2.0', **message})}" if message else "data:")
+    return "".join(line + "\n" for line in lines).encode() + b"\n"
+
+
+class Breaking:
+    """A server of the handshake versions that does with the stream of a call what the tool's name says."""
+
+    names: tuple[str, ...] = ("poll", "tear", "plain", "refuse", "endless", "silent", "slow", "ask", "get")
+
+    def __init__(self) -> None:
+        self.posted: Counter[str] = Counter()
+        self.resumed: Counter[str] = Counter()
+        self.ids: dict[str, Any] = {}
+        self.answers: dict[Any, Any] = {}
+        self.answered = anyio.Event()
+        self.headers: list[dict[str, str]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = {key.decode(): value.decode() for key, value in scope["headers"]}
+        if scope["method"] == "GET" and "last-event-id" in headers:
+            self.headers.append(headers)
+            await self._again(headers["last-event-id"], send)
+        elif scope["method"] == "POST":
+            body = bytearray()
+            while (part := await receive()).get("more_body"):
+                body += part["body"]
+            await self._post(json.loads(bytes(body + part["body"])), send)
+        else:
+            await self.follow(send)
+
+    async def follow(self, send: Send) -> None:
+        """Answer who asks for the stream of what belongs to no call."""
+        await self._send(send, 405)
+
+    @staticmethod
+    async def _send(send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _post(self, message: dict[str, Any], send: Send) -> None:
+        method, params, id = message.get("method"), message.get("params") or {}, message.get("id")
+        if method is None:
+            self.answers[id] = message["result"]
+            self.answered.set()
+        if id is None or method is None:
+            await self._send(send, 202)
+        elif method == "tools/call":
+            name = params["name"]
+            self.posted[name] += 1
+            self.ids[name] = id
+            await self._send(send, 200, self.first(name), EVENTS)
+        elif method == "server/discover":
+            await self._send(send, 400)
+        else:
+            body = json.dumps({"jsonrpc": "2.0", "id": id, "result": self.result(method)}).encode()
+            await self._send(send, 200, body, JSON, (b"mcp-session-id", b"s1"))
+
+    def result(self, method: str) -> dict[str, Any]:
+        if method == "initialize":
+            told = {"name": "far", "version": "1"}
+            return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": told}
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in self.names]
+        return {"tools": tools} if method == "tools/list" else {}
+
+    def first(self, name: str) -> bytes:
+        """What the stream of the call itself has before it breaks off."""
+        if name == "get":
+            return self.answer(name)
+        if name == "tear":
+            return event(None, "tear-0", 10) + self.answer(name)[:30]
+        if name == "plain":
+            return event({"method": "notifications/message", "params": {"level": "info", "data": "x"}})
+        return event(None, f"{name}-0", 0 if name == "endless" else 60_000 if name == "slow" else 10)
+
+    def answer(self, name: str) -> bytes:
+        result = {"content": [{"type": "text", "text": f"far:{name}"}]}
+        return event({"id": self.ids[name], "result": result}, f"{name}-end")
+
+    async def _again(self, last: str, send: Send) -> None:
+        name, _, place = last.partition("-")
+        self.resumed[name] += 1
+        if name == "refuse":
+            await self._send(send, 405)
+        elif name == "silent":
+            await self._send(send, 200, b"", EVENTS)
+        elif name == "endless" or (name == "poll" and int(place) < 5):
+            await self._send(send, 200, event(None, f"{name}-{int(place) + 1}"), EVENTS)
+        elif name == "ask":
+            await self._ask(place, send)
+        else:
+            await self._send(send, 200, self.answer(name), EVENTS)
+
+    async def _ask(self, place: str, send: Send) -> None:
+        if place == "0":
+            form = {
+                "message": "Who?",
+                "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
+            }
+            await self._send(
+                send, 200, event({"id": 99, "method": "elicitation/create", "params": form}, "ask-1"), EVENTS
+            )
+        else:
+            await self.answered.wait()
+            await self._send(send, 200, self.answer("ask"), EVENTS)
+
+
+@pytest.mark.parametrize("name", ["poll", "tear"])
+async def test_an_answer_whose_stream_breaks_off_is_fetched(
+    name: str, lab: Lab, upstreams: Upstreams, era: str
+) -> None:
+    app = Breaking()
+    async with (
+        upstreams.app(app) as url,
+        lab.serving(lab.at("far", url + "/mcp", headers={"x-key": "secret"})) as address,
+        connected(address + "/mcp", era) as client,
+    ):
+        assert text_of(await client.call_tool(name, {})) == f"far:{name}"
+    assert app.posted[name] == 1
+    assert app.resumed[name] == {"poll": 6, "tear": 1}[name]
+    for headers in app.headers:
+        assert headers["mcp-session-id"] == "s1"
+        assert headers["x-key"] == "secret"
+        assert headers["mcp-protocol-version"] == "2025-11-25"
+
+
+@pytest.mark.parametrize(("name", "tries"), [("plain", range(1)), ("refuse", range(1, 5))])
+async def test_what_can_not_be_fetched_is_lost_and_nothing_is_called_again(
+    name: str, tries: range, lab: Lab, upstreams: Upstreams
+) -> None:
+    app = Breaking()
+    async with (
+        upstreams.app(app) as url,
+        lab.serving(lab.at("far", url + "/mcp")) as address,
+        connected(address + "/mcp", "2026-07-28") as client,
+    ):
+        lost = await client.call_tool(name, {})
+        assert lost.is_error
+        assert "broke the connection off before it answered" in text_of(lost)
+        assert text_of(await client.call_tool("get", {})) == "far:get"
+    assert app.posted[name] == 1
+    assert app.resumed[name] in tries
+
+
+@pytest.mark.parametrize("name", ["endless", "silent", "slow"])
+async def test_a_server_that_never_answers_is_asked_no_longer_than_a_call_may_take(
+    name: str, lab: Lab, upstreams: Upstreams
+) -> None:
+    app = Breaking()
+    async with (
+        upstreams.app(app) as url,
+        lab.serving(lab.at("far", url + "/mcp"), call_timeout=0.7) as address,
+        connected(address + "/mcp", "2026-07-28") as client,
+    ):
+        result = await client.call_tool(name, {})
+        assert result.is_error
+        tries = app.resumed[name]
+        assert tries <= 20
+        assert text_of(await client.call_tool("get", {})) == "far:get"
+        await anyio.sleep(0.3)
+        assert app.resumed[name] == tries
+    assert app.posted[name] == 1
+
+
+async def test_a_question_that_comes_after_that_is_asked_of_who_called(lab: Lab, upstreams: Upstreams) -> None:
+    app, ada, bob = Breaking(), Person("ada"), Person("bob")
+    async with (
+        upstreams.app(app) as url,
+        lab.serving(lab.at("far", url + "/mcp")) as address,
+        connected(address + "/mcp", "legacy", **bob.answering) as other,
+        connected(address + "/mcp", "legacy", **ada.answering) as client,
+    ):
+        assert text_of(await other.call_tool("get", {})) == "far:get"
+        assert text_of(await client.call_tool("ask", {})) == "far:ask"
+    assert app.answers[99]["content"] == {"name": "ada"}
+    assert bob.asked == []
+
+
+async def test_a_server_that_has_its_stream_opened_again_and_again_keeps_nobody_busy(
+    lab: Lab, upstreams: Upstreams
+) -> None:
+    class Restless(Breaking):
+        followed = 0
+
+        async def follow(self, send: Send) -> None:
+            self.followed += 1
+            await self._send(send, 200, b"retry: 0\ndata:\n\n", EVENTS)
+
+    app = Restless()
+    async with upstreams.app(app) as url, lab.gateway(lab.at("far", url + "/mcp")):
+        await anyio.sleep(1.0)
+    assert 1 <= app.followed <= 3
+
+
+async def test_a_redirect_within_a_server_is_followed(lab: Lab, upstreams: Upstreams) -> None:
+    class Moved(Breaking):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http" and not scope["path"].endswith("/"):
+                await self._send(send, 307, b"", (b"location", scope["path"].encode() + b"/"))
+            else:
+                await super().__call__(scope, receive, send)
+
+    app = Moved()
+    async with (
+        upstreams.app(app) as url,
+        lab.serving(lab.at("far", url + "/mcp")) as address,
+        connected(address + "/mcp", "2026-07-28") as client,
+    ):
+        assert text_of(await client.call_tool("get", {})) == "far:get"

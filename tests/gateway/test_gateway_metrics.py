@@ -1,0 +1,202 @@
+"""What machines see of a gateway: metrics with bounded labels, whether it lives, and whether it is ready."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.shared.exceptions import MCPError
+from prometheus_client.parser import text_string_to_metric_families
+
+from truename.catalog import Origin
+from truename.config import Config, Settings
+from truename.config.audit import Audit
+from truename.config.telemetry import Telemetry
+from truename.errors import ConfigError
+from truename.gateway import Gateway, listening
+from truename.gateway.telemetry.metrics import Metrics
+from truename.identity import ToolId
+from truename.policy.call_event import CallEvent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from tests.gateway.conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def samples(text: str) -> Samples:
+    """Every sample by its name and labels; raises where the text is none that Prometheus reads."""
+    families = text_string_to_metric_families(text)
+    found = [(one.name, frozenset(one.labels.items()), one.value) for family in families for one in family.samples]
+    assert len({(name, labels) for name, labels, _ in found}) == len(found)
+    return {(name, labels): value for name, labels, value in found}
+
+
+def at(found: Samples, name: str, **labels: str) -> float | None:
+    return found.get((name, frozenset(labels.items())))
+
+
+@asynccontextmanager
+async def measured(lab: Lab, *servers: Any, tools: int = 0, **settings: Any) -> AsyncIterator[tuple[Gateway, str]]:
+    telemetry = Telemetry(metrics=True, metrics_tools=tools)
+    config = Config(
+        servers=servers,
+        settings=Settings(**{"startup_timeout": 20.0, "style": "prefixed", "telemetry": telemetry, **settings}),
+    )
+    async with Gateway(config) as gateway, listening(gateway) as address:
+        yield gateway, address
+
+
+async def asked(address: str, path: str, **headers: str) -> httpx2.Response:
+    async with httpx2.AsyncClient() as http:
+        return await http.get(address + path, headers=headers)
+
+
+async def scraped(address: str, **headers: str) -> Samples:
+    answer = await asked(address, "/metrics", **headers)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    return samples(answer.text)
+
+
+async def test_calls_are_counted_by_server_and_by_how_they_ended(
+    lab: Lab, connect: Callable[..., Any], era: str
+) -> None:
+    server = lab.normal("w", "read", "fails", "boom")
+    async with measured(lab, server) as (_, address), connect(f"{address}/mcp", era) as client:
+        for name in ("w_read", "w_read", "w_fails", "w_nothing"):
+            await client.call_tool(name, {})
+        with pytest.raises(MCPError):
+            await client.call_tool("w_boom", {})
+        found = await scraped(address)
+    assert at(found, "truename_calls_total", server="w", outcome="ok", code="") == 2
+    assert at(found, "truename_calls_total", server="w", outcome="tool_error", code="") == 1
+    assert at(found, "truename_calls_total", server="w", outcome="protocol_error", code="-32042") == 1
+    assert at(found, "truename_calls_total", server="", outcome="unknown", code="unknown_tool") == 1
+    assert at(found, "truename_call_seconds_count", server="w") == 4
+    assert at(found, "truename_server_up", server="w") == 1
+    assert at(found, "truename_server_tools", server="w") == 3
+    assert at(found, "truename_server_starts_total", server="w") == 1
+    assert at(found, "truename_server_breaker", server="w") == 0
+    assert at(found, "truename_tools") == 3
+    assert at(found, "truename_requests_running") == 0
+    assert at(found, "truename_sessions") == (1 if era == "legacy" else 0)
+    # Names are text of clients and servers.
+    assert not {value for _, labels in found for _, value in labels} & {"w_read", "w_nothing", "nothing"}
+
+
+async def test_a_server_that_is_lost_and_comes_back_is_counted(lab: Lab, connect: Callable[..., Any]) -> None:
+    async with measured(lab, lab.normal("w", "die")) as (_, address):
+        async with connect(f"{address}/mcp", "legacy") as client:
+            await client.call_tool("w_die", {})
+        with anyio.fail_after(15):
+            while at(found := await scraped(address), "truename_server_starts_total", server="w") != 2:
+                await anyio.sleep(0.05)
+    assert at(found, "truename_server_losses_total", server="w") == 1
+
+
+async def test_the_journal_is_seen(lab: Lab, tmp_path: Path) -> None:
+    async with measured(lab, lab.normal("w", "read"), audit=Audit(path=str(tmp_path / "audit"))) as (_, address):
+        found = await scraped(address)
+    assert (at(found, "truename_audit_dropped"), at(found, "truename_audit_ok")) == (0, 1)
+
+
+def event(number: int, code: str = "") -> CallEvent:
+    id = ToolId.parse(f"w@1/tool{number}@1")
+    origin = Origin(server="w", name="x", server_id="w")
+    return CallEvent(wire_name=f"x{number}", outcome="ok", began=0.0, seconds=0.1, id=id, origin=origin, code=code)
+
+
+def test_labels_are_bounded_whatever_servers_say() -> None:
+    metrics = Metrics(Telemetry(metrics=True, metrics_tools=2))
+    for number in range(1_000):
+        metrics.called(event(number, code=str(-number)))
+    found = samples(metrics.exposition(0).decode())
+    assert len(found) < 60
+    assert at(found, "truename_tool_calls_total", tool="w@1/tool1@1", outcome="ok") == 1
+    assert at(found, "truename_tool_calls_total", tool="other", outcome="ok") == 998
+
+
+def test_a_servers_key_is_escaped() -> None:
+    metrics = Metrics(Telemetry(metrics=True))
+    key = 'a"b\\c\nd'
+    id = ToolId.parse("w@1/x@1")
+    origin = Origin(server=key, name="x", server_id="w")
+    metrics.called(CallEvent(wire_name="x", outcome="ok", began=0.0, seconds=0.1, id=id, origin=origin))
+    found = samples(metrics.exposition(0).decode())
+    assert at(found, "truename_calls_total", server=key, outcome="ok", code="") == 1
+
+
+async def test_metrics_are_for_those_who_may_come_in(lab: Lab) -> None:
+    token = "t" * 40
+    async with measured(lab, lab.normal("w", "read"), token=token) as (_, address):
+        assert (await asked(address, "/metrics")).status_code == 401
+        assert (await scraped(address, authorization=f"Bearer {token}"))[("truename_tools", frozenset())] == 1
+        assert (await asked(address, "/metrics", host="evil.example")).status_code == 421
+    public = Telemetry(metrics=True, metrics_public=True)
+    async with measured(lab, lab.normal("w", "read"), token=token, telemetry=public) as (_, address):
+        await scraped(address)
+        assert (await asked(address, "/metrics", host="evil.example")).status_code == 421
+
+
+async def test_without_the_setting_there_are_none(lab: Lab) -> None:
+    async with measured(lab, lab.normal("w", "read"), telemetry=Telemetry()) as (_, address):
+        answer = await asked(address, "/metrics")
+    assert (answer.status_code, "telemetry.metrics" in answer.text) == (404, True)
+
+
+def test_without_the_package_it_is_said_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "truename.gateway.telemetry.metrics")
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ConfigError, match="prometheus_client is not installed"):
+        Gateway(Config(settings=Settings(telemetry=Telemetry(metrics=True))))
+
+
+async def test_it_lives_and_is_ready_until_it_ends(lab: Lab) -> None:
+    async with measured(lab, lab.normal("w", "read"), token="t" * 40) as (gateway, address):
+        assert (await asked(address, "/healthz")).json() == {"status": "ok"}
+        ready = await asked(address, "/readyz")
+        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "reasons": []})
+        gateway.hub.traffic.close()
+        ending = await asked(address, "/readyz")
+        assert (ending.status_code, ending.json()["reasons"]) == (503, ["ending"])
+        assert (await asked(address, "/healthz")).status_code == 200
+
+
+async def test_it_is_not_ready_while_servers_start_and_no_server_is_named(lab: Lab) -> None:
+    server = lab.script("hidden-key", "hanging")
+    config = Config(servers=(server,), settings=Settings(startup_timeout=20.0))
+    async with Gateway(config, wait=0.0) as gateway, listening(gateway) as address:
+        answer = await asked(address, "/readyz")
+    assert (answer.status_code, answer.json()["reasons"]) == (503, ["servers are starting"])
+    assert "hidden" not in answer.text
+
+
+async def test_a_server_that_failed_keeps_no_other_from_being_called(lab: Lab) -> None:
+    broken = lab.script("b", "dying")
+    async with measured(lab, lab.normal("w", "read"), broken) as (_, address):
+        assert (await asked(address, "/readyz")).status_code == 200
+
+
+async def test_it_is_not_ready_without_what_it_writes_to(lab: Lab, tmp_path: Path) -> None:
+    ledger = tmp_path / "state" / "names.ledger"
+    ledger.parent.mkdir()
+    audit = Audit(path=str(tmp_path / "audit"), required=True)
+    async with measured(lab, lab.normal("w", "read"), ledger=str(ledger), audit=audit) as (gateway, address):
+        assert (await asked(address, "/readyz")).status_code == 200
+        ledger.rename(tmp_path / "elsewhere")
+        recorder = gateway.audit.recorder
+        assert recorder is not None
+        await anyio.to_thread.run_sync(recorder.close)
+        reasons = (await asked(address, "/readyz")).json()["reasons"]
+    assert reasons == ["the ledger can't be written", "the audit journal can't be written"]
+    assert str(tmp_path) not in str(reasons)

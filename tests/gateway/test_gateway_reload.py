@@ -1,0 +1,518 @@
+"""Another configuration while the gateway runs: taken whole or not at all, and no call is dropped."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.gateway.conftest import alive
+from tests.gateway.shelf import Shelf
+from truename.config import Config, Settings
+from truename.errors import ConfigError, DuplicateTool, InvalidName, LedgerError, UnknownTool
+from truename.gateway import Gateway, Reloaded, UnknownView, listening
+from truename.gateway import hub as hub_module
+from truename.gateway.reloading import LIVE, differences
+from truename.gateway.upstream.replacing import is_same_connection
+from truename.ledger import Ledger
+from truename.policy import read_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.gateway.conftest import Lab, Upstreams
+    from truename.config import ServerConfig
+
+pytestmark = pytest.mark.anyio
+
+
+def another(gateway: Gateway, *servers: ServerConfig, **settings: Any) -> Config:
+    """The gateway's configuration with these servers, if any are given, and settings."""
+    now = gateway.config
+    return replace(now, servers=servers or now.servers, settings=replace(now.settings, **settings))
+
+
+def names(gateway: Gateway, path: str | None = None) -> list[str]:
+    return sorted(gateway.table(path).values())
+
+
+def pids(journal: Path) -> list[int]:
+    return [int(line.split()[1]) for line in journal.read_text().splitlines()]
+
+
+async def until(found: Callable[[], bool]) -> None:
+    with anyio.fail_after(15):
+        while not found():
+            await anyio.sleep(0.02)
+
+
+async def test_what_comes_goes_and_stays(
+    lab: Lab, tmp_path: Path, connect: Callable[..., Any], said: Callable[[Any], str], era: str
+) -> None:
+    journal = tmp_path / "journal"
+    stays, goes = lab.script("s", "journal", str(journal), "note"), lab.normal("g", "get")
+    async with lab.gateway(stays, goes) as gateway, listening(gateway) as url, connect(f"{url}/mcp", era) as client:
+        assert said(await client.call_tool("g_get", {})) == "g:get"
+        await client.call_tool("s_note", {})
+
+        changed = await gateway.reload(another(gateway, lab.normal("c", "get"), stays))
+        await gateway.settle()
+
+        assert changed == Reloaded(added=("c",), removed=("g",))
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["s_note", "c_get"]
+        assert said(await client.call_tool("c_get", {})) == "c:get"
+        await client.call_tool("s_note", {})
+        refused = await client.call_tool("g_get", {})
+    assert refused.is_error
+    assert refused.meta is not None
+    assert refused.meta["dev.truename/error"] == UnknownTool(text="").code
+    first, second = pids(journal)
+    assert first == second
+
+
+async def test_calls_that_run_end_where_they_began(
+    lab: Lab, tmp_path: Path, connect: Callable[..., Any], said: Callable[[Any], str], era: str
+) -> None:
+    old, new, results = tmp_path / "old", tmp_path / "new", dict[str, str]()
+
+    async with (
+        lab.gateway(lab.script("j", "journal", str(old), "hold", "note")) as gateway,
+        listening(gateway) as url,
+        connect(f"{url}/mcp", era) as client,
+    ):
+
+        async def hold() -> None:
+            results["hold"] = said(await client.call_tool("j_hold", {}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hold)
+            await until(old.exists)
+            changed = await gateway.reload(another(gateway, lab.script("j", "journal", str(new), "hold", "note")))
+            await gateway.settle()
+            assert changed == Reloaded(changed=("j",))
+            assert not results
+
+            assert said(await client.call_tool("j_note", {})) == "journal:note"
+            assert new.read_text().startswith("note ")
+            assert alive(pids(old)[0])
+            old.with_suffix(".gate").touch()
+    assert results == {"hold": "journal:hold"}
+    assert old.read_text().count("\n") == new.read_text().count("\n") == 1
+
+
+async def test_the_old_program_ends_when_its_last_call_has(lab: Lab, tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    async with lab.gateway(lab.script("f", "family", str(old))) as gateway:
+        await gateway.reload(another(gateway, lab.script("f", "family", str(new))))
+        await gateway.settle()
+        await until(lambda: not alive(int(old.read_text())))
+        assert alive(int(new.read_text()))
+
+
+async def test_a_call_has_no_more_time_there_than_draining_gives(
+    lab: Lab, tmp_path: Path, connect: Callable[..., Any]
+) -> None:
+    old, results = tmp_path / "old", list[Any]()
+    async with (
+        lab.gateway(lab.script("j", "journal", str(old), "wait"), drain_timeout=0.2) as gateway,
+        listening(gateway) as url,
+        connect(f"{url}/mcp", "legacy") as client,
+    ):
+
+        async def wait() -> None:
+            results.append(await client.call_tool("j_wait", {}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await until(old.exists)
+            await gateway.reload(another(gateway, lab.normal("w", "get")))
+    assert results[0].is_error
+    assert "it took effect is unknown" in results[0].content[0].text.replace("the call", "it")
+
+
+async def test_an_old_server_serves_until_its_successor_is_ready(lab: Lab, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    async with lab.gateway(lab.normal("w", "get")) as gateway:
+        await gateway.reload(another(gateway, lab.script("w", "late", str(gate))))
+        assert names(gateway) == ["get"]
+        gate.touch()
+        await gateway.settle()
+        assert names(gateway) == ["arrive"]
+
+
+async def test_a_successor_that_fails_is_as_at_the_start(lab: Lab) -> None:
+    good = lab.normal("w", "get")
+    async with lab.gateway(good) as gateway:
+        await gateway.reload(another(gateway, replace(good, command="no-such-program")))
+        await gateway.settle()
+        assert names(gateway) == []
+        assert gateway.status().servers[0].state == "failed"
+        await gateway.reload(another(gateway, good))
+        await gateway.settle()
+        assert names(gateway) == ["get"]
+
+
+async def test_changes_in_quick_succession_leave_the_last(lab: Lab, tmp_path: Path) -> None:
+    first, second = lab.script("w", "journal", str(tmp_path / "a"), "note"), lab.normal("w", "get")
+    third, never = lab.normal("w", "put"), lab.script("w", "late", str(tmp_path / "never"))
+    async with lab.gateway(first) as gateway:
+        for server in (second, third, first):
+            await gateway.reload(another(gateway, server))
+        await gateway.settle()
+        assert names(gateway) == ["note"]
+        # Nobody else was ever ready: what was to come in between did not.
+        assert [event.server for event in lab.events if event.kind == "ready"] == ["w"]
+
+        await gateway.reload(another(gateway, never))
+        await gateway.reload(another(gateway, replace(never, max_waiting=3)))
+        await gateway.reload(another(gateway, third))
+        await gateway.settle()
+        assert names(gateway) == ["put"]
+
+
+async def test_a_server_that_was_to_come_may_go_before_it_did(lab: Lab, tmp_path: Path) -> None:
+    other = lab.normal("o", "get")
+    async with lab.gateway(lab.normal("w", "get"), other) as gateway:
+        await gateway.reload(another(gateway, lab.script("w", "late", str(tmp_path / "never")), other))
+        await gateway.reload(another(gateway, other))
+        await gateway.settle()
+        assert list(gateway.hub.fleet) == ["o"]
+
+
+async def test_limits_count_without_another_connection(lab: Lab, tmp_path: Path, connect: Callable[..., Any]) -> None:
+    journal = tmp_path / "journal"
+    server = lab.script("j", "journal", str(journal), "note", "wait")
+    async with lab.gateway(server) as gateway, listening(gateway) as url, connect(f"{url}/mcp", "legacy") as client:
+        await client.call_tool("note", {})
+        changed = await gateway.reload(another(gateway, replace(server, tool_timeouts={"wait": 0.05}), max_tools=3))
+        assert changed == Reloaded(changed=("j",), settings=("max_tools",))
+        refused = await client.call_tool("wait", {})
+    assert "did not answer within 0.05 seconds" in refused.content[0].text
+    assert len(set(pids(journal))) == 1
+
+
+async def test_rules_and_contexts_count_at_once(lab: Lab, raw: Callable[[str], Any]) -> None:
+    deny = read_policy({"rules": [{"outcome": "deny", "tools": ["w/get"]}]})
+    async with lab.gateway(lab.normal("w", "get", "put")) as gateway, listening(gateway) as url, raw(url) as http:
+        assert not (await http.result("tools/call", {"name": "get", "arguments": {}})).get("isError")
+        assert (await http.post("tools/list", {}, path="/mcp/in/phone")).status_code == 404
+
+        contexts = {"phone": replace(gateway.config.settings.context, platform="ios")}
+        changed = await gateway.reload(another(gateway, policy=deny, contexts=contexts, protocol="0.3"))
+
+        assert changed.settings == ("policy", "contexts", "protocol")
+        assert (await http.result("tools/call", {"name": "get", "arguments": {}}))["isError"]
+        page = await http.result("tools/list", {}, path="/mcp/in/phone")
+        assert [tool["name"] for tool in page["tools"]] == ["put"]
+        assert page["_meta"]["dev.truename/protocol"] == "0.3"
+        page = await http.result("tools/list", {})
+        assert page["_meta"]["dev.truename/protocol"] == "0.3"
+
+
+async def test_another_token_is_asked_for_at_once(lab: Lab, raw: Callable[[str], Any]) -> None:
+    async with lab.gateway(lab.normal("w", "get"), token="old") as gateway, listening(gateway) as url, raw(url) as http:
+        await gateway.reload(another(gateway, token="new"))
+        answers = {
+            token: (await http.post("tools/list", {}, headers={"authorization": f"Bearer {token}"})).status_code
+            for token in ("old", "new")
+        }
+    assert answers == {"old": 401, "new": 200}
+
+
+async def test_clients_are_told_of_lists_that_changed_and_of_no_others(
+    lab: Lab, connect: Callable[..., Any], era: str
+) -> None:
+    told: list[str] = []
+    heard, following = anyio.Event(), anyio.Event()
+
+    async def note(message: Any) -> None:
+        if (kind := getattr(message, "method", "")) == "notifications/tools/list_changed":
+            told.append(kind)
+            heard.set()
+
+    one, two = lab.normal("one", "get"), lab.normal("two", "get")
+    async with (
+        lab.gateway(one, two) as gateway,
+        listening(gateway) as url,
+        connect(f"{url}/mcp/only/one", era, message_handler=note) as client,
+    ):
+        await client.list_tools()
+        listening_ = client.listen(tools_list_changed=True) if era != "legacy" else None
+        async with anyio.create_task_group() as tasks:
+            if listening_ is not None:
+
+                async def follow() -> None:
+                    async with listening_ as events:
+                        following.set()
+                        async for _ in events:
+                            heard.set()
+
+                tasks.start_soon(follow)
+                await following.wait()
+            await gateway.reload(another(gateway, one, call_timeout=7.0))
+            await gateway.reload(another(gateway, one, two, names_in_texts=False))
+            await gateway.settle()
+            assert not told
+            await gateway.reload(another(gateway, lab.normal("one", "get", "put")))
+            with anyio.fail_after(10):
+                await heard.wait()
+            tasks.cancel_scope.cancel()
+    assert len(told) == 1
+
+
+async def test_nothing_changes_where_nothing_is_otherwise(lab: Lab) -> None:
+    async with lab.gateway(lab.normal("w", "get")) as gateway:
+        changed = await gateway.reload(another(gateway))
+        assert not changed
+        assert str(changed) == "nothing changed"
+
+
+async def test_the_order_is_the_configurations(lab: Lab) -> None:
+    one, two = lab.normal("one", "get"), lab.normal("two", "get")
+    async with lab.gateway(one, two) as gateway:
+        changed = await gateway.reload(another(gateway, two, one))
+        assert changed == Reloaded(moved=True)
+        assert str(changed) == "the order"
+        assert list(gateway.hub.fleet) == ["two", "one"]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "the ledger": ({"ledger": "/nowhere/x.ledger"}, ConfigError, "ledger: it can't change while the gateway runs"),
+    "the address": ({"names": "detect"}, ConfigError, "names: it can't change while the gateway runs"),
+    "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it can't change"),
+    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was begun with"),
+    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was begun with"),
+    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was begun with"),
+    "what no file may have": ({"token": "a b"}, ConfigError, "it can't be sent as a bearer token"),
+    "no name": ({"overrides": {"cursor": {"w@1/get@1": "a b"}}}, InvalidName, "'a b'"),
+    "two of one name": (
+        {"overrides": {"cursor": {"w@1/get@1": "same", "w@1/put@1": "same"}}},
+        DuplicateTool,
+        "same",
+    ),
+    "another's name": ({"overrides": {"cursor": {"w@1/get@1": "put"}}}, LedgerError, "is held by w@1/put@1"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_what_can_not_be_changes_nothing(lab: Lab, case: str) -> None:
+    settings, kind, text = REFUSED[case]
+    one, two = lab.normal("w", "get", "put"), lab.normal("two", "get")
+    async with lab.gateway(one, two, style="on-conflict") as gateway:
+        config, shown, fleet = gateway.config, names(gateway), dict(gateway.hub.fleet)
+        with pytest.raises((kind, ExceptionGroup)) as caught:
+            await gateway.reload(another(gateway, replace(one, timeout=3.0), lab.normal("new", "x"), **settings))
+        error = caught.value
+        if isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        assert isinstance(error, kind)
+        assert text in str(error)
+        assert gateway.config is config
+        assert dict(gateway.hub.fleet) == fleet
+        assert gateway.hub.settings is config.settings
+        assert names(gateway) == shown
+        assert not [event for event in lab.events if event.server == "new"]
+
+
+async def test_a_ledger_that_fails_meanwhile_changes_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
+        config, hub = gateway.config, gateway.hub
+
+        def full(*_: object) -> None:
+            raise LedgerError(code="unusable", path=Path("x"), reason="no space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "remember", full)
+            with pytest.raises(LedgerError, match="no space left"):
+                await gateway.reload(another(gateway, lab.normal("w", "get", "put"), call_timeout=3.0))
+        assert (gateway.config, hub.settings, sorted(hub.fleet)) == (config, config.settings, ["v", "w"])
+        await gateway.settle()
+        assert names(gateway) == ["v_get", "w_get"]
+
+
+async def test_lists_that_can_not_be_made_change_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
+        config, hub, shown = gateway.config, gateway.hub, names(gateway)
+
+        def broken(*_: object) -> None:
+            raise RuntimeError("made on purpose")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(hub_module, "described", broken)
+            with pytest.raises(RuntimeError, match="made on purpose"):
+                await gateway.reload(another(gateway, lab.normal("v", "get"), names_in_texts=False))
+        assert (gateway.config, hub.settings, sorted(hub.fleet)) == (config, config.settings, ["v", "w"])
+        await gateway.settle()
+        assert names(gateway) == shown
+
+
+async def test_what_is_known_of_a_server_outlives_changes_that_are_not_of_its_limits(lab: Lab) -> None:
+    async with lab.gateway(lab.normal("w", "get")) as gateway:
+        calls = gateway.hub.fleet["w"]._calls
+        await gateway.reload(another(gateway, max_tools=7, names_in_texts=False))
+        assert gateway.hub.fleet["w"]._calls is calls
+        await gateway.reload(another(gateway, breaker_failures=7))
+        assert gateway.hub.fleet["w"]._calls is not calls
+
+
+async def test_a_tool_that_has_no_name_is_no_fault_of_the_names_that_are_fixed(lab: Lab) -> None:
+    wanted = {"openai": {"w@1/get@1": "fetch"}}
+    async with lab.gateway(lab.normal("w", "get", "x" * 900)) as gateway:
+        assert (await gateway.reload(another(gateway, overrides=wanted))).settings == ("overrides",)
+        assert "fetch" in names(gateway, "/mcp/for/openai")
+
+
+async def test_a_gateway_for_one_server_keeps_it(lab: Lab) -> None:
+    one, two = lab.normal("one", "get"), lab.normal("two", "get")
+    config = Config(servers=(one, two))
+    async with Gateway(config, only="one") as gateway:
+        assert not await gateway.reload(replace(config, servers=(one,)))
+        with pytest.raises(ConfigError, match="server 'one' is gone"):
+            await gateway.reload(replace(config, servers=(two,)))
+        assert names(gateway) == ["get"]
+
+
+async def test_a_path_of_a_server_that_went_leads_nowhere(lab: Lab) -> None:
+    one, two = lab.normal("one", "get"), lab.normal("two", "get")
+    async with lab.gateway(one, two) as gateway:
+        gateway.endpoint("/mcp/only/two")
+        await gateway.reload(another(gateway, one))
+        with pytest.raises(UnknownView):
+            gateway.endpoint("/mcp/only/two")
+
+
+FIXED = {
+    "telemetry",
+    *("ledger", "names", "recording", "max_body", "max_claims", "max_depth", "max_incoming", "max_requests"),
+    *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
+    "allow_addresses",
+}
+
+
+def test_every_setting_can_change_or_can_not() -> None:
+    """A new one can't, before somebody has seen to it: then it belongs into one of the two."""
+    assert {field.name for field in fields(Settings)} == LIVE | FIXED
+    assert not LIVE & FIXED
+
+
+async def test_an_address_that_others_reach_keeps_its_token(lab: Lab) -> None:
+    async with lab.gateway(lab.normal("w", "get"), token="old") as gateway, listening(gateway, "0.0.0.0"):
+        with pytest.raises(ConfigError, match="can be reached from other machines and no token is set"):
+            await gateway.reload(another(gateway, token=None))
+    # Nobody listens any more.
+    async with lab.gateway(lab.normal("w", "get"), token="old") as gateway:
+        assert (await gateway.reload(another(gateway, token=None))).settings == ("token",)
+
+
+@pytest.mark.parametrize("refuses", ["stateless", "handshake"])
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+async def test_who_watches_a_resource_goes_on_at_the_successor(
+    lab: Lab, upstreams: Upstreams, connect: Callable[..., Any], refuses: str
+) -> None:
+    shelf, told, heard = Shelf("shelf", uris=("test://x",), refuses=refuses), list[str](), anyio.Event()
+
+    async def note(message: Any) -> None:
+        if getattr(message, "method", "") == "notifications/resources/updated":
+            told.append(str(message.params.uri))
+            heard.set()
+
+    async with (
+        upstreams.serve(shelf.server) as address,
+        lab.gateway(lab.at("shelf", address)) as gateway,
+        listening(gateway) as url,
+        connect(f"{url}/mcp", "legacy", message_handler=note) as client,
+    ):
+        await client.subscribe_resource("test://x")
+        old = gateway.hub.fleet["shelf"]
+        await gateway.reload(another(gateway, lab.at("shelf", address, headers={"x-key": "2"})))
+        await gateway.settle()
+        assert gateway.hub.fleet["shelf"] is not old
+        # One more for the lists, where they are followed by streams.
+        how, times = ("resources/subscribe", 2) if refuses == "stateless" else ("subscriptions/listen", 4)
+        await until(lambda: shelf.asked.count(how) >= times)
+        with anyio.fail_after(15):
+            while not heard.is_set():
+                await shelf.update("test://x")
+                with anyio.move_on_after(0.05):
+                    await heard.wait()
+        await client.unsubscribe_resource("test://x")
+        assert not gateway.hub.fleet["shelf"].follower.watches
+    assert set(told) == {"test://x"}
+
+
+async def test_recording_goes_on_by_the_new_rules(lab: Lab, tmp_path: Path, connect: Callable[..., Any]) -> None:
+    recording = tmp_path / "calls.jsonl"
+    settings: dict[str, Any] = {"recording": str(recording), "metadata": {"w/get": {"is_recordable": False}}}
+    async with (
+        lab.gateway(lab.normal("w", "get"), **settings) as gateway,
+        listening(gateway) as url,
+        connect(f"{url}/mcp", "legacy") as client,
+    ):
+        await client.call_tool("get", {})
+        assert not recording.read_text()
+        await gateway.reload(another(gateway, metadata={}))
+        await client.call_tool("get", {})
+        assert recording.read_text().count("\n") == 1
+        with pytest.raises(ConfigError, match="recording: it can't change"):
+            await gateway.reload(another(gateway, recording=None))
+
+
+async def test_many_clients_call_across_many_changes_and_no_call_is_lost(
+    lab: Lab, connect: Callable[..., Any], said: Callable[[Any], str]
+) -> None:
+    server, stays, over = lab.normal("w", "get"), lab.normal("s", "get"), anyio.Event()
+    answers: list[str] = []
+
+    async def calls(url: str, era: str) -> None:
+        async with connect(url, era) as client:
+            while not over.is_set():
+                answers.extend([said(await client.call_tool(name, {})) for name in ("w_get", "s_get")])
+
+    async with lab.gateway(server, stays) as gateway, listening(gateway) as url, anyio.create_task_group() as tasks:
+        for number in range(6):
+            tasks.start_soon(calls, f"{url}/mcp", ("legacy", "2026-07-28")[number % 2])
+        for number in range(8):
+            changed = await gateway.reload(
+                another(gateway, replace(server, env={**server.env, "N": str(number)}), stays)
+            )
+            assert changed.changed == ("w",)
+            if number % 3:
+                await gateway.settle()
+            else:
+                seen = len(answers)
+                await until(lambda seen=seen: len(answers) > seen)  # type: ignore[misc]  # its default
+        over.set()
+    assert set(answers) == {"w:get", "s:get"}
+
+
+def test_differences_are_of_servers_that_run(lab: Lab) -> None:
+    one = lab.normal("one", "get")
+    off = replace(one, disabled=True)
+    assert differences(Config(servers=(off,)), Config(servers=(one,))) == Reloaded(added=("one",))
+    assert differences(Config(servers=(one,)), Config(servers=(off,))) == Reloaded(removed=("one",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({"idempotent": ("x",)}, True),
+        ({"max_concurrent": 3}, True),
+        ({"timeout": 3.0}, True),
+        ({"start": "lazy", "idle_timeout": 3.0}, True),
+        ({"env": {"A": "b"}}, False),
+        ({"cwd": "/"}, False),
+        ({"isolation": "session"}, False),
+    ],
+)
+def test_another_connection_is_for_what_a_connection_is_made_of(lab: Lab, changes: dict[str, Any], same: bool) -> None:
+    one = lab.normal("one", "get")
+    assert is_same_connection(one, replace(one, **changes)) is same
+
+
+def test_over_http_the_time_of_a_call_is_a_matter_of_the_connection(lab: Lab) -> None:
+    one = lab.at("one", "http://127.0.0.1:1/mcp")
+    assert not is_same_connection(one, replace(one, timeout=3.0))
+    assert is_same_connection(one, replace(one, idempotent=("x",)))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from mcp import Client
 
 from tests.cli.test_cli_running import TRUENAME, Lines, call, serving
 from tests.gateway.conftest import alive
@@ -61,7 +62,8 @@ def test_a_signal_ends_it_and_its_servers(
     configure: Callable[..., Path], tmp_path: Path, words: tuple[str, ...], number: signal.Signals
 ) -> None:
     pid_file = tmp_path / "pid"
-    source = configure({"one": ["search"]}, servers={"stubborn": stubborn(pid_file)})
+    settings = {"reload": "off" if number == signal.SIGHUP else "watch"}
+    source = configure({"one": ["search"]}, servers={"stubborn": stubborn(pid_file)}, truename=settings)
 
     with serving(source, *words) as (process, out, err):
         _ = out.until("Ctrl-C ends it.") if words else err.until("Serving over")
@@ -106,7 +108,52 @@ def test_a_second_signal_leaves_nobody_behind(configure: Callable[..., Path], tm
     assert gone(pid_file)
 
 
-def test_ctrl_c_in_a_terminal_ends_it(configure: Callable[..., Path], tmp_path: Path) -> None:
+ENDINGS: dict[str, tuple[int, str, str]] = {
+    "answered": (0, "journal:hold", "Ended. No call was broken off."),
+    "timeout": (1, "ended before the call did", "Ended. 1 call was broken off, as drain_timeout was over"),
+    "second": (1, "ended before the call did", "Ended. 1 call was broken off, as a second signal came"),
+}
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+def test_its_status_and_its_last_line_say_how_it_ended(
+    configure: Callable[..., Path], tmp_path: Path, *, how: str, era: str
+) -> None:
+    status, answer, last = ENDINGS[how]
+    journal, heard = tmp_path / "journal", list[str]()
+    args = ["-m", "tests.gateway.servers.journal", str(journal), "hold"]
+    servers = {"j": {"command": sys.executable, "args": args, "cwd": str(ROOT)}}
+    settings = {"drain_timeout": 0.5 if how == "timeout" else 30}
+    with serving(configure({}, servers=servers, truename=settings), "--http", "127.0.0.1:0") as (process, out, err):
+        url = out.until("/mcp  ").split()[0]
+        out.until("Ctrl-C ends it.")
+        caller = threading.Thread(target=anyio.run, args=(_hold, url, era, heard))
+        caller.start()
+        until(journal.exists)
+        process.send_signal(signal.SIGTERM)
+        err.until("Ending when the running call has ended, in ")
+        if how == "answered":
+            journal.with_suffix(".gate").touch()
+        elif how == "second":
+            process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == status
+        caller.join(PATIENCE)
+        err.rest()
+    assert answer in heard[0]
+    assert err.seen[-1].startswith(last)
+    assert not [line for line in err.seen if "Traceback" in line or "rror" in line]
+
+
+async def _hold(url: str, era: str, heard: list[str]) -> None:
+    async with Client(url, mode=era) as client:
+        # Known before, so that the client has no need to ask for them when the gateway is gone.
+        await client.list_tools()
+        heard.append(str((await client.call_tool("hold", {})).content))
+
+
+@pytest.mark.parametrize("close", [False, True], ids=["ctrl-c", "closed"])
+def test_a_terminal_ends_it(configure: Callable[..., Path], tmp_path: Path, close: bool) -> None:
     pid_file = tmp_path / "pid"
     source = configure({}, servers={"stubborn": stubborn(pid_file)})
     controller, terminal = pty.openpty()
@@ -122,15 +169,20 @@ def test_ctrl_c_in_a_terminal_ends_it(configure: Callable[..., Path], tmp_path: 
         said = bytearray()
         while b"Serving over" not in said:
             said += os.read(controller, 4096)
-        os.write(controller, b"\x03")
-        rest = threading.Thread(target=_drain, args=(controller, said), daemon=True)
-        rest.start()
-        status = process.wait(PATIENCE)
-        rest.join(PATIENCE)
+        if close:
+            os.close(controller)
+            status = process.wait(PATIENCE)
+        else:
+            os.write(controller, b"\x03")
+            rest = threading.Thread(target=_drain, args=(controller, said), daemon=True)
+            rest.start()
+            status = process.wait(PATIENCE)
+            rest.join(PATIENCE)
     finally:
         process.kill()
         process.wait()
-        os.close(controller)
+        if not close:
+            os.close(controller)
 
     assert status == 0
     assert gone(pid_file)

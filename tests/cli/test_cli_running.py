@@ -189,6 +189,13 @@ def test_a_public_address_needs_a_token(run: Run, configure: Callable[..., Path]
     assert "no token is set" in done.err
 
 
+def test_an_address_of_all_interfaces_is_shown_as_one_that_can_be_used(configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"]}, truename={"token": "t"})
+    with serving(source, "--http", "0.0.0.0:0", "--ledger", "memory") as (_, out, err):
+        assert out.until("/mcp  ").strip().startswith("http://127.0.0.1:")
+        err.until("It listens on all interfaces")
+
+
 def test_serving_remembers_and_history_and_rename_find_it(run: Run, configure: Callable[..., Path]) -> None:
     source = configure({"one": ["search"], "two": ["search"]})
     with serving(source, "--style", "prefixed") as (_, _, err):

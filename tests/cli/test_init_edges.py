@@ -41,7 +41,7 @@ def put(path: Path, text: str) -> None:
 def test_the_place_of_a_fault_is_not_what_is_left_out(home: Path, run: Run) -> None:
     put(home / ".gemini" / "settings.json", '{"mcpServers": {')
 
-    assert "settings.json is left out: line 1, column" in run("init").err.replace("\n", "").replace("  ", " ")
+    assert "settings.json is left out: line 1, column" in " ".join(run("init").err.split())
 
 
 def test_what_an_entry_says_beside_is_told(home: Path, run: Run) -> None:

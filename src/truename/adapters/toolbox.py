@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +15,13 @@ from truename import Catalog, project
 from truename.adapters.wire import NOBODY, Offer, offers
 from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameError, UnknownTool
 from truename.identity import required_key
-from truename.naming import Listed, listing, renamed
+from truename.naming import Listed, listing, renamed, utc_today
 from truename.policy import Approvals, Call, Caller, Policy, bound_call
 from truename.policy.grants import former_ids, formerly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import date
 
     from truename import Ledger, NameTable, Style, ToolId
     from truename.policy import Decision, Grant, Scope
@@ -58,10 +58,6 @@ class Naming:
 NAMING: Final = Naming()
 
 
-def _utc_today() -> date:
-    return datetime.now(UTC).date()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Toolbox:
     """Names, what may happen, and who calls. A policy without approvals gets some in memory: calls run once.
@@ -85,7 +81,7 @@ class Toolbox:
     policy: Policy = ASK_ALL
     caller: Caller = NOBODY
     endpoints: Mapping[str, str] = field(default_factory=dict)
-    today: Callable[[], date] = _utc_today
+    today: Callable[[], date] = utc_today
     # Where the decisions of people are kept.
     approvals: Approvals = field(init=False)
 

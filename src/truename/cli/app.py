@@ -35,6 +35,14 @@ _COMMANDS: Final = (
     ("lock", "Write down the names of a repository's tools for review, or prove that they are still these."),
     ("clients", "Show what clients, frameworks and providers do with tool names."),
     ("serve", "Run the gateway: one MCP server in front of many."),
+    ("token", "Make, list and revoke tokens for those who may come in over HTTP."),
+    ("login", "Log in at a server, so that calls there are made as you."),
+    ("logout", "Log out at a server, and have its tokens revoked."),
+    ("logins", "Show who is logged in at which server."),
+    ("profiles", "Show which tools there are for whom."),
+    ("pins", "Show, accept and reject definitions of tools that are new or have changed."),
+    ("approvals", "Show the calls that wait for your word, and decide on them."),
+    ("audit", "Prove, follow and export the journal of calls and decisions."),
     ("history", "Show what happened to a name."),
     ("rename", "Rename tools: plan it, change files and the ledger, undo it."),
     ("replay", "Show what recorded calls would reach now, or run them again."),
@@ -43,6 +51,10 @@ _COMMANDS: Final = (
 # Words of Python can't name a function or a module.
 _MODULES: Final = {"import": "import_"}
 _EPILOGUES: Final = {
+    "login": "The server's entry has to say auth.type = login. The browser comes back to this machine; what is kept is "
+    "sealed, and a running gateway uses it at the next call.",
+    "logout": "The tokens are revoked at the server's issuer where it can be asked, and forgotten here in any case.",
+    "logins": "No token is shown. `truename login SERVER` makes a login, `truename logout SERVER` ends it.",
     "doctor": "Without a SOURCE the clients of this machine are looked at. Servers are started only after asking, or "
     "with --start; those that a project's own file configures only if that file is named. Nothing is changed.",
     "init": "Nothing is started, and a file that is there is never replaced without --force. "
@@ -64,7 +76,7 @@ _EPILOGUES: Final = {
     "demo": "It needs no network, and none of your servers.",
     "rename": "Without --apply nothing is changed. With it all files change or none does, and --undo gives them back. "
     "A SOURCE is a dump of tools/list answers, a configuration, or Python files.",
-    **dict.fromkeys(("names", "resolve"), _SOURCES),
+    **dict.fromkeys(("names", "resolve", "profiles"), _SOURCES),
     **dict.fromkeys(("serve", "history"), _CONFIGURATION),
 }
 
@@ -91,7 +103,8 @@ for _place, (_name, _help) in enumerate(_COMMANDS):
         name=_name,
         help=_help,
         sort_key=_place,
-        help_epilogue=_EPILOGUES.get(_name),
+        # A command with words of its own is an App, which says its epilogue itself.
+        **({"help_epilogue": _EPILOGUES[_name]} if _name in _EPILOGUES else {}),
     )
 app.register_install_completion_command(add_to_startup=False)
 

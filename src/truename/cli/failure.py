@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cyclopts import CycloptsError
 
-__all__ = ["EXIT_FINDINGS", "EXIT_UPSTREAM", "EXIT_USAGE", "UsageFault", "report", "report_usage", "split"]
+__all__ = ["EXIT_FINDINGS", "EXIT_UPSTREAM", "EXIT_USAGE", "UsageFault", "errors_of", "report", "report_usage", "split"]
 
 EXIT_FINDINGS: Final = 1
 EXIT_USAGE: Final = 2
@@ -52,6 +52,11 @@ def report(error: Exception, *, as_json: bool) -> int:
     if as_json:
         print_json({"errors": [_plain(one) for one in found]})
     return max(map(_status, found))
+
+
+def errors_of(error: Exception) -> list[tuple[Exception, dict[str, Any]]]:
+    """Return the single errors of one, each with its document for programs."""
+    return [(one, _plain(one)) for one in _leaves(error)]
 
 
 def report_usage(error: CycloptsError, words: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ import anyio
 from truename.cli.logs import log_to_stderr
 from truename.cli.progress import Progress
 from truename.gateway import UpstreamError, fetch_catalog
-from truename.gateway.fleet import running_fleet
+from truename.gateway.upstream.fleet import running_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

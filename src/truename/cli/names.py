@@ -10,6 +10,7 @@ from truename.cli.failure import EXIT_UPSTREAM
 from truename.cli.options import Client, JsonOutput, Making, Source
 from truename.cli.rendering import Cell, is_wide, output, print_json, print_table, show, styled
 from truename.cli.scene import Scene, set_up
+from truename.cli.seeing import Seeing
 from truename.naming import NameTable
 
 _BESIDE = 120
@@ -29,25 +30,28 @@ Compare = Annotated[
     ),
 ]
 
+Profile = Annotated[str | None, Parameter(name="--profile", help="Only the tools of this profile.")]
+
 
 def names(
     *sources: Source,
     client: Client = "universal",
     making: Making = _AS_IT_IS,
     compare: Compare = None,
+    profile: Profile = None,
     as_json: JsonOutput = False,
 ) -> int:
     """Show the name that a client gets for every tool. Nothing is recorded."""
     scene = set_up(sources, making)
-    table = scene.table(client)
+    table = Seeing(scene, scene.table(client)).by(None if profile is None else [profile])
     wanted = compare if compare is not None else not as_json and is_wide() and len(scene.catalog) <= _COMPARED
-    compared = fates(scene.catalog) if wanted else None
+    compared = fates(table.catalog) if wanted else None
     if as_json:
         print_json(_document(scene, table, compared))
     else:
         listing(table, compared)
         show("")
-        show(styled(summary(scene.catalog, table), "bold"))
+        show(styled(summary(table.catalog, table), "bold"))
     return EXIT_UPSTREAM if scene.failed else 0
 
 
@@ -123,7 +127,7 @@ def _document(scene: Scene, table: NameTable, compared: "Compared | None") -> di
         "style": table.style.name,
         "server_name": table.server_name,
         "tools": tools,
-        "conflicts": sorted(scene.catalog.conflicts()),
+        "conflicts": sorted(table.catalog.conflicts()),
         "failed": list(scene.failed),
         "notices": [{"code": n.code, "server": n.server, "name": n.name} for n in scene.catalog.notices],
     }

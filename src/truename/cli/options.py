@@ -1,14 +1,16 @@
 """Options that several commands have, each described once."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-__all__ = ["Client", "Configuration", "JsonOutput", "LedgerPath", "Making", "Source"]
+__all__ = ["Client", "Configuration", "JsonOutput", "LedgerPath", "LogFormat", "LogLevel", "Making", "Source"]
 
 Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
 Configuration = Annotated[str, Parameter(name="SOURCE", help="A configuration: mcpServers JSON, or truename.toml.")]
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 JsonOutput = Annotated[bool, Parameter(name="--json", show_default=False, help="Print one JSON document on stdout.")]
 Client = Annotated[
     str, Parameter(name="--for", help="The client, framework or provider (`truename clients` lists them).")

@@ -23,7 +23,7 @@ class Told(Protocol):
 
     @property
     def kind(self) -> str:
-        """One of start, ready, failed, lost, changed."""
+        """One of start, resting, ready, failed, lost, changed."""
         ...
 
     @property
@@ -73,6 +73,8 @@ class Progress:
         if event.kind == "ready":
             took = "" if event.seconds is None else f" in {event.seconds:.1f} s"
             self._settled(event, "ready ", "green", f"{_tools(event)}{took}")
+        elif event.kind == "resting":
+            self._settled(event, "rests ", "", f"{_tools(event)}, started when needed")
         elif event.kind in ("failed", "lost"):
             fact, advice = split(event.text)
             self._settled(event, f"{event.kind:6}", "red", fact.removeprefix(f"Server {printable(event.server)!r} "))

@@ -30,6 +30,7 @@ __all__ = [
     "printable",
     "say",
     "say_error",
+    "say_json",
     "show",
     "styled",
 ]
@@ -138,6 +139,11 @@ def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None,
         free[i] = min(longest[i], left // (len(others) - place))
         left -= free[i] or 0
     return free
+
+
+def say_json(document: Any) -> None:
+    """Print one document on stderr, in one line, as `print_json` does."""
+    sys.stderr.write(f"{json.dumps(document, ensure_ascii=True)}\n")
 
 
 def print_json(document: Any) -> None:

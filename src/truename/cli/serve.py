@@ -1,6 +1,7 @@
 """`truename serve`: the gateway, over standard input and output or over HTTP."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Literal
@@ -10,12 +11,12 @@ from cyclopts import Parameter
 
 from truename import dialects
 from truename.cli.failure import UsageFault
-from truename.cli.options import Configuration, JsonOutput, Making
+from truename.cli.options import Configuration, JsonOutput, LogFormat, LogLevel, Making
 from truename.cli.remembered import adopted, mismatch, wanted
 from truename.cli.scene import check_option, configured, without_gateway
 from truename.cli.sources import configuration
 from truename.config import Config
-from truename.errors import LedgerError, excerpt
+from truename.errors import ConfigError, LedgerError, excerpt
 from truename.ledger import Ledger
 
 __all__ = ["serve"]
@@ -40,6 +41,13 @@ Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one 
 Context = Annotated[
     str | None, Parameter(name="--context", help="Over stdio: the context of the configuration in which the client is.")
 ]
+Format = Annotated[
+    LogFormat,
+    Parameter(name="--log-format", help="How standard error tells what happens: one line or JSON object each."),
+]
+Level = Annotated[
+    LogLevel, Parameter(name="--log-level", help="From which level on the gateway's own log messages are shown.")
+]
 _AS_IT_IS = Making()
 
 
@@ -54,6 +62,8 @@ def serve(
     client: Client = None,
     only: Only = None,
     context: Context = None,
+    log_format: Format = "text",
+    log_level: Level = "warning",
     as_json: JsonOutput = False,
 ) -> int:
     """Run the gateway: one MCP server in front of all servers of a configuration, until Ctrl-C or end of input."""
@@ -63,17 +73,34 @@ def serve(
             fact="--for, --only and --context are for stdio",
             advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT and /mcp/only/SERVER.",
         )
-    config = configuration(source)
-    path = _path(config, client, only, context)
-    settings = configured(config.settings, making)
     if token is not None:
         check_option("--token", "token", token)
-    settings = replace(
-        settings, names=names or settings.names, ledger=making.ledger or settings.ledger, token=token or settings.token
-    )
-    config = replace(config, settings=settings)
-    _agree(config, source, making)
-    return _run(config, address, path, only, as_json=as_json)
+
+    def read(source: str | None) -> tuple[Config, str]:
+        config = configuration(source)
+        path = _path(config, client, only, context)
+        settings = configured(config.settings, making)
+        settings = replace(
+            settings,
+            names=names or settings.names,
+            ledger=making.ledger or settings.ledger,
+            token=token or settings.token,
+        )
+        config = replace(config, settings=settings)
+        _agree(config, source, making)
+        return config, path
+
+    config, path = read(source)
+    logs = log_format, log_level
+    return _run(config, address, path, only, lambda: _again(read, config), logs=logs, as_json=as_json)
+
+
+def _again(read: Callable[[str | None], tuple[Config, str]], before: Config) -> Config:
+    """Read a configuration that was read before: from the same file, if it is one still."""
+    if before.path is None or not before.path.is_file():
+        problem = "it is not there, or is no file"
+        raise ConfigError(file=str(before.path), key="", problem=problem, remedy="Put it back, or start serve anew.")
+    return read(str(before.path))[0]
 
 
 def _agree(config: Config, source: str | None, making: Making) -> None:
@@ -97,12 +124,21 @@ def _agree(config: Config, source: str | None, making: Making) -> None:
             raise mismatch(recorded, other, [source] if source else [], making.ledger)
 
 
-def _run(config: Config, address: tuple[str, int] | None, path: str, only: str | None, *, as_json: bool) -> int:
+def _run(
+    config: Config,
+    address: tuple[str, int] | None,
+    path: str,
+    only: str | None,
+    reread: Callable[[], Config],
+    *,
+    logs: tuple[LogFormat, LogLevel],
+    as_json: bool,
+) -> int:
     try:
         from truename.cli.serving import run  # noqa: PLC0415 - the gateway and its web server, for this command only
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
-    return run(config, address, path, only=only, as_json=as_json)
+    return run(config, address, path, only=only, reread=reread, logs=logs, as_json=as_json)
 
 
 def _path(config: Config, client: str | None, only: str | None, context: str | None) -> str:

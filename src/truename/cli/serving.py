@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -14,90 +14,103 @@ from urllib.parse import quote, unquote
 import anyio
 
 from truename.cli.comparison import fates
+from truename.cli.ending import Ending, ending_signals
 from truename.cli.hanging import show_hanging
 from truename.cli.logs import log_to_stderr
 from truename.cli.names import listing, summary
 from truename.cli.progress import Progress
+from truename.cli.reloading import Reloads
 from truename.cli.rendering import print_json, say, show, styled
 from truename.config import verify
-from truename.gateway import Gateway, background, listening, reserve, serve_stdio
+from truename.gateway import Gateway, background, listening, reserve, serve_stdio, traces_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from contextlib import AbstractContextManager
     from socket import socket
 
+    from truename.cli.options import LogFormat, LogLevel
+    from truename.cli.reloading import Reread
     from truename.config import Config
 
 __all__ = ["run"]
 
 _PATIENCE = 5.0
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what is asked for
 _OPTIONS = {"in": "context"}
 _CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
 
 
-def run(config: Config, address: tuple[str, int] | None, path: str, *, only: str | None, as_json: bool) -> int:
-    """Serve until the end: Ctrl-C, SIGTERM, SIGHUP, or the end of standard input. Returns 0.
+def run(
+    config: Config,
+    address: tuple[str, int] | None,
+    path: str,
+    *,
+    only: str | None,
+    reread: Reread,
+    logs: tuple[LogFormat, LogLevel] = ("text", "warning"),
+    as_json: bool,
+) -> int:
+    """Serve until the end: Ctrl-C, SIGTERM, a closed terminal, or the end of standard input.
 
-    ``only`` is the one server that is shown and, over stdio, the only one that is started.
+    Returns the exit status: 0, and 1 if calls had to be broken off. ``only`` is the one server that is shown and, over
+    stdio, the only one that is started. ``reread`` reads the configuration anew.
 
     Raises `ConfigError` for settings that can't be and an address that can't be had, before anything is started.
     """
-    log_to_stderr()
+    log_to_stderr(*logs)
     verify(config)
     bound = None if address is None else reserve(config, *address)
+    end_traces = traces_of(config.settings)
+    reloads = Reloads(reread, config, as_json=as_json)
+    ending = Ending(reloads.hang_up, as_json=as_json)
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            anyio.run(_until_told, config, bound, path, only, as_json)
+            anyio.run(
+                partial(_until_told, config, bound, path, only=only, as_json=as_json, reloads=reloads, ending=ending)
+            )
     finally:
         if bound is not None:
             bound.close()
-    return 0
+        if end_traces is not None:
+            end_traces()
+    return ending.status()
 
 
-async def _until_told(config: Config, bound: socket | None, path: str, only: str | None, as_json: bool) -> None:
+async def _until_told(
+    config: Config,
+    bound: socket | None,
+    path: str,
+    *,
+    only: str | None,
+    as_json: bool,
+    reloads: Reloads,
+    ending: Ending,
+) -> None:
     """Serve; a signal cancels all of it, at whatever point it is, so that every server's processes are ended."""
     # Received until all is over, or a second signal would leave servers alone half-way through their end.
-    with _ending_signals() as signals:
+    with ending_signals() as signals:
         async with background() as tasks:
-            running: list[Gateway] = []
-            tasks.start_soon(_end_when_told, signals, tasks.cancel_scope, running)
-            await _serve(config, bound, path, only, as_json, running=running)
-
-
-def _ending_signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
-    if sys.platform == "win32":
-        # No event loop there can receive them: Ctrl-C comes as KeyboardInterrupt.
-        return contextlib.nullcontext()
-    return anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-async def _end_when_told(
-    signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope, running: list[Gateway]
-) -> None:
-    """Let calls end at the first signal; at the second there is no more waiting."""
-    if signals is None:
-        return
-    await anext(signals)
-    async with background() as draining:
-        draining.start_soon(_cancel_at_next, signals, scope)
-        for gateway in running:
-            await gateway.drain()
-    scope.cancel()
-
-
-async def _cancel_at_next(signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
-    await anext(signals)
-    scope.cancel()
+            tasks.start_soon(ending.wait, signals, tasks.cancel_scope)
+            await _serve(config, bound, path, only=only, as_json=as_json, reloads=reloads, ending=ending)
 
 
 async def _serve(
-    config: Config, bound: socket | None, path: str, only: str | None, as_json: bool, *, running: list[Gateway]
+    config: Config,
+    bound: socket | None,
+    path: str,
+    *,
+    only: str | None,
+    as_json: bool,
+    reloads: Reloads,
+    ending: Ending,
 ) -> None:
     with Progress([server.key for server in config.enabled if only in (None, server.key)]) as progress:
         # Clients wait for the first answer; servers that are slow to start join by list_changed.
-        async with Gateway(config, on_event=progress.on_event, wait=_PATIENCE, only=only) as gateway:
-            running.append(gateway)
+        async with (
+            Gateway(config, on_event=progress.on_event, wait=_PATIENCE, only=only) as gateway,
+            background() as tasks,
+        ):
+            ending.gateway = gateway
+            tasks.start_soon(reloads.keep_up, gateway)
             if bound is None:
                 _introduce(gateway, path, None, as_json=as_json)
                 await serve_stdio(gateway, path)
@@ -107,6 +120,8 @@ async def _serve(
                         say(f"Serving at {url}. {late}")
                         await gateway.settle()
                     _introduce(gateway, path, url, as_json=as_json)
+                    if bound.getsockname()[0] in _EVERYWHERE:
+                        say("It listens on all interfaces; other machines use this machine's name instead.")
                     await anyio.sleep_forever()
 
 
@@ -143,6 +158,7 @@ def _late(gateway: Gateway) -> str:
 
 def _connect_http(gateway: Gateway, url: str) -> None:
     settings, name = gateway.config.settings, gateway.table().server_name
+    url = settings.access.public_url or url
     servers = ", ".join(quote(server.key, safe="") for server in gateway.config.enabled)
     contexts = ", ".join(settings.contexts)
     addresses = (
@@ -153,12 +169,15 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     )
     show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)
     show("")
-    header = ' --header "Authorization: Bearer $TRUENAME_TOKEN"' if settings.token else ""
+    asks = gateway.config.asks_for_token
+    header = ' --header "Authorization: Bearer $TRUENAME_TOKEN"' if asks else ""
     entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}
-    if settings.token:
+    if asks:
         entry["headers"] = {"Authorization": "Bearer ${TRUENAME_TOKEN}"}
     show("Claude Code:  ", f"claude mcp add --transport http {shlex.quote(name)} {url}/mcp{header}")
     show("Others:       ", json.dumps({"mcpServers": {name: entry}}))
+    if settings.access.oauth or settings.access.sign_in:
+        show("Clients are told where to sign in when they come.")
     show("")
     show("Ctrl-C ends it.")
 

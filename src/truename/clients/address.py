@@ -92,7 +92,7 @@ class Address:
                 asked = [*(["--for", client] if client else []), _ONLY, upstream]
             return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *asked))
         path = "/mcp" if upstream is None else alone_path(upstream, file.dialect)
-        token = reference(file.client) if self.config.settings.token else None
+        token = reference(file.client) if self.config.asks_for_token else None
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
 

@@ -46,7 +46,7 @@ def lost_settings(group: Iterable[Taken], entry: Mapping[str, Any]) -> Iterator[
 
 def token_notes(kinds: Sequence[ConfigFile], address: Address) -> Iterator[Note]:
     """Yield what has to be done so that the client can show the gateway's token."""
-    if address.config.settings.token is None:
+    if not address.config.asks_for_token:
         return
     client = kinds[0].client
     if reference(client) is None:

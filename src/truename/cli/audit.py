@@ -1,0 +1,183 @@
+"""`truename audit`: what was called and decided, proved to be as it was written."""
+
+import csv
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from truename.audit import KINDS, Broken, Record, recent, records_in, since
+from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.options import Configuration, JsonOutput
+from truename.cli.rendering import print_json, say, show, styled
+from truename.cli.sources import configuration
+from truename.errors import excerpt
+
+__all__ = ["audit"]
+
+Config = Annotated[Configuration | None, Parameter(name="--config")]
+Journal = Annotated[
+    str | None, Parameter(name="--journal", help="The directory of a journal; else the configuration's own.")
+]
+Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="How many records, from the end.")]
+Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False, help="Go on with those that come.")]
+Since = Annotated[str | None, Parameter(name="--since", help="From this moment on: 2026-11-22, 2026-11-22T10:00.")]
+Tool = Annotated[str | None, Parameter(name="--tool", help="Of this tool: fs@1/read@1.")]
+Principal = Annotated[str | None, Parameter(name="--principal", help="Of this principal, as the journal has it.")]
+Kind = Annotated[str | None, Parameter(name="--kind", help=f"Of this kind: {', '.join(KINDS)}.")]
+Format = Annotated[Literal["jsonl", "csv"], Parameter(name="--format", help="One JSON object a line, or a table.")]
+
+_COLUMNS = (
+    *("number", "at", "kind", "who", "client", "tool", "server", "name", "call", "decision", "rule", "grant"),
+    *("outcome", "code", "seconds", "digest", "arguments_digest", "trace", "hash"),
+)
+_PAUSE = 0.5
+
+audit = App(
+    name="audit",
+    help="Prove, follow and export the journal of calls and decisions.",
+    help_format="plaintext",
+    help_epilogue="The journal is switched on by [audit] in the configuration. Without its key a chain that was made "
+    "with one can't be proved.",
+    default_parameter=Parameter(negative=()),
+)
+
+_SHOWN = 50
+_MORE = " Only the first are shown; --json has all."
+_TOLD = frozenset({"decision", "rule", "grant", "seconds", "call", "lost", "what", "name", "server", "by", "arguments"})
+
+
+@audit.command
+def verify(source: Configuration | None = None, /, *, journal: Journal = None, as_json: JsonOutput = False) -> int:
+    """Prove that no record was changed, taken out, put in, moved, or cut off the end. Exit status 1: it was."""
+    path, key = _place(source, journal)
+    count, broken = 0, list[Broken]()
+    for found in records_in(path, key):
+        if isinstance(found, Broken):
+            broken.append(found)
+        else:
+            count += 1
+    if as_json:
+        print_json({"journal": str(path), "records": count, "broken": [vars(one) for one in broken]})
+    elif broken:
+        for one in broken[:_SHOWN]:
+            show(styled(one.kind, "bold red"), f" {one}")
+        say(f"{len(broken):,} faults in {count:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
+    else:
+        show(f"{count:,} records of {path} are as they were written" + ("." if key else ". The chain has no key."))
+    return EXIT_FINDINGS if broken else 0
+
+
+@audit.command
+def tail(
+    source: Configuration | None = None,
+    /,
+    *,
+    journal: Journal = None,
+    lines: Lines = 20,
+    follow: Follow = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Show the last records, and with --follow those that come."""
+    path, key = _place(source, journal)
+    found, place = recent(path, max(0, lines), key)
+    while True:
+        for record in found:
+            _show(record, as_json=as_json)
+        if not follow:
+            return 0
+        time.sleep(_PAUSE)
+        found, place = since(path, place, key)
+
+
+@audit.command
+def export(
+    source: Configuration | None = None,
+    /,
+    *,
+    journal: Journal = None,
+    form: Format = "jsonl",
+    since: Since = None,
+    tool: Tool = None,
+    principal: Principal = None,
+    kind: Kind = None,
+) -> int:
+    """Write records to standard output. Exit status 1: the journal is not as it was written."""
+    path, key = _place(source, journal)
+    begin = _moment(since)
+    wanted = {"tool": tool, "who": principal}
+    table = csv.DictWriter(sys.stdout, _COLUMNS, extrasaction="ignore") if form == "csv" else None
+    if table is not None:
+        table.writeheader()
+    broken = 0
+    for found in records_in(path, key):
+        if isinstance(found, Broken):
+            broken += 1
+            say(styled("broken", "bold red"), f" {found}")
+        elif found.at >= begin and kind in {None, found.kind} and _is_wanted(found, wanted):
+            _write(found, table)
+    return EXIT_FINDINGS if broken else 0
+
+
+def _write(record: Record, table: "csv.DictWriter[str] | None") -> None:
+    if table is None:
+        sys.stdout.write(_line(record))
+    else:
+        table.writerow({name: _cell(value) for name, value in record.plain.items()})
+
+
+def _line(record: Record) -> str:
+    return json.dumps(record.plain, ensure_ascii=True) + "\n"
+
+
+def _cell(value: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula, and no terminal for an order."""
+    if not isinstance(value, str):
+        return value
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value)
+    return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
+
+
+def _is_wanted(record: Record, wanted: dict[str, str | None]) -> bool:
+    return all(value is None or record.body.get(name) == value for name, value in wanted.items())
+
+
+def _moment(text: str | None) -> str:
+    if text is None:
+        return ""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageFault(fact=f"{excerpt(text)} is no moment", advice="Write it as 2026-11-22T10:00.") from error
+    return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _place(source: str | None, journal: str | None) -> tuple[Path, bytes | None]:
+    """Return where the journal is, and its key."""
+    said = configuration(source).settings.audit if journal is None or source is not None else None
+    key = None if said is None or said.key is None else said.key.encode()
+    path = Path(journal).expanduser() if journal is not None else Path(said.path) if said and said.path else None
+    if path is None:
+        raise UsageFault(fact="no journal is kept", advice="Set audit.path, or name one: --journal DIRECTORY.")
+    if not path.is_dir():
+        raise UsageFault(fact=f"there is no journal at {path}", advice="`truename serve` begins it at its start.")
+    return path, key
+
+
+def _show(record: Record, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(_line(record))
+        sys.stdout.flush()
+        return
+    body = dict(record.body)
+    what = " ".join(str(body.pop(name)) for name in ("who", "tool", "outcome", "code") if body.get(name))
+    rest = " ".join(f"{name}={_cell(_plain(value))}" for name, value in body.items() if name in _TOLD)
+    show(record.at.replace("T", " ").removesuffix("+00:00"), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}")
+
+
+def _plain(value: object) -> Any:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,206 @@
+"""What there is to decide, and what was: requests and decisions in one form, for people and for programs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from truename.cli.rendering import printable
+from truename.policy import Approvals, StoreError
+from truename.trust import PinBook
+from truename.trust.pending import PendingBook, decided, pending_path, stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from truename.config import Config
+    from truename.policy import Grant, Scope
+    from truename.policy.grants import Subject
+    from truename.trust.pending import Pending
+
+__all__ = ["Desk", "Found", "lines_of", "plain", "row"]
+
+_COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A call that waits, or a decision; ``state`` is waiting, approved, rejected, used, expired or suspended."""
+
+    key: str
+    state: str
+    principal: str
+    subject: Subject
+    at: str
+    until: str = ""
+    scope: str = ""
+    by: str = ""
+    message: str = ""
+    reason: str = ""
+    rule: str = ""
+    arguments: str = ""
+    wire_name: str = ""
+    client: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether nobody decided yet."""
+        return self.state == "waiting"
+
+    @property
+    def tool(self) -> str:
+        """The tool's id."""
+        return str(self.subject.id)
+
+    @property
+    def covers(self) -> str:
+        """What a decision is about, in words."""
+        return _COVERS.get(self.scope, "")
+
+
+class Desk:
+    """The decisions of a configuration and what waits for one. All methods raise `StoreError`."""
+
+    def __init__(self, path: Path, config: Config) -> None:
+        self._settings = config.settings.approvals
+        self._approvals = Approvals.open(path)
+        self._digests = _trusted(config)
+        waiting = pending_path(path)
+        # Who only looks makes no file.
+        self._book = PendingBook(waiting if waiting is not None and waiting.exists() else None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._book.close()
+
+    def waiting(self) -> Sequence[Found]:
+        """Return what nobody decided on, the oldest first."""
+        return [_of_request(one) for one in self._book.all() if one.is_open]
+
+    def all(self) -> Sequence[Found]:
+        """Return what waits, and then all decisions."""
+        return [*self.waiting(), *map(self._of_grant, self._approvals.grants())]
+
+    def find(self, key: str) -> Found | None:
+        """Return what has this key."""
+        return next((one for one in self.all() if one.key == key), None)
+
+    def pending(self, key: str) -> Pending | None:
+        """Return the call of this key, if it waits still."""
+        found = self._book.find(key)
+        return found if found is not None and found.is_open else None
+
+    def decide(
+        self, one: Pending, scope: Scope, *, approved: bool, by: str, message: str, lasts: float | None
+    ) -> Found:
+        """Decide on a call that waits."""
+        made = decided(
+            one,
+            scope,
+            self._approvals,
+            self._book,
+            approved=approved,
+            by=by,
+            message=message,
+            lasts=self._settings.expiry,
+            grant_lasts=self._settings.grant_expiry if lasts is None else lasts,
+        )
+        return self._of_grant(made)
+
+    def revoke(self, key: str) -> Found | None:
+        """Take a decision back; None if there is none of this key."""
+        gone = self._approvals.revoke(key)
+        if gone is None:
+            return None
+        if gone.scope == "call":
+            self._book.drop(gone.call_id)
+        return self._of_grant(gone)
+
+    def _of_grant(self, grant: Grant) -> Found:
+        state, reason = self._state(grant)
+        return Found(
+            key=grant.key,
+            state=state,
+            reason=reason,
+            principal=grant.principal,
+            subject=grant.subject,
+            at=grant.at,
+            until=grant.until,
+            scope=grant.scope,
+            by=grant.by,
+            message=grant.message,
+            wire_name=grant.wire_name,
+        )
+
+    def _state(self, grant: Grant) -> tuple[str, str]:
+        if grant.is_over(stamp(time.time())):
+            return "expired", ""
+        if grant.scope == "call" and self._approvals.state_of(grant) not in {"", "seen"}:
+            return "used", ""
+        now = self._digests.get(str(grant.subject.id))
+        if now is not None and now != grant.subject.digest:
+            return "suspended", "the tool's definition changed since"
+        return ("approved" if grant.approved else "rejected"), ""
+
+
+def _trusted(config: Config) -> dict[str, str]:
+    """Return the digests of the definitions that the gateway trusts now, by tool; none where it knows none."""
+    path = config.pins_path()
+    if path is None or not path.exists():
+        return {}
+    try:
+        with PinBook(path) as pins:
+            return {key: pin.digest for key, pin in pins.pins().items()}
+    except StoreError:
+        # What is wrong with them is told by the command that is about them.
+        return {}
+
+
+def _of_request(one: Pending) -> Found:
+    return Found(
+        key=one.key,
+        state="waiting",
+        principal=one.principal,
+        subject=one.subject,
+        at=stamp(one.at),
+        until=stamp(one.until),
+        reason=one.reason,
+        rule=one.rule,
+        arguments=one.arguments,
+        wire_name=one.wire_name,
+        client=one.client,
+    )
+
+
+def row(one: Found) -> list[str]:
+    """Return the row of a table."""
+    since = one.at.replace("T", " ").removesuffix("+00:00")
+    return [one.key, one.state, printable(one.principal), one.tool, one.covers, since]
+
+
+def plain(one: Found) -> dict[str, Any]:
+    """Return an entry of JSON output."""
+    values = {name: value for name, value in vars(one).items() if name != "subject" and value}
+    about = one.subject
+    return {**values, "tool": one.tool, "digest": about.digest, "server": about.server, "name": about.name}
+
+
+def lines_of(one: Found) -> Iterator[str]:
+    """Yield what a person reads who decides, or looks at a decision."""
+    about = one.subject
+    yield f"{one.key} ({one.state}): {one.tool}"
+    yield f"  server: {printable(about.server)}, its name there: {printable(about.name)}"
+    yield f"  called as {printable(one.wire_name)} by {printable(one.principal)}"
+    said = {"rule": one.rule, "why": one.reason, "covers": one.covers, "by": one.by, "message": one.message}
+    for word, text in {**said, "since": one.at, "until": one.until}.items():
+        if text:
+            yield f"  {word}: {printable(text)}"
+    if one.arguments:
+        yield "  arguments:"
+        for line in one.arguments.splitlines():
+            yield f"    {printable(line)}"

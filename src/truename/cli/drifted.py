@@ -1,0 +1,166 @@
+"""A definition that changed, for people: which words, which parameters; nothing of it reaches a terminal as it is."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.cli.failure import UsageFault
+from truename.errors import InvalidToolId, excerpt
+from truename.identity import ToolId
+from truename.migration.definitions import compare_definitions
+from truename.trust import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from truename.trust import Pinned
+
+__all__ = ["change_of", "key_of", "lines_of", "pin_row", "plain_pin", "when"]
+
+_SERVER: Final = "server:"
+_SHOWN: Final = 12
+_WORDS: Final = re.compile(r"\S+|\s+")
+_LONGEST: Final = 20_000
+_AROUND: Final = 40
+_WIDTH: Final = 100
+
+
+def key_of(text: str) -> str:
+    """Return the key of what somebody names: a tool in any spelling of its id, or ``server:KEY``."""
+    if text.startswith(_SERVER):
+        return text
+    try:
+        return str(ToolId.parse(text))
+    except InvalidToolId as error:
+        raise UsageFault(fact=f"{excerpt(text)} is no tool", advice="Write it as fs@1/read@1, or server:fs.") from error
+
+
+def when(at: str) -> str:
+    """Return a time as people read it."""
+    return at.replace("T", " ").removesuffix("+00:00")
+
+
+def pin_row(one: Pinned) -> list[str]:
+    """Return the row of a table."""
+    return [
+        _word(one),
+        _printable(one.key),
+        when(one.at),
+        _printable(one.by) or "first sight",
+        one.digest[7 : 7 + _SHOWN],
+    ]
+
+
+def plain_pin(one: Pinned) -> dict[str, Any]:
+    """Return an entry of JSON output."""
+    return {
+        "tool": one.key,
+        "server": one.server,
+        "name": one.name,
+        "state": _word(one),
+        "digest": one.digest,
+        "at": one.at,
+        "by": one.by,
+    }
+
+
+def _word(one: Pinned) -> str:
+    return one.word if isinstance(one, Seen) else "trusted"
+
+
+def change_of(one: Seen, before: Pinned | None) -> dict[str, Any]:
+    """Return a change as JSON: both definitions, and each difference."""
+    return {
+        **plain_pin(one),
+        "before": None if before is None else before.content,
+        "after": one.content,
+        "differences": [
+            {"path": detail.path, "effect": detail.effect.value, "fact": detail.fact, "breaking": detail.breaking}
+            for detail in _details(one, before)
+        ],
+    }
+
+
+def _details(one: Seen, before: Pinned | None) -> tuple[Any, ...]:
+    if before is None or not isinstance(before.content, dict) or not isinstance(one.content, dict):
+        return ()
+    return compare_definitions(before.content, one.content)
+
+
+def lines_of(one: Seen, before: Pinned | None) -> Iterator[str]:
+    """Yield what there is to read: texts word by word, and of the rest each difference."""
+    if one.content is None or (before is not None and before.content is None):
+        yield "The definition was too large to be kept; only its digest is known."
+        return
+    if before is None:
+        yield "It was never trusted. It says:"
+        yield from _whole(one.content)
+        return
+    if isinstance(one.content, str):
+        yield from _worded("instructions", str(before.content), one.content)
+        return
+    texts = [key for key in ("title", "description") if before.content.get(key) != one.content.get(key)]
+    for key in texts:
+        yield from _worded(key, _text(before.content, key), _text(one.content, key))
+    for detail in _details(one, before):
+        if detail.path not in texts:
+            yield f"{detail}{' (breaking)' if detail.breaking else ''}"
+
+
+def _text(content: Mapping[str, Any], key: str) -> str:
+    value = content.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _whole(content: object) -> Iterator[str]:
+    if isinstance(content, str):
+        yield _printable(content)
+    elif isinstance(content, dict):
+        for key in ("title", "description"):
+            if text := _text(content, key):
+                yield f"{key}: {_printable(text)}"
+        schema = content.get("inputSchema")
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        if isinstance(properties, dict) and properties:
+            yield f"parameters: {', '.join(_printable(str(name)) for name in list(properties)[:50])}"
+
+
+def _worded(key: str, old: str, new: str) -> Iterator[str]:
+    """Yield the words that went as [-words-] and those that came as {+words+}, with a little of what is around."""
+    parts = [
+        _cut(gone) if kind == "equal" else (f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else "")
+        for kind, gone, come in _merged(*(_WORDS.findall(_printable(text[:_LONGEST])) for text in (old, new)))
+    ]
+    yield f"{key}:"
+    yield from textwrap.wrap("".join(parts), _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    if max(len(old), len(new)) > _LONGEST:
+        yield f"    ... and more beyond {_LONGEST:,} characters"
+
+
+def _merged(before: list[str], after: list[str]) -> list[tuple[str, str, str]]:
+    """Return what stayed, went and came, in order; two changes with nothing but a space between them are one."""
+    merged: list[tuple[str, str, str]] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone, come = "".join(before[a:b]), "".join(after[c:d])
+        is_gap = kind == "equal" and not gone.strip() and bool(merged)
+        if merged and merged[-1][0] == "changed" and (kind != "equal" or is_gap):
+            merged[-1] = ("changed", merged[-1][1] + gone, merged[-1][2] + come)
+        else:
+            merged.append(("equal" if kind == "equal" else "changed", gone, come))
+    return merged
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 2 * _AROUND + 5 else f"{text[:_AROUND]} ... {text[-_AROUND:]}"
+
+
+def _printable(text: str) -> str:
+    """Return text in which everything that a terminal or a reader would not see is written out."""
+    return "".join(c if c.isprintable() and c.isascii() else ascii(c)[1:-1] if not _is_plain(c) else c for c in text)
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() and (character.isalnum() or character in "–—‘’“”…·•→€£°")

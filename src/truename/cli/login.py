@@ -1,0 +1,64 @@
+"""`truename login`: somebody's tokens for a server, by their browser."""
+
+from typing import Annotated
+
+import anyio
+from cyclopts import Parameter
+
+from truename.access.fetching import FetchFault, web
+from truename.access.logging_in import logged_in
+from truename.cli.entered import ForWhom, ServerKey, login_of, logins_at, of_whom
+from truename.cli.failure import EXIT_UPSTREAM
+from truename.cli.options import Configuration, JsonOutput
+from truename.cli.rendering import print_json, say, show, styled
+from truename.cli.sources import configuration
+from truename.config import Config
+from truename.config.credentials import Login
+
+__all__ = ["login"]
+
+Port = Annotated[int, Parameter(name="--port", help="The port of this machine that the browser comes back to; 0: any.")]
+Seconds = Annotated[float, Parameter(name="--timeout", help="Seconds to wait for the browser.")]
+
+
+def login(
+    server: ServerKey,
+    source: Configuration | None = None,
+    /,
+    *,
+    for_: ForWhom = "",
+    port: Port = 0,
+    timeout: Seconds = 300.0,
+    as_json: JsonOutput = False,
+) -> int:
+    """Log in at a server."""
+    config = configuration(source)
+    address, said = login_of(config, server)
+    principal = of_whom(for_)
+
+    def tell(url: str) -> None:
+        if as_json:
+            print_json({"url": url})
+        else:
+            say("Open this address in a browser on this machine, and log in there:")
+            show(url)
+
+    async def entered(said: Login, config: Config) -> None:
+        with logins_at(config, address, said) as logins:
+            async with web(config.settings.allow_addresses) as fetch:
+                had = await logged_in(said, address, fetch, tell, port=port, seconds=timeout)
+            logins.keep(principal, had)
+
+    try:
+        anyio.run(entered, said, config)
+    except FetchFault as error:
+        if as_json:
+            print_json({"server": server, "principal": principal, "logged_in": False, "problem": str(error)})
+        else:
+            say(styled("Not logged in: ", "bold"), f"{error}.")
+        return EXIT_UPSTREAM
+    if as_json:
+        print_json({"server": server, "principal": principal, "logged_in": True})
+    else:
+        say(styled("Logged in", "bold"), f" at {server}, for {principal}. Running gateways know it at the next call.")
+    return 0

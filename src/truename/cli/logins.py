@@ -1,0 +1,33 @@
+"""`truename logins`: who is logged in where."""
+
+from datetime import UTC, datetime
+
+from truename.cli.entered import login_servers, logins_at
+from truename.cli.options import Configuration, JsonOutput
+from truename.cli.rendering import print_json, print_table, show
+from truename.cli.sources import configuration
+
+__all__ = ["logins"]
+
+
+def logins(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """Show who is logged in at which server."""
+    config = configuration(source)
+    found: list[dict[str, str]] = []
+    for key, (server, said) in login_servers(config).items():
+        with logins_at(config, server.url or "", said) as known:
+            found += [
+                {"server": key, "principal": principal, "issuer": said.issuer, "since": _moment(at)}
+                for principal, at in known.principals()
+            ]
+    if as_json:
+        print_json({"logins": found})
+    elif not found:
+        show("Nobody is logged in. `truename login SERVER` logs you in.")
+    else:
+        print_table(["server", "principal", "issuer", "renewed"], [list(one.values()) for one in found])
+    return 0
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

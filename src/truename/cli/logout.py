@@ -1,0 +1,54 @@
+"""`truename logout`: somebody's tokens for a server are revoked and forgotten."""
+
+import anyio
+
+from truename.access.fetching import FetchFault, web
+from truename.access.granted import Granted
+from truename.access.logging_in import logged_out
+from truename.cli.entered import ForWhom, ServerKey, login_of, logins_at, of_whom
+from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM
+from truename.cli.options import Configuration, JsonOutput
+from truename.cli.rendering import print_json, say, show, styled
+from truename.cli.sources import configuration
+from truename.config import Config
+from truename.config.credentials import Login
+
+__all__ = ["logout"]
+
+
+def logout(
+    server: ServerKey,
+    source: Configuration | None = None,
+    /,
+    *,
+    for_: ForWhom = "",
+    as_json: JsonOutput = False,
+) -> int:
+    """Log out at a server."""
+    config = configuration(source)
+    address, said = login_of(config, server)
+    principal = of_whom(for_)
+    with logins_at(config, address, said) as logins:
+        had = logins.of(principal)
+        # Forgotten first: whatever becomes of the rest, nobody calls with it any more.
+        logins.forget(principal)
+    problem = None if had is None else anyio.run(_revoked, said, had, config)
+    if as_json:
+        print_json({"server": server, "principal": principal, "logged_out": had is not None, "problem": problem})
+    elif had is None:
+        show(f"{principal} is not logged in at {server}.")
+    else:
+        show(styled("Logged out", "bold"), f" at {server}: the tokens of {principal} are forgotten here.")
+        if problem is not None:
+            say(f"They may be good elsewhere still: {problem}.")
+    return EXIT_FINDINGS if had is None else EXIT_UPSTREAM if problem is not None else 0
+
+
+async def _revoked(said: Login, had: Granted, config: Config) -> str | None:
+    """Have the tokens revoked; return why they are not, if so."""
+    async with web(config.settings.allow_addresses) as fetch:
+        try:
+            is_known = await logged_out(said, had, fetch)
+        except FetchFault as error:
+            return str(error)
+    return None if is_known else "the authorization server has no way to revoke them"

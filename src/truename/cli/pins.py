@@ -1,0 +1,154 @@
+"""`truename pins`: the definitions that are trusted, and a word on those that wait for one."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from truename.cli.drifted import change_of, key_of, lines_of, pin_row, plain_pin, when
+from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.options import Configuration, JsonOutput
+from truename.cli.rendering import print_json, print_table, say, show, styled
+from truename.cli.sources import configuration
+from truename.files.person import whoami
+from truename.trust import PinBook, Pinned, Seen
+
+__all__ = ["pins"]
+
+Tools = Annotated[str, Parameter(help="Tools, as fs@1/read@1; a server's instructions are server:fs.")]
+Config = Annotated[
+    str | None, Parameter(name="--config", help="The configuration whose pins are meant; else as for `serve`.")
+]
+Server = Annotated[str | None, Parameter(name="--server", help="All that waits of this server.")]
+Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="All that waits.")]
+Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what waits for a word.")]
+
+pins = App(
+    name="pins",
+    help="Show, accept and reject definitions of tools that are new or have changed.",
+    help_format="plaintext",
+    help_epilogue="A running gateway follows within two seconds. `accept` takes a `reject` back, and `reject` an "
+    "`accept`. What was rejected is accepted by its name only, never by --all.",
+    default_parameter=Parameter(negative=()),
+)
+
+
+@pins.command(name="list")
+def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
+    """List what is trusted, and what waits for a word. Exit status 1: something waits."""
+    with _book(source) as book:
+        seen, trusted = list(book.seen().values()), list(book.pins().values())
+    open_ones = [one for one in seen if one.word == "waiting"]
+    shown: list[Pinned] = [*open_ones] if waiting else [*sorted(seen, key=lambda one: one.word, reverse=True), *trusted]
+    if as_json:
+        print_json({"pins": [plain_pin(one) for one in shown]})
+    elif shown:
+        print_table(["", "tool", "since", "by", "digest"], [pin_row(one) for one in shown])
+    else:
+        show("Nothing waits for a word." if waiting else "Nothing is pinned yet.")
+    if open_ones and not as_json:
+        say("")
+        say(f"{len(open_ones):,} of them wait: `truename pins diff` shows what changed, `accept` or `reject` it then.")
+    return EXIT_FINDINGS if open_ones else 0
+
+
+@pins.command
+def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
+    """Show how what waits differs from what is trusted; of a tool that is named, also what was rejected.
+
+    Exit status 1: there is a difference.
+    """
+    with _book(config) as book:
+        found = [(one, book.pins().get(one.key)) for one in _chosen(book, tools, server=None, everything=not tools)]
+    if as_json:
+        print_json({"changes": [change_of(one, before) for one, before in found]})
+    elif not found:
+        show("Nothing waits for a word.")
+    else:
+        for one, before in found:
+            show(styled(one.key, "bold cyan"), f", seen {when(one.at)} ({one.word})")
+            for line in lines_of(one, before):
+                show(f"  {line}")
+    return EXIT_FINDINGS if found else 0
+
+
+@pins.command
+def accept(
+    *tools: Tools,
+    config: Config = None,
+    server: Server = None,
+    everything: Everything = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Trust definitions as they were last seen."""
+    with _book(config) as book:
+        found = _chosen(book, tools, server=server, everything=everything)
+        book.trust(found, by=whoami())
+    return _told([one.key for one in found], "accepted", as_json=as_json)
+
+
+@pins.command
+def reject(
+    *tools: Tools,
+    config: Config = None,
+    server: Server = None,
+    everything: Everything = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Say no to definitions: they are neither shown nor called, until they are others."""
+    with _book(config) as book:
+        found: list[Pinned] = [*_chosen(book, tools, server=server, everything=everything)]
+        # What is trusted, and nothing waits in its place, can be rejected too.
+        named = {one.key for one in found}
+        found += (book.pins()[key] for key in map(key_of, tools) if key not in named and key in book.pins())
+        book.note(found, "rejected", by=whoami())
+    return _told([one.key for one in found], "rejected", as_json=as_json)
+
+
+@pins.command
+def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
+    """Forget all about tools: what is listed next is taken as if it were there for the first time."""
+    with _book(config) as book:
+        known = {*book.pins(), *(key for key, _ in book.seen())}
+        gone = [key for key in map(key_of, tools) if key in known]
+        book.forget(gone)
+    return _told(gone, "forgotten", as_json=as_json)
+
+
+@contextmanager
+def _book(source: str | None) -> Iterator[PinBook]:
+    config = configuration(source)
+    path = config.pins_path()
+    if path is None:
+        raise UsageFault(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")
+    if not path.exists():
+        raise UsageFault(fact=f"there are no pins at {path} yet", advice="`truename serve` makes them at its start.")
+    with PinBook(path) as book:
+        yield book
+
+
+def _chosen(book: PinBook, tools: Sequence[str], *, server: str | None, everything: bool) -> list[Seen]:
+    """Return what is meant: of tools that are named the last that was seen, of servers and all what waits."""
+    seen = list(book.seen().values())
+    if tools:
+        return [last for key in map(key_of, tools) if (last := _last(seen, key)) is not None]
+    if server is None and not everything:
+        raise UsageFault(fact="no tool is named", advice="Name some, or use --server KEY or --all.")
+    return [one for one in seen if one.word == "waiting" and server in {None, one.server}]
+
+
+def _last(seen: Sequence[Seen], key: str) -> Seen | None:
+    of_key = [one for one in seen if one.key == key]
+    return max(of_key, key=lambda one: (one.word == "waiting", one.at), default=None)
+
+
+def _told(keys: Sequence[str], what: str, *, as_json: bool) -> int:
+    if as_json:
+        print_json({what: list(keys)})
+    elif not keys:
+        show("There is nothing to answer. `truename pins list` shows what there is.")
+    else:
+        for key in keys:
+            show(styled(what.capitalize(), "bold"), f" {key}")
+    return 0 if keys else EXIT_FINDINGS

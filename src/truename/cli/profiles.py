@@ -1,0 +1,96 @@
+"""`truename profiles`: which tools there are for whom."""
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from truename.cli.failure import EXIT_UPSTREAM, UsageFault
+from truename.cli.options import Client, JsonOutput, Source
+from truename.cli.rendering import print_json, print_table, show, styled
+from truename.cli.scene import set_up
+from truename.cli.seeing import Seeing, beside, whom
+from truename.naming import NameTable
+from truename.policy.principal import Principal
+from truename.policy.profiles import Profile
+
+__all__ = ["profiles"]
+
+As = Annotated[str | None, Parameter(name="--as", help="Whose eyes to look with: the name of a token, or local.")]
+Issuer = Annotated[str, Parameter(name="--issuer", show_default=False, help="Who vouches for the name, if somebody.")]
+Groups = Annotated[str, Parameter(name="--groups", show_default=False, help="Groups that they are in: eng,ops.")]
+Scopes = Annotated[str, Parameter(name="--scopes", show_default=False, help="Scopes of their token: read,write.")]
+
+
+def profiles(
+    *sources: Source,
+    as_: As = None,
+    issuer: Issuer = "",
+    groups: Groups = "",
+    scopes: Scopes = "",
+    client: Client = "universal",
+    as_json: JsonOutput = False,
+) -> int:
+    """Show which tools each profile has and for whom it is, or what somebody sees."""
+    if as_ is None and (issuer or groups or scopes):
+        raise UsageFault(fact="--issuer, --groups and --scopes say who somebody is", advice="Add --as NAME.")
+    scene = set_up(sources)
+    seeing = Seeing(scene, scene.table(client))
+    if as_ is None:
+        _tell_all(seeing, as_json=as_json)
+    else:
+        somebody = Principal(name=as_, issuer=issuer, groups=_words(groups), scopes=_words(scopes))
+        _tell(seeing, somebody, as_json=as_json)
+    return EXIT_UPSTREAM if scene.failed else 0
+
+
+def _tell_all(seeing: Seeing, *, as_json: bool) -> None:
+    known = seeing.scene.settings.profiles
+    seen = {name: seeing.by([name]) for name in known}
+    if as_json:
+        print_json({"profiles": [_row(name, known[name], table) for name, table in seen.items()]})
+    elif not known:
+        show("There are no profiles: everybody who may come in sees everything.")
+    for name, table in seen.items() if not as_json else ():
+        audience = "; ".join(_said(word, value) for word, value in whom(known[name]).items())
+        show(styled(name, "bold"), f": for {audience}")
+        _print(table)
+        for word, servers in beside(known[name]).items():
+            if servers:
+                show(f"{word} of {', '.join(servers)}")
+        show("")
+
+
+def _row(name: str, profile: Profile, table: NameTable) -> dict[str, Any]:
+    return {"name": name, "for": whom(profile), "tools": _plain(table), **beside(profile)}
+
+
+def _tell(seeing: Seeing, somebody: Principal, *, as_json: bool) -> None:
+    names = seeing.scene.settings.profiles.of(somebody)
+    table = seeing.by(names)
+    if as_json:
+        print_json({"as": somebody.key, "profiles": names, "tools": _plain(table)})
+        return
+    by = "there are no profiles" if names is None else f"by {', '.join(names)}" if names else "in no profile"
+    show(styled(somebody.key, "bold"), f" ({by}) sees {len(table):,} of {len(seeing.table):,} tools")
+    _print(table)
+
+
+def _print(table: NameTable) -> None:
+    if table:
+        print_table(["tool", "name"], [[id.short, styled(name, "bold cyan")] for id, name in table.items()], whole=1)
+
+
+def _plain(table: NameTable) -> list[dict[str, Any]]:
+    return [{"id": str(id), "name": name} for id, name in table.items()]
+
+
+def _said(word: str, value: object) -> str:
+    if word == "everyone":
+        return "everyone"
+    if word == "default":
+        return "who is in no other"
+    return f"{word} {', '.join(map(str, value))}" if isinstance(value, list) else word
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip() for word in text.split(",") if word.strip())

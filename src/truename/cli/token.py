@@ -1,0 +1,204 @@
+"""`truename token`: static tokens for those who may come in over HTTP."""
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from truename.access.doors import token_store
+from truename.access.sign_in.sessions import Session, ended, signed_in
+from truename.access.tokens import StaticToken, TokenStore, digest_of, fresh, named_id, readable_name
+from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.options import Configuration, JsonOutput
+from truename.cli.rendering import print_json, print_table, say, show, styled
+from truename.cli.sources import configuration
+from truename.config import Config
+from truename.errors import excerpt
+
+__all__ = ["token"]
+
+Name = Annotated[str, Parameter(help="Who has it: a short name, by which rules, approvals and the journal know them.")]
+Which = Annotated[str, Parameter(help="The id of a token or sign-in, or the name whose are all revoked.")]
+Groups = Annotated[str, Parameter(name="--groups", show_default=False, help="Their groups, for profiles: eng,ops.")]
+Scopes = Annotated[str, Parameter(name="--scopes", show_default=False, help="Its scopes, for profiles: read,write.")]
+Expires = Annotated[str | None, Parameter(name="--expires", help="How long it is good: 12h, 90d, 52w; else for ever.")]
+PrintHash = Annotated[
+    bool,
+    Parameter(
+        name="--print-hash", show_default=False, help="Keep nothing; print the lines for the configuration instead."
+    ),
+]
+
+_UNITS = {"h": 1, "d": 24, "w": 24 * 7}
+_LONGEST_HOURS = 24 * 365 * 10
+
+token = App(
+    name="token",
+    help="Make, list and revoke tokens for those who may come in over HTTP.",
+    help_format="plaintext",
+    help_epilogue="Tokens are kept as digests in the user's state directory, and count at once in running gateways. "
+    "From the first one on the gateway asks everybody for a token.",
+    default_parameter=Parameter(negative=()),
+)
+
+
+@token.command
+def add(
+    name: Name,
+    source: Configuration | None = None,
+    /,
+    *,
+    groups: Groups = "",
+    scopes: Scopes = "",
+    expires: Expires = None,
+    print_hash: PrintHash = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Make a token, and print it this once."""
+    if not readable_name(name):
+        advice = "Use up to 64 of A-Z, a-z, 0-9, '.', '_', '@', '+', '-'."
+        raise UsageFault(fact=f"{excerpt(name)} can't be a name", advice=advice)
+    until = None if expires is None else (datetime.now(UTC) + _span(expires)).timestamp()
+    text, kept = fresh(name, groups=_words(groups), scopes=_words(scopes), expires=until)
+    if not print_hash:
+        _store(configuration(source)).add(kept)
+    if as_json:
+        print_json({"token": text, **_plain(kept), **({"hash": _hash(text)} if print_hash else {})})
+        return 0
+    show(text)
+    if print_hash:
+        _show_lines(kept, text)
+    say("")
+    say(styled("It is shown this once.", "bold"), f" {name} sends it as: Authorization: Bearer tn1_{kept.id}_...")
+    return 0
+
+
+@token.command(name="list")
+def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """List tokens, never their texts, and who is signed in by a client."""
+    config, now = configuration(source), time.time()
+    tokens = sorted(token_store(config).now().values(), key=lambda one: (one.name, one.made, one.id))
+    sessions = signed_in(config)
+    if as_json:
+        listed = [{**_plain(one), "expired": not one.is_good(now)} for one in tokens]
+        print_json({"tokens": listed, "sign_ins": [_plain_session(one) for one in sessions]})
+        return 0
+    if not tokens and not sessions:
+        show("There are no tokens. `truename token add NAME` makes one.")
+        return 0
+    rows = [[one.id, one.name, _words_of(one), "", _day(one.made), _until(one, now)] for one in tokens]
+    rows += [
+        [one.id, one.name, " ".join(sorted(one.groups)), one.client_name, _day(one.made), _moment(one.until)]
+        for one in sessions
+    ]
+    print_table(["id", "name", "groups, scopes", "client", "made", "good until"], rows)
+    return 0
+
+
+@token.command
+def revoke(which: Which, source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """Revoke a token or a sign-in, or all of somebody's. Running gateways refuse it from then on."""
+    config = configuration(source)
+    store = _store(config)
+    id = named_id(which) or which
+    found = [one for one in store.now().values() if id in {one.id, one.name}]
+    if configured := [one for one in found if store.is_configured(one.id)]:
+        advice = "Take it out of [access.tokens], and start the gateway again."
+        raise UsageFault(fact=f"the token of {configured[0].name} stands in the configuration", advice=advice)
+    sessions = [one for one in signed_in(config) if id in {one.id, one.name}]
+    if found:
+        store.revoke(frozenset(one.id for one in found))
+    if sessions:
+        ended(config, [one.id for one in sessions])
+    if as_json:
+        print_json({"revoked": [_plain(one) for one in found], "ended": [_plain_session(one) for one in sessions]})
+    elif found or sessions:
+        for id, name in [(one.id, one.name) for one in found] + [(one.id, one.name) for one in sessions]:
+            show(styled("Revoked ", "bold"), f"{id} of {name}.")
+    else:
+        show(f"No token is known as {excerpt(which[:40])}. `truename token list` shows them.")
+    return 0 if found or sessions else EXIT_FINDINGS
+
+
+def _store(config: Config) -> TokenStore:
+    if config.access_path() is None:
+        raise UsageFault(fact="there is no place to keep tokens in", advice="Name a configuration file.")
+    return token_store(config)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    for word in words:
+        if len(word) > 256 or not word.isascii() or not word.isprintable() or " " in word:
+            raise UsageFault(fact=f"{excerpt(word)} is no word", advice="Write words with commas between: a,b.")
+    return words
+
+
+def _span(text: str) -> timedelta:
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit()) or unit not in _UNITS or len(number) > 6:
+        raise UsageFault(fact=f"{excerpt(text)} is no span of time", advice="Write it as in --expires 90d, 12h or 52w.")
+    hours = int(number) * _UNITS[unit]
+    if not 1 <= hours <= _LONGEST_HOURS:
+        raise UsageFault(fact=f"{text} is not an hour to ten years", advice="Write it as in --expires 90d.")
+    return timedelta(hours=hours)
+
+
+def _hash(text: str) -> str:
+    return f"tn1:{named_id(text)}:{digest_of(text)}"
+
+
+def _show_lines(kept: StaticToken, text: str) -> None:
+    say("")
+    say(f"[access.tokens.{kept.name}]" if kept.name.replace("-", "").isalnum() else f'[access.tokens."{kept.name}"]')
+    say(f'hash = "{_hash(text)}"')
+    for key, words in (("groups", kept.groups), ("scopes", kept.scopes)):
+        if words:
+            say(f"{key} = {json.dumps(list(words))}")
+    if kept.expires is not None:
+        say(f'expires = "{_moment(kept.expires)}"')
+
+
+def _plain(one: StaticToken) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "name": one.name,
+        "groups": list(one.groups),
+        "scopes": list(one.scopes),
+        "made": _moment(one.made),
+        "expires": None if one.expires is None else _moment(one.expires),
+    }
+
+
+def _words_of(one: StaticToken) -> str:
+    return " ".join((*one.groups, *one.scopes))
+
+
+def _plain_session(one: Session) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "name": one.name,
+        "issuer": one.issuer,
+        "client": one.client,
+        "client_name": one.client_name,
+        "groups": sorted(one.groups),
+        "scopes": sorted(one.scopes),
+        "made": _moment(one.made),
+        "expires": _moment(one.until),
+    }
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _day(seconds: float) -> str:
+    return _moment(seconds)[:10] if seconds else "in the configuration"
+
+
+def _until(one: StaticToken, now: float) -> str:
+    if one.expires is None:
+        return "it is revoked"
+    return _moment(one.expires) + ("" if one.is_good(now) else " (expired)")

@@ -1,0 +1,136 @@
+"""One file of state: opened with care, changed whole or not at all, and every fault of it a typed error.
+
+A file that is damaged, of a later version or another program's is refused and left as it is: whoever would begin it
+anew would forget what was trusted, granted or revoked.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from truename.policy import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Schema", "StateFile"]
+
+_PATIENCE: Final = 5.0
+_OPEN: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What stands in a file: the number of its version, and the statements that make it."""
+
+    version: int
+    statements: tuple[str, ...]
+
+
+class StateFile:
+    """An SQLite file that processes and threads share; without a path one in memory.
+
+    All methods raise `StoreError`: ``corrupt`` (damaged, or another program's), ``newer`` (of a later version),
+    ``busy`` (another process is writing for longer than five seconds), ``unusable`` (path or disk).
+    """
+
+    def __init__(self, path: str | Path | None, schema: Schema) -> None:
+        self.path = None if path is None else Path(path)
+        self._schema = schema
+        self._lock = threading.RLock()
+        self._version = -1
+        with self.told():
+            self._data = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self.path is not None:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Made with its mode before SQLite makes it with another; a link is not followed to somebody's file.
+            os.close(os.open(self.path, _OPEN, 0o600))
+        where = self.path or ":memory:"
+        data = sqlite3.connect(where, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            data.execute("PRAGMA trusted_schema = OFF")
+            data.execute("PRAGMA secure_delete = ON")
+            with _whole(data):
+                self._check(data)
+        except BaseException:
+            data.close()
+            raise
+        return data
+
+    def _check(self, data: sqlite3.Connection) -> None:
+        (version,) = data.execute("PRAGMA user_version").fetchone()
+        if version > self._schema.version:
+            self.refuse(f"it was written by a newer Truename (format {version})", "newer", "Upgrade Truename.")
+        if version == 0:
+            if data.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+                self.refuse("it is another program's")
+            for statement in self._schema.statements:
+                data.execute(statement)
+            data.execute(f"PRAGMA user_version = {self._schema.version}")
+        elif data.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            self.refuse("it is damaged")
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows that a query finds."""
+        with self.told():
+            return self._data.execute(query, values).fetchall()
+
+    @contextmanager
+    def change(self) -> Iterator[sqlite3.Connection]:
+        """Keep everybody else out while the block lasts; what it does is done whole, or if it raises not at all."""
+        with self.told(), _whole(self._data):
+            yield self._data
+
+    def has_news(self) -> bool:
+        """Tell whether another process changed the file since this was asked last: a look at one number.
+
+        The first time it is always so; changes that were made here are no news.
+        """
+        with self.told():
+            (version,) = self._data.execute("PRAGMA data_version").fetchone()
+            before, self._version = self._version, version
+            return bool(before != version)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._data.close()
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Keep other threads out, and say what is wrong with the file."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error) or "busy" in str(error):
+                    self.refuse("another process is writing", "busy", "Try again.")
+                self.refuse(f"it can't be used ({error})", "unusable", "Check the path and the disk.")
+            except sqlite3.DatabaseError as error:
+                self.refuse(f"it is damaged ({error})")
+            except OSError as error:
+                self.refuse(f"it can't be used ({error.strerror or error})", "unusable", "Check the path and the disk.")
+
+    def refuse(self, problem: str, code: str = "corrupt", remedy: str = "Restore it from a copy.") -> NoReturn:
+        """Raise `StoreError` about this file."""
+        where = "memory" if self.path is None else str(self.path)
+        raise StoreError(file=where, key="", problem=f"{problem}; nothing was changed", remedy=remedy, code=code)
+
+
+@contextmanager
+def _whole(data: sqlite3.Connection) -> Iterator[None]:
+    data.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        data.execute("ROLLBACK")
+        raise
+    data.execute("COMMIT")

@@ -1,0 +1,125 @@
+"""`truename audit`: a journal proved, followed and exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import HOSTILE
+from truename.audit import Journal
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+KEY = "k" * 40
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """A journal of three calls, and a configuration that names it."""
+    path = tmp_path / "audit"
+    (tmp_path / "truename.toml").write_text(
+        f'[mcpServers.fs]\ncommand = "fs"\n[audit]\npath = "audit"\nkey = "{KEY}"\n'
+    )
+    with Journal(path, KEY.encode(), now=lambda: "2026-11-22T10:00:00.000+00:00") as open_journal:
+        for number, who in enumerate(("ann", "bob", "ann")):
+            body = {"who": who, "tool": "fs@1/read@1", "outcome": "ok", "call": f"c{number}", "name": f"={HOSTILE}"}
+            open_journal.append([("call", body)])
+    return path
+
+
+def test_a_journal_is_proved(journal: Path, run: Run) -> None:
+    done = run("audit", "verify", "truename.toml")
+    assert (done.status, " ".join(done.out.split())) == (0, f"4 records of {journal} are as they were written.")
+    assert run("audit", "verify", "truename.toml", "--json").document == {
+        "journal": str(journal),
+        "records": 4,
+        "broken": [],
+    }
+
+
+def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
+    file = journal / "000001.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"bob"', b'"ann"'))
+    done = run("audit", "verify", "truename.toml")
+    assert (done.status, done.out.splitlines()[0]) == (
+        1,
+        "changed 000001.jsonl:3: the line was changed: its hash is that of another record",
+    )
+    assert run("audit", "export", "truename.toml").status == 1
+
+
+def test_a_chain_with_a_key_is_not_proved_without_it(journal: Path, run: Run) -> None:
+    assert run("audit", "verify", "--journal", journal).status == 1
+
+
+def test_records_are_exported_by_who_and_what(journal: Path, run: Run) -> None:
+    lines = run("audit", "export", "truename.toml", "--principal", "ann", "--kind", "call").out.splitlines()
+    assert [json.loads(line)["call"] for line in lines] == ["c0", "c2"]
+    assert run("audit", "export", "truename.toml", "--tool", "fs@1/write@1").out == ""
+    assert run("audit", "export", "truename.toml", "--since", "2026-11-23").out == ""
+    assert len(run("audit", "export", "truename.toml", "--since", "2026-11-22T10:00").out.splitlines()) == 4
+
+
+def test_a_table_gives_no_orders_to_spreadsheets_or_terminals(journal: Path, run: Run) -> None:
+    out = run("audit", "export", "truename.toml", "--format", "csv", "--kind", "call").out
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["call"] for row in rows] == ["c0", "c1", "c2"]
+    assert all(row["name"].startswith("'=") for row in rows)
+    assert "\x1b" not in out
+    assert "\u202e" not in run("audit", "tail", "truename.toml").out
+
+
+def test_the_last_records_are_shown(journal: Path, run: Run) -> None:
+    shown = run("audit", "tail", "truename.toml", "-n", "2").out.splitlines()
+    assert [line.split()[3] for line in shown if line.startswith("2026")] == ["bob", "ann"]
+    assert run("audit", "tail", "truename.toml", "-n", "0").out == ""
+
+
+def test_records_that_come_are_followed(journal: Path) -> None:
+    command = [
+        str(Path(sys.executable).with_name("truename")),
+        "audit",
+        "tail",
+        "truename.toml",
+        "-f",
+        "-n",
+        "1",
+        "--json",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) as following:
+        assert following.stdout is not None
+        try:
+            assert json.loads(following.stdout.readline())["call"] == "c2"
+            with Journal(journal, KEY.encode()) as open_journal:
+                open_journal.append([("call", {"call": "c3"})])
+            assert json.loads(following.stdout.readline())["kind"] == "segment"
+            assert json.loads(following.stdout.readline())["call"] == "c3"
+        finally:
+            following.kill()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["verify", "--journal", "nowhere"], "there is no journal at"),
+        (["export", "truename.toml", "--since", "yesterday"], "is no moment"),
+    ],
+)
+def test_what_can_not_be_meant_is_told(journal: Path, run: Run, words: list[str], told: str) -> None:
+    done = run("audit", *words)
+    assert (done.status, told in done.err) == (2, True)
+
+
+def test_without_a_journal_it_is_said_how_to_have_one(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "truename.toml").write_text('[mcpServers.fs]\ncommand = "fs"\n')
+    done = run("audit", "verify", "truename.toml")
+    assert (done.status, "audit.path" in done.err) == (2, True)

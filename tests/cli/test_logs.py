@@ -1,0 +1,109 @@
+"""What standard error tells: one line each, as text or as JSON, printable, and without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from truename import ToolId
+from truename.catalog import Origin, Tool
+from truename.cli.logs import log_to_stderr
+from truename.gateway import UpstreamError
+from truename.gateway.telemetry.account import Account, Accounts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+log = logging.getLogger("truename.gateway")
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    root, own = logging.getLogger(), logging.getLogger("truename")
+    handlers, level = root.handlers, own.level
+    yield
+    root.handlers = handlers
+    own.setLevel(level)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_each_event_is_one_json_object_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    log_to_stderr("json")
+    log.warning("server %r says %s", "w", "one\ntwo\x1b[31m\u202e")
+    (said,) = lines(capsys)
+    assert said.pop("at").endswith("+00:00")
+    assert said == {
+        "level": "warning",
+        "logger": "truename.gateway",
+        "message": "server 'w' says one\\ntwo\\x1b[31m\\u202e",
+    }
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_level_is_that_of_our_own_messages_and_others_tell_what_is_bad(form: Any, capsys: Any) -> None:
+    log_to_stderr(form, "debug")
+    log.debug("ours")
+    logging.getLogger("httpx2").setLevel(logging.DEBUG)
+    logging.getLogger("httpx2").debug("whole messages")
+    logging.getLogger("httpx2").warning("theirs")
+    told = capsys.readouterr().err
+    assert ("ours" in told, "theirs" in told, "whole" in told) == (True, True, False)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "Bearer abcdefgh12345678",
+        "ghp_0123456789abcdefghij0123456789abcdef",
+        "https://ann:hunter2hunter2@host/",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+    ],
+)
+def test_what_tells_itself_as_a_secret_is_not_shown(form: Any, secret: str, capsys: Any) -> None:
+    log_to_stderr(form)
+    log.warning("refused with %s; try again", secret)
+    try:
+        raise ValueError(f"no {secret}")
+    except ValueError:
+        log.exception("it failed")
+    told = capsys.readouterr().err
+    assert told.count("[redacted]") == 2
+    assert not [part for part in ("abcdefgh", "0123456789", "hunter2", "c2lnbmF0dXJl") if part in told]
+
+
+def test_what_is_of_a_call_says_of_which(capsys: pytest.CaptureFixture[str]) -> None:
+    log_to_stderr("json")
+    accounts = Accounts()
+    accounts.listen(lambda _: log.warning("over"))
+    account = Account(wire_name="x", call_id="request-1", serial=7, trace=TRACE)
+    id = ToolId.parse("w@1/read@1")
+    account.found(Tool(id, Origin("w", "read", "w"), {"name": "read"}), "sha256:1")
+
+    async def answer() -> None:
+        log.warning("busy")
+
+    running = accounts.told(account, answer, str)
+    with pytest.raises(StopIteration):
+        running.send(None)
+    told = lines(capsys)
+    assert [one["message"] for one in told] == ["busy", "over"]
+    assert (told[0]["call"], told[0]["tool"], told[0]["principal"], told[0]["trace"]) == (
+        *(7, "w@1/read@1", "local", TRACE),
+    )
+
+
+def test_how_servers_fare_is_an_event_for_machines_and_progress_for_people(capsys: Any) -> None:
+    error = UpstreamError(server="w", kind="lost", problem="went", remedy="Look.")
+    for form in ("text", "json"):
+        log_to_stderr(form)
+        log.warning("%s", error)
+    (said,) = lines(capsys)
+    assert said["message"] == "Server 'w' went. Look."

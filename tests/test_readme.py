@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.commands import options_of
 from tests.shared import ROOT
 from truename import Catalog, dialects, project, resolve
 from truename.cli.app import app, main
 from truename.dialects import Reason
 from truename.errors import UnknownTool
-from truename.gateway.views import read_path
+from truename.gateway.views.view import read_path
 from truename.lint import RULES
 
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ def test_the_error_is_told_as_it_is() -> None:
 
 @pytest.mark.parametrize(("command", "words"), COMMANDS, ids=[" ".join(pair) for pair in COMMANDS])
 def test_every_command_exists_with_its_options(command: str, words: str) -> None:
-    arguments = app[command].assemble_argument_collection()
-
-    known = {name for argument in arguments for name in argument.names}
-    assert set(re.findall(r"--[a-z-]+", words)) <= known
+    assert set(re.findall(r"--[a-z-]+", words)) <= options_of(app[command])
 
 
 def test_every_command_is_there() -> None:
@@ -143,7 +141,12 @@ def test_the_hook_calls_a_command_that_there_is() -> None:
 
 @pytest.mark.parametrize("address", re.findall(r"^\| `(/mcp[^`]*)` \|", README, re.MULTILINE))
 def test_every_address_leads_somewhere(address: str) -> None:
-    assert read_path(address.format(client="cursor", context="phone", server="github"), {"github"}, {"phone"})
+    assert read_path(
+        address.format(client="cursor", profile="staff", context="phone", server="github"),
+        {"github"},
+        {"phone"},
+        {"staff"},
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tests.acceptance.words import OP_DIALECTS, OP_STYLES, STYLES, USER_AGENT
 from truename import Catalog, NameTable, Style, dialects, project, resolve
 from truename.errors import AmbiguousName, TruenameError
-from truename.gateway.choice import view_for
-from truename.gateway.descriptors import described
-from truename.gateway.hub import utc_today
-from truename.gateway.texts import Texts
+from truename.gateway.views.choice import view_for
+from truename.gateway.views.descriptors import described
+from truename.gateway.views.texts import Texts
+from truename.naming import utc_today
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,8 @@ _CALLS: Final = 10_000
 _WARM: Final = 400
 _SHOWN: Final = 20
 _SETTLE: Final = 20.0
+_FOUND: Final = Path(__file__).parents[2] / ".cache" / "chaos"
+_LONG: Final = frozenset({"log", "late", "each_return", "faults"})
 # What the checker says of each fault that is put in: any other finding does not count.
 _SAID: Final = {"twice": "was run 2 times", "elsewhere": "was run by", "leak": "leaked: tasks"}
 
@@ -82,12 +85,15 @@ async def _run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         "errors": dict(Counter(call.code for call in calls if call.code)),
         "torments": world.torments,
         "returns": _summary([one.seconds for one in world.returns if one.seconds is not None]),
+        "restarts": _summary([one.restart for one in world.returns if one.restart]),
         # Of the server that nobody torments: what the machine itself takes.
         "steady": _summary([call.seconds for call in calls if call.server == STEADY]),
         "load": [round(load, 1) for load in os.getloadavg()],
         "before": before,
         "after": after,
-        "late": len(late(world.returns)),
+        "log": (folder / "gateway.log").read_text(encoding="utf-8")[-200_000:] if faults else "",
+        "late": [{**asdict(one), "gateway": world.traced(one)} for one in world.returns if one.is_late],
+        "each_return": [asdict(one) for one in world.returns],
         "faults": faults,
     }
 
@@ -106,13 +112,23 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(_run(Path(folder), options))
     faults = found["faults"]
-    shown = {**found, "faults": faults[:_SHOWN], "faults_found": len(faults)}
-    sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+    path = _written(found, options)
+    short = {what: value for what, value in found.items() if what not in _LONG}
+    shown = {**short, "late": len(found["late"]), "faults": faults[:_SHOWN], "faults_found": len(faults)}
+    sys.stdout.write(json.dumps({**shown, "all": str(path)}, indent=2) + "\n")
     if options.sabotage:
         is_found = any(_SAID[options.sabotage] in fault for fault in faults)
         sys.stdout.write(f"{options.sabotage}: {'found' if is_found else 'NOT FOUND'}\n")
         return 0 if is_found else 1
     return 1 if faults else 0
+
+
+def _written(found: dict[str, Any], options: argparse.Namespace) -> Path:
+    """Write all that was found, with what the gateway did around each late return; return where."""
+    path = _FOUND / f"{options.sabotage or 'chaos'}-{options.calls}-{options.seed}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def _options() -> argparse.Namespace:

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Return", "faults_in", "late", "leaks"]
 
 # Errors that say so much promise that nothing happened.
+# What the SDK says in either era of an exception that nobody caught.
+_UNCAUGHT: Final = frozenset({"0", "-32603"})
 PROMISES: Final = ("not sent", "nothing was run")
 LONGEST_RETURN: Final = 2.0
+# A return is three exchanges in a row, the greeting, the list and the call: each takes the machine's time.
+EXCHANGES: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +42,23 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Return:
-    """A server that was tormented, and is there again since ``at``; ``seconds`` until a call was answered."""
+    """A server that was tormented, and answers again since ``at``; ``seconds`` until a call was answered.
+
+    ``restart`` are the seconds that the gateway took to start it anew, where it has to. ``control`` is the longest that
+    a call of the untouched server took meanwhile.
+    """
 
     server: str
     torment: str
     at: float
     seconds: float | None
+    restart: float = 0.0
+    control: float = 0.0
+
+    @property
+    def is_late(self) -> bool:
+        allowed = LONGEST_RETURN + EXCHANGES * self.control
+        return self.seconds is None or self.restart + self.seconds > allowed
 
 
 def faults_in(calls: Sequence[Call], ran: Iterable[Entry], *, steady: str) -> list[str]:
@@ -61,6 +76,8 @@ def _faults(call: Call, ran: list[Entry], steady: str) -> Iterable[str]:
     where = f"{call.server}/{call.tool} ({call.nonce})"
     if call.broken:
         yield f"{where}: ended neither with an answer nor with a typed error: {call.broken}"
+    if call.code in _UNCAUGHT:
+        yield f"{where}: something broke in the gateway: {call.text[:300]}"
     if call.is_answered and call.text != f"{call.server}:{call.tool}:{call.nonce}":
         yield f"{where}: got another answer: {call.text[:100]!r}"
     if call.is_answered and not ran:
@@ -79,11 +96,15 @@ def _faults(call: Call, ran: list[Entry], steady: str) -> Iterable[str]:
 
 
 def late(returns: Iterable[Return]) -> list[str]:
-    """Return a sentence for each server that was there again and not called in time."""
+    """Return a sentence for each server that was there again and not called in time.
+
+    In time is: within two seconds and three times what a call of the untouched server took at that moment.
+    """
     return [
-        f"{one.server}: no call was answered within {LONGEST_RETURN:g} s of its return ({one.torment}): {one.seconds}"
+        f"{one.server}: no call was answered within {LONGEST_RETURN:g} s, and {EXCHANGES} times the {one.control:.2f} s"
+        f" of the untouched server: {one.restart:.2f} s until its start, then {one.seconds} s ({one.torment})"
         for one in returns
-        if one.seconds is None or one.seconds > LONGEST_RETURN
+        if one.is_late
     ]
 
 

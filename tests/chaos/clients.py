@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.chaos.check import Call
 from tests.chaos.world import SERVERS
-from truename.gateway.descriptors import META_PREFIX
+from truename.gateway.views.descriptors import META_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,14 +50,17 @@ async def _calls(address: str, name: str, share: int, era: str, made: list[Call]
 
 @asynccontextmanager
 async def asking(address: str, made: list[Call]) -> AsyncIterator[Ask]:
-    """Give a function that calls a server's echo once."""
-    async with Client(f"{address}/mcp", mode=_ERAS[0]) as client:
+    """Give a function that calls a server's echo once; whoever asks may be cancelled, the call itself ends."""
+    async with Client(f"{address}/mcp", mode=_ERAS[0]) as client, asyncio.TaskGroup() as running:
         numbers = count()
 
-        async def ask(server: str) -> Call:
+        async def call(server: str) -> Call:
             # Its number is one that makes no server loud.
-            made.append(call := await _call(client, server, "echo", f"asked-{next(numbers)}-9"))
-            return call
+            made.append(one := await _call(client, server, "echo", f"asked-{next(numbers)}-9"))
+            return one
+
+        async def ask(server: str) -> Call:
+            return await asyncio.shield(running.create_task(call(server)))
 
         yield ask
 

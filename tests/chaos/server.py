@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from tests.chaos.direct import door_of, open_door
 from tests.chaos.journal import Journal
 from tests.gateway.servers.fake import Fake, send, tool
 
@@ -35,6 +36,7 @@ class Upstream(Fake):
         self._journal = Journal(path, key)
         self._journal.write()
         super().__init__(key, [tool(name) for name in tools(key, len(self._journal.starts()))])
+        open_door(door_of(path))
 
     def echo(self, params: dict[str, Any]) -> dict[str, Any]:
         name, nonce = params["name"], params["arguments"]["text"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ BAD = [
     (UNSENT, [ran()], "was run, and its error says that it was not"),
     (call(broken="ReadError"), [ran()], "neither with an answer nor with a typed error"),
     (call(), [ran(), ran(nonce="9")], "a call that nobody made"),
+    (call(text="KeyError", code="-32603"), [], "something broke in the gateway"),
     (call(server="steady", code="upstream_unavailable", text="x"), [], "though nobody tormented its server"),
 ]
 
@@ -57,6 +59,12 @@ def test_each_fault_is_found(made: Call, entries: list[Entry], fault: str) -> No
 def test_servers_that_are_called_too_late_or_never_are_found() -> None:
     returns = [Return(server="a", torment="killed", at=0.0, seconds=seconds) for seconds in (0.1, 2.0, 2.1, None)]
     assert len(late(returns)) == 2
+
+
+def test_what_the_gateway_takes_to_start_a_server_counts_and_what_the_machine_takes_does_not() -> None:
+    slow = Return(server="a", torment="killed", at=0.0, seconds=1.5, restart=1.0)
+    assert len(late([slow])) == 1
+    assert late([replace(slow, control=0.2)]) == []
 
 
 def test_only_what_grew_is_a_leak() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.chaos.check import Return
+from tests.chaos.direct import answers_at, answers_http, began, door_of, until_back
 from tests.chaos.journal import Entry, Journal
 from tests.chaos.proxy import FaultProxy
 
@@ -35,6 +37,7 @@ _SLOWED: Final = 0.5
 _GONE: Final = 1.0
 _GIVE_UP: Final = 10.0
 _LOOK: Final = 0.02
+_BETWEEN: Final = 0.1
 _PAUSES: Final = (0.5, 2.5)
 _PATIENCE: Final = 20.0
 # The frozen server's calls end by their timeout.
@@ -49,11 +52,22 @@ class World:
         self.address = ""
         self.returns: list[Return] = []
         self.torments: dict[str, int] = {}
+        self._untouched: list[Call] = []
         self._random = random.Random(seed)
         self._sabotage = sabotage
         self._proxy = FaultProxy(0)
         self._remote: Process | None = None
         self._gateway: Process | None = None
+
+    @property
+    def _trace(self) -> Path:
+        return self.folder / "gateway.trace"
+
+    def traced(self, one: Return) -> list[dict[str, object]]:
+        """Return what the gateway did with a server around its return."""
+        until = one.at + (one.seconds or _GIVE_UP) + 1
+        steps = map(json.loads, self._trace.read_text(encoding="utf-8").splitlines())
+        return [step for step in steps if step["server"] == one.server and one.at - 4 <= step["at"] <= until]
 
     def journal(self, key: str) -> Journal:
         return Journal(self.folder / f"{key}.journal", key)
@@ -68,11 +82,13 @@ class World:
             stack.push_async_callback(self._stop_remote)
             await stack.enter_async_context(self._proxy.running())
             config = self._configure()
-            words = ["-m", "tests.chaos.gateway", str(config), *([self._sabotage] if self._sabotage else [])]
+            words = ["-m", "tests.chaos.gateway", str(config), str(self._trace), *filter(None, [self._sabotage])]
             log = stack.enter_context((self.folder / "gateway.log").open("w", encoding="utf-8"))
             self._gateway = await _started(*words, stdin=asyncio.subprocess.PIPE, stderr=log)
             stack.push_async_callback(self._stop_gateway)
             self.address = await _line(self._gateway)
+            if not self.address:
+                raise RuntimeError((self.folder / "gateway.log").read_text(encoding="utf-8")[-2000:])
             yield
 
     def _configure(self) -> Path:
@@ -102,10 +118,23 @@ class World:
         return found
 
     async def torment(self, ask: Ask) -> None:
-        """Torment all servers but one, until cancelled; ``ask`` calls a server to see whether it is back."""
+        """Torment all servers but one, until cancelled; ``ask`` calls a server to see whether calls go on."""
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._watch_untouched(ask))
             for key, torments in self._torments().items():
                 tasks.create_task(self._torment(key, torments, ask))
+
+    async def _watch_untouched(self, ask: Ask) -> None:
+        """Call the server that nobody torments, again and again: what that takes, the machine takes."""
+        while True:
+            self._untouched.append(await ask(STEADY))
+            await asyncio.sleep(_BETWEEN)
+
+    def _control(self, since: float) -> float:
+        until = time.monotonic()
+        ended = (one for one in reversed(self._untouched))
+        meanwhile = itertools.takewhile(lambda one: one.at + one.seconds >= since, ended)
+        return max((one.seconds for one in meanwhile if one.at <= until), default=0.0)
 
     def _torments(self) -> dict[str, dict[str, Callable[[], Awaitable[float]]]]:
         return {
@@ -124,10 +153,19 @@ class World:
         while True:
             for name, torment in torments.items():
                 await asyncio.sleep(self._random.uniform(*_PAUSES))
-                at = await torment()
+                restart = await torment()
+                at = await until_back(lambda: self._answers(key))
                 self.torments[name] = self.torments.get(name, 0) + 1
                 seconds = await self._until_answered(key, at, ask)
-                self.returns.append(Return(server=key, torment=name, at=at, seconds=seconds))
+                control = self._control(at - restart)
+                self.returns.append(
+                    Return(server=key, torment=name, at=at, seconds=seconds, restart=restart, control=control)
+                )
+
+    async def _answers(self, key: str) -> bool:
+        if key == "remote":
+            return await answers_http(self._proxy.port)
+        return await answers_at(door_of(self.folder / f"{key}.journal"))
 
     @staticmethod
     async def _until_answered(key: str, since: float, ask: Ask) -> float | None:
@@ -138,13 +176,13 @@ class World:
         return None
 
     async def _kill(self, key: str) -> float:
-        """Kill a program that the gateway runs; it is there again once it writes of its next start."""
-        starts = self.journal(key).starts()
+        """Kill a program that the gateway runs; return how long the gateway took to start it anew."""
+        starts, at = self.journal(key).starts(), time.monotonic()
         with suppress(ProcessLookupError):
             os.kill(starts[-1].pid, signal.SIGKILL)
         while len(found := self.journal(key).starts()) == len(starts):
             await asyncio.sleep(_LOOK)
-        return found[-1].at
+        return max(0.0, began(found[-1].pid) - at)
 
     async def _freeze(self) -> float:
         pid = self.journal("frozen").starts()[-1].pid
@@ -154,17 +192,17 @@ class World:
                 await asyncio.sleep(_FROZEN)
             finally:
                 os.kill(pid, signal.SIGCONT)
-        return time.monotonic()
+        return 0.0
 
     async def _reset(self) -> float:
         self._proxy.reset()
-        return time.monotonic()
+        return 0.0
 
     async def _slow(self) -> float:
         self._proxy.delay = 0.05
         await asyncio.sleep(_SLOWED)
         self._proxy.delay = 0.0
-        return time.monotonic()
+        return 0.0
 
     async def _refuse(self) -> float:
         self._proxy.refuses = True
@@ -173,12 +211,12 @@ class World:
             await asyncio.sleep(_GONE)
         finally:
             self._proxy.refuses = False
-        return time.monotonic()
+        return 0.0
 
     async def _replace(self) -> float:
         await self._stop_remote()
         await self._start_remote()
-        return time.monotonic()
+        return 0.0
 
     async def _start_remote(self) -> None:
         words = ("-m", "tests.chaos.remote", "remote", str(self.folder / "remote.journal"))

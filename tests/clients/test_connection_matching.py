@@ -8,8 +8,8 @@ from truename import dialects
 from truename.clients.matching import counterpart, same_text
 from truename.clients.upcoming import ONLY_STYLE, alone, alone_path, together
 from truename.config import ServerConfig, Settings
-from truename.gateway.choice import fixed_view
-from truename.gateway.views import read_path
+from truename.gateway.views.choice import fixed_view
+from truename.gateway.views.view import read_path
 
 GITHUB = ServerConfig(key="github", command="npx", args=("-y", "server-github"), env={"TOKEN": "one"})
 LISTED = {"github": ["search", "fs.list", "Create-Issue"], "weather": ["search"]}

@@ -46,6 +46,7 @@ from tests.conformance.contents import text
 from tests.conformance.events import Events
 from tests.conformance.prompts import PROMPTS, completed, described, said
 from tests.conformance.resources import RESOURCES, TEMPLATES, contents_of
+from tests.conformance.tasks import TaskedTools
 from tests.conformance.tools import SCHEMAS, TOOLS, answered
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Everything:
     def __init__(self) -> None:
         self._shown: dict[type[ServerEvent], bool] = {ToolsListChanged: False, PromptsListChanged: False}
         self._bus = InMemorySubscriptionBus()
+        self._tasked = TaskedTools(_NAME)
         self.server = _Announcing(
             _NAME,
             version="1",
@@ -101,6 +103,7 @@ class Everything:
                 "resources/read": _CACHED,
             },
         )
+        self.server.middleware.append(self._tasked.middleware)
         self.server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=_NAME))
 
     def _tools(self) -> list[str]:
@@ -112,7 +115,7 @@ class Everything:
         return [*PROMPTS, *ASKING_PROMPTS, *extra]
 
     async def _list_tools(self, _: Request, __: object) -> ListToolsResult:
-        return ListToolsResult(tools=[_tool(name) for name in self._tools()])
+        return ListToolsResult(tools=[*map(_tool, self._tools()), *self._tasked.tools])
 
     async def _list_prompts(self, _: Request, __: object) -> ListPromptsResult:
         return ListPromptsResult(prompts=[described(name) for name in self._prompts()])
@@ -152,7 +155,10 @@ class Everything:
 
 
 class _Announcing(Server[Any]):
-    """The SDK's server, which over HTTP doesn't say by itself that its lists can change."""
+    """The SDK's server, which over HTTP doesn't say by itself that its lists can change, and knows of no tasks."""
+
+    def get_capabilities(self, *args: Any, **more: Any) -> Any:
+        return TaskedTools.announce(super().get_capabilities(*args, **more), more.get("protocol_version"))
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *rest: Any, **more: Any

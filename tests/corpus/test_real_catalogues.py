@@ -44,10 +44,10 @@ def _groups() -> list[tuple[Dialect, int]]:
 
 
 def _chosen() -> list[tuple[Dialect, int]]:
-    """All groups (`make corpus`), or those that the documents speak of and every fourth of the others."""
+    """All groups (`make corpus`), or those that the documents speak of and every eighth of the others."""
     named = [one for one in ALL if one[0].name in NAMED]
     others = [one for one in ALL if one[0].name not in NAMED]
-    return ALL if os.environ.get("TRUENAME_CORPUS") == "all" else named + others[::4]
+    return ALL if os.environ.get("TRUENAME_CORPUS") == "all" else named + others[::8]
 
 
 NAMED = ("universal", "openai", "anthropic", "claude-code", "vscode-copilot", "gemini-cli", "codex", "cursor")

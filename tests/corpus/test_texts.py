@@ -15,7 +15,7 @@ import pytest
 
 from tests.shared import ROOT, shared
 from truename import Catalog, project
-from truename.gateway.texts import Texts
+from truename.gateway.views.texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.fuzz import targets_exposure
+from tests.fuzz import targets_audit, targets_exposure
 from tests.fuzz.mutation import mutated, mutated_bytes, text, value
 from truename import Catalog, Ledger, NameTable, ToolId, ToolRef, dialects, project, resolve
 from truename.config import parse
@@ -213,6 +213,7 @@ TARGETS: Final[dict[str, Callable[[Random], None]]] = {
         detections,
         simulations,
         journals,
+        *targets_audit.TARGETS,
         *targets_exposure.TARGETS,
     )
 }

@@ -6,7 +6,7 @@ import pytest
 
 from lab import scenarios
 from lab.model import Offered
-from lab.scenarios import SCENARIOS, planner, scenario
+from lab.scenarios import PINNED, SCENARIOS, UNLISTED, planner, scenario
 
 
 def test_servers_of_a_scenario_have_different_keys_and_at_most_899_tools() -> None:
@@ -56,3 +56,19 @@ def test_probes_are_wrong_names_and_then_calls_that_fail() -> None:
 
 def test_the_servers_of_a_scenario_can_be_read() -> None:
     assert scenarios.spelled(scenario("duplicates")).count("same_name") == 2
+
+
+def test_where_tools_are_searched_the_listed_one_is_called_and_then_one_that_is_not() -> None:
+    offered = [Offered(name=f"mcp__tn__{PINNED}", description="[lab:1]")]
+    steps = planner(scenario("searched"))(offered)
+
+    assert [step.name.removeprefix("mcp__tn__") for step in steps] == [
+        PINNED,
+        "search_tools",
+        "describe_tools",
+        "call_tool",
+        UNLISTED,
+    ]
+    assert steps[3].numbered(3).sent == {"name": UNLISTED, "arguments": {"q": "k3"}}
+    assert planner(scenario("searched"))([]) == []
+    assert [one.name for one in SCENARIOS if one.search != "off"] == ["searched"]

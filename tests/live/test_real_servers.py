@@ -87,7 +87,8 @@ async def over_stdio(servers: tuple[RealServer, ...], work: Path) -> int:
             for server in servers:
                 answers = [name for name in listed if server.probe.tool in name]
                 names = [name for name in answers if name.startswith(server.key.replace("-", "_"))] or answers
-                for name in (names[0], f"{server.key}/{server.probe.tool}"):
+                # Another server's key may begin with this one's.
+                for name in (min(names, key=len), f"{server.key}/{server.probe.tool}"):
                     assert server.probe.answer in await called(client, name, server.probe, work), name
                     right += 1
     return right

@@ -1,0 +1,94 @@
+"""The audit journal: whatever was done to its files, it is read, and what was done is found."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.fuzz.mutation import mutated_bytes, text, value
+from truename import ToolId
+from truename.audit import Broken, Journal, Record, Redaction, account_of, recent, records_in, since, verified
+from truename.policy import StoreError
+from truename.policy.call_event import CallEvent
+
+if TYPE_CHECKING:
+    from random import Random
+
+__all__ = ["TARGETS"]
+
+_CALL: Final = {"who": "ann", "tool": "git@1/push@1", "outcome": "ok", "seconds": 0.25}
+
+
+def _must(holds: bool, promise: str) -> None:
+    if not holds:
+        raise AssertionError(promise)
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "audit")
+        with Journal(path, max_bytes=900) as journal:
+            for number in range(6):
+                journal.append([("call", {**_CALL, "call": f"c{number}"})])
+        return {file.name: file.read_bytes() for file in path.iterdir() if file.suffix in {".json", ".jsonl"}}
+
+
+def audit_journals(chance: Random) -> None:
+    files = dict(_files())
+    name = chance.choice(sorted(files))
+    files[name] = mutated_bytes(chance, files[name])
+    if chance.random() < 0.2:
+        one, other = chance.choice(sorted(files)), chance.choice(sorted(files))
+        files[one], files[other] = files[other], files[one]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "audit")
+        path.mkdir(mode=0o700)
+        for name, content in files.items():
+            (path / name).write_bytes(content)
+        _read(path, is_changed=files != _files())
+        _written_on(path, {file: content for file, content in files.items() if file.endswith(".jsonl")})
+
+
+def _read(path: Path, *, is_changed: bool) -> None:
+    found = list(records_in(path))
+    broken = [one for one in found if isinstance(one, Broken)]
+    records = [one for one in found if isinstance(one, Record)]
+    _must(not is_changed or bool(broken), "what was changed is found")
+    _must(is_changed or (not broken and len(records) > 6), "what was not is proved")
+    _must(verified(path)[0] == len(records), "the records are counted")
+    _must(all(len(str(one)) < 2_000 for one in broken), "what is wrong is said in short")
+    last, place = recent(path, 3)
+    _must(len(last) <= 3 and since(path, place)[0] == [], "the last records are the last")
+
+
+def _written_on(path: Path, before: dict[str, bytes]) -> None:
+    try:
+        with Journal(path) as journal:
+            journal.append([("call", _CALL)])
+    except StoreError:
+        _must(len(list(path.glob("*.jsonl"))) == len(before), "a journal that is refused is not written on")
+    _must(all((path / name).read_bytes() == content for name, content in before.items()), "history stays as it is")
+
+
+def accounts(chance: Random) -> None:
+    arguments: Any = value(chance, 6)
+    event = CallEvent(
+        wire_name=text(chance),
+        outcome="ok",
+        began=1.0,
+        seconds=0.1,
+        id=chance.choice((None, ToolId.parse("git@1/push@1"))),
+        session=text(chance),
+        call_id=text(chance),
+        code=text(chance),
+        arguments=arguments if isinstance(arguments, dict) else {text(chance): arguments},
+    )
+    account = account_of(event, Redaction(chance.choice(("none", "digest", "redacted"))))
+    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder, "audit")) as journal:
+        journal.append([("call", account)])
+
+
+TARGETS: Final = (audit_journals, accounts)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from bench.names import Pairs, real_pairs
 from truename.catalog import Catalog
-from truename.gateway.search import ToolIndex, terms, words_of
+from truename.gateway.views.search import ToolIndex, terms, words_of
 
 _SEED: Final = 2_026
 _QUERIES: Final = 200

@@ -1,4 +1,4 @@
-"""`python -m bench.gateway_cost [--short] [--memory] [--json]`: never fails on a time, only on a wrong answer."""
+"""`python -m bench.gateway_cost [--short] [--memory] [--sight] [--json]`: fails on no time, only on a wrong answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,15 @@ from bench.gateway_cost.watched import Watched, free_port
 
 _PROXIES: Final = "bench.gateway_cost.proxies"
 _UPSTREAM: Final = "bench.gateway_cost.upstream"
+_SINK: Final = "bench.gateway_cost.sink"
 _OURS: Final = "truename"
+# The same with everything on that looks at calls: a policy, pins, the audit journal, metrics, and traces that are sent.
+_SIGHT: Final = "truename+sight"
+_RULES: Final = [
+    {"name": "no deleting", "outcome": "deny", "tools": ["*/delete*", "*/drop*"]},
+    {"name": "look first", "outcome": "ask", "tools": ["*/pay*"]},
+    {"name": "the rest", "outcome": "allow", "tools": ["*"]},
+]
 _SIZES: Final = (10, 10_000)
 _WAYS: Final = ("http", "stdio")
 _CLIENTS: Final = 8
@@ -49,6 +57,7 @@ class Run:
     folder: Path
     stack: ExitStack
     upstreams: dict[int, str] = field(default_factory=dict)
+    sink: int = 0
 
     def target(self, tools: int, way: str) -> list[str]:
         """Return the address of a server with so many tools, or the command that starts one."""
@@ -63,17 +72,39 @@ class Run:
     def proxy(self, kind: str, tools: int, way: str) -> Watched:
         """Start what is measured."""
         port, target = free_port(), self.target(tools, way)
-        if kind != _OURS:
+        if kind not in {_OURS, _SIGHT}:
             return self.stack.enter_context(Watched(port, _PROXIES, kind, str(port), *target))
-        config = self._config(f"{tools}-{way}", target)
-        return self.stack.enter_context(Watched(port, "truename", "serve", str(config), "--http", f"127.0.0.1:{port}"))
+        name = f"{kind}-{tools}-{way}"
+        more = self._sight(name) if kind == _SIGHT else {"trust": {"pins": "memory"}}
+        command = ("serve", str(self._config(name, target, more)), "--http", f"127.0.0.1:{port}")
+        return self.stack.enter_context(Watched(port, "truename", *command, env=self._spans()))
 
-    def _config(self, name: str, target: list[str]) -> Path:
+    def _sight(self, name: str) -> dict[str, Any]:
+        return {
+            "policy": {"default": "allow", "rules": _RULES},
+            "trust": {"pins": str(self.folder / f"{name}.pins")},
+            "audit": {"path": str(self.folder / f"{name}.audit")},
+            "telemetry": {"metrics": True, "traces": True},
+        }
+
+    def _spans(self) -> dict[str, str]:
+        """Return where spans go: to a process that is not measured."""
+        if not self.sink:
+            self.sink = free_port()
+            self.stack.enter_context(Watched(self.sink, _SINK, str(self.sink)))
+        return {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self.sink}"}
+
+    def _config(self, name: str, target: list[str], more: dict[str, Any]) -> Path:
         root = str(Path(__file__).resolve().parents[2])
         by_command = {"command": target[0], "args": target[1:], "env": {"PYTHONPATH": root}}
         server = {"url": target[0], "type": "http"} if len(target) == 1 else by_command
         # All tools are listed, as the others do; what is kept beside the calls is kept in a file, as it is in use.
-        ours = {"ledger": str(self.folder / f"{name}.ledger"), "tool_search": "off", "max_tools": max(_SIZES)}
+        ours: dict[str, Any] = {
+            "ledger": str(self.folder / f"{name}.ledger"),
+            "tool_search": "off",
+            "max_tools": max(_SIZES),
+        }
+        ours |= more
         path = self.folder / f"{name}.json"
         path.write_text(json.dumps({"mcpServers": {"cheap": server}, "truename": ours}))
         return path
@@ -120,6 +151,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gateway_cost", description="What a call costs the gateway.")
     parser.add_argument("--short", action="store_true", help="one round of few calls: to see that it works")
     parser.add_argument("--ours", action="store_true", help="only the gateway, not the proxies beside it")
+    parser.add_argument("--sight", action="store_true", help="only what policy, pins, audit, metrics and traces cost")
     parser.add_argument("--memory", action="store_true", help="only memory: after 10,000 calls and after 100,000")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured, in turns")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -147,15 +179,17 @@ async def _measured(run: Run, options: argparse.Namespace) -> dict[str, Any]:
     if not options.memory:
         record["costs"] = [
             {**vars(case), "microseconds": [round(1e6 * one, 1) for one in times]}
-            for case, times in (await _costs(run, _kinds(options), _SIZES)).items()
+            for case, times in (await _costs(run, _kinds(options), _SIZES[:1] if options.sight else _SIZES)).items()
         ]
-    if options.memory or not (options.short or options.ours):
+    if options.memory or not (options.short or options.ours or options.sight):
         record["resident_bytes"] = await _memory(run, (1_000, 3_000) if options.short else (10_000, 100_000))
     _progress("")
     return record
 
 
 def _kinds(options: argparse.Namespace) -> list[str]:
+    if options.sight:
+        return [_OURS, _SIGHT]
     others = ["sdk", *(["fastmcp"] if find_spec("fastmcp") else [])]
     return [_OURS, *([] if options.ours else others)]
 
@@ -178,10 +212,22 @@ def _shown(record: dict[str, Any]) -> str:
                 f"{one['kind']:18}{one['way']:>8}{one['tools']:>8,}{one['era']:>12}"
                 f"{statistics.median(times):>8,.0f} us  {min(times):,.0f} to {max(times):,.0f}"
             )
-        lines += ["", *_growth(costs)]
+        lines += ["", *_growth(costs), *_price(costs)]
     for calls, size in record.get("resident_bytes", {}).items():
         lines.append(f"memory after {calls:>7,} calls: {size / 2**20:.1f} MB")
     return "\n".join(lines)
+
+
+def _price(costs: list[dict[str, Any]]) -> list[str]:
+    """Say what looking costs: the median of the rounds' own ratios, for rounds differ more than what is compared."""
+    by_case = {(one["way"], one["era"], one["kind"]): one["microseconds"] for one in costs if one["tools"] == _SIZES[0]}
+    found = []
+    for way, era in product(_WAYS, ERAS):
+        plain, seen = by_case.get((way, era, _OURS)), by_case.get((way, era, _SIGHT))
+        if plain and seen:
+            ratios = [one / other for one, other in zip(seen, plain, strict=True)]
+            found.append(f"{_SIGHT}, {way}, {era}: {statistics.median(ratios):.2f} of {_OURS}")
+    return found
 
 
 def _growth(costs: list[dict[str, Any]]) -> list[str]:
@@ -192,6 +238,8 @@ def _growth(costs: list[dict[str, Any]]) -> list[str]:
         if one["kind"] == _OURS
     }
     small, large = _SIZES
+    if not any(tools == large for *_, tools in ours):
+        return []
     return [
         f"{_OURS}, {way}, {era}: {large:,} tools cost {ours[way, era, large] / ours[way, era, small]:.2f} of {small}"
         for way, era in product(_WAYS, ERAS)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
 __all__ = ["Watched", "free_port"]
@@ -30,13 +31,14 @@ def free_port() -> int:
 class Watched:
     """A module run by this interpreter, listening on ``port`` inside the block; its children are not counted."""
 
-    def __init__(self, port: int, module: str, *args: str) -> None:
+    def __init__(self, port: int, module: str, *args: str, env: Mapping[str, str] | None = None) -> None:
         self.port = port
+        self._env = env or {}
         self._command = [sys.executable, "-m", module, *args]
 
     def __enter__(self) -> Self:
         paths = (str(_ROOT), str(_ROOT / "src"), os.environ.get("PYTHONPATH", ""))
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        env = {**os.environ, **self._env, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self._process = subprocess.Popen(
             self._command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )

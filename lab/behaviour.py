@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from lab.scenarios import UNLISTED
 from lab.verdicts import brief, code
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ __all__ = ["behaviour"]
 
 _ERRORS: Final = {"error of JSON-RPC": "JSONRPC-WORDING", "result with isError": "ISERROR-WORDING"}
 _SAID: Final = 160
+_SEARCHED: Final = ("search_tools", "describe_tools", "call_tool", "its own name")
+# What Truename itself answers.
+_TOLD: Final = frozenset(_SEARCHED[:2])
 
 
 def behaviour(runs: Sequence[Run], made: str) -> str:
@@ -25,6 +29,7 @@ def behaviour(runs: Sequence[Run], made: str) -> str:
         "## A name that does not exist",
     ]
     parts += [*_wrong(runs), "## A tool that is renamed while the client runs", *_renames(runs)]
+    parts += ["## A catalogue that is searched", *_searched(runs)]
     parts += ["## An error of the server, and what the model reads of it", *_errors(runs)]
     parts += ["## What clients say of themselves", *_handshakes(runs)]
     return "\n\n".join(parts) + "\n"
@@ -109,6 +114,33 @@ def _old(trial: Trial) -> str:
     if trial.mode == "through" and "nothing was run" in last.answer:
         return f"answered by Truename: {_text(last.answer)}"
     return ("sent to the server: " if last.reached else "refused by the client: ") + _text(last.answer)
+
+
+def _searched(runs: Sequence[Run]) -> Iterator[str]:
+    yield (
+        "Of 200 tools Truename lists one that is pinned, and three of its own by which the others are found "
+        "([large catalogues](../large-catalogues.md)). `=` the call reached the tool that was meant, `+` Truename "
+        "answered, `-` the client refused the name, `X` the run ended."
+    )
+    rows = []
+    for run in runs:
+        trial = run.trial("searched", "through")
+        if trial is not None:
+            found = {probe.probe: probe for probe in trial.probes}
+            shown = next((tool.shown for tool in trial.tools if tool.shown), None)
+            signs = [_reaching(found.get(name)) for name in _SEARCHED]
+            rows.append([run.title, "" if shown is None else code(shown), *signs, _refusal(found.get(_SEARCHED[-1]))])
+    yield _table(["client", "the pinned tool", *_SEARCHED, "what the model reads then"], rows)
+
+
+def _reaching(probe: Probe | None) -> str:
+    if probe is None:
+        return ""
+    if probe.ended or probe.answer is None:
+        return "`X`"
+    if probe.reached is not None:
+        return "`=`" if probe.reached[1] == UNLISTED else "`→`"
+    return "`+`" if UNLISTED in probe.answer and probe.probe in _TOLD else "`-`"
 
 
 def _errors(runs: Sequence[Run]) -> Iterator[str]:

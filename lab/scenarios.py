@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from lab.model import Offered
     from lab.model.script import Planner
 
-__all__ = ["MODES", "SCENARIOS", "Mode", "Scenario", "Server", "planner", "scenario"]
+__all__ = ["MODES", "PINNED", "SCENARIOS", "UNLISTED", "Mode", "Scenario", "Server", "planner", "scenario"]
 
 Mode = Literal["bare", "through", "only"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _COMMON: Final = ("get_weather", "search", "list_items")
 _RENAMED: Final = "get_weather"
+# Of the 200 tools, the one that is listed and the one that is looked for.
+PINNED: Final = "tool_001"
+UNLISTED: Final = "tool_150"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Scenario:
 
     In mode ``bare`` the client has the servers themselves, ``through`` Truename's ``/mcp`` instead, ``only`` an
     entry for each, as `truename connect` writes it.
+    ``search``: Truename's ``tool_search``; off, since names are what is looked at, but where the search itself is.
     ``batch``: how many calls the model makes in one turn, where the client takes several. ``modern``: the servers
     speak 2026-07-28.
     """
@@ -45,10 +49,11 @@ class Scenario:
     name: str
     title: str
     servers: tuple[Server, ...]
-    plan: Literal["sweep", "probes", "rename"] = "sweep"
+    plan: Literal["sweep", "probes", "rename", "searched"] = "sweep"
     batch: int = 1
     modern: bool = False
     modes: tuple[Mode, ...] = MODES
+    search: Literal["off", "auto"] = "off"
 
 
 def _one(*names: str) -> tuple[Server, ...]:
@@ -77,6 +82,14 @@ _JOINS: Final = (
 SCENARIOS: Final = (
     Scenario(name="awkward", title="one server with every awkward name", servers=_one(*awkward_names())),
     Scenario(name="many", title="one server with 200 tools", servers=_one(*many_names(200)), batch=10),
+    Scenario(
+        name="searched",
+        title="200 tools, of which Truename lists one and finds the others",
+        servers=_one(*many_names(200)),
+        plan="searched",
+        modes=("through",),
+        search="auto",
+    ),
     Scenario(
         name="duplicates",
         title="one name twice in one list",
@@ -127,7 +140,7 @@ def planner(scenario: Scenario, start: int = 0) -> Planner:
     """Return what the model does with the tools of a scenario; ``start`` leaves out the first probes."""
     if scenario.plan == "probes":
         return partial(_probes, start=start)
-    return _rename if scenario.plan == "rename" else _sweep
+    return {"rename": _rename, "searched": _searched}.get(scenario.plan, _sweep)
 
 
 def _sweep(offered: Sequence[Offered]) -> list[Step]:
@@ -142,6 +155,25 @@ def _rename(offered: Sequence[Offered]) -> list[Step]:
     steps = _sweep(offered)
     again = [replace(steps[0], probe="after-rename")] * 2 if steps and steps[0].mark == 1 else []
     return [*steps, *again]
+
+
+def _searched(offered: Sequence[Offered]) -> list[Step]:
+    """Call the tool that is listed, then those of Truename that lead to one that is not, then that one itself."""
+    listed = next((tool for tool in offered if tool.mark == 1), None)
+    if listed is None:
+        return []
+
+    def named(name: str, probe: str, /, **arguments: object) -> Step:
+        shown = listed.name.replace(PINNED, name)
+        return Step(name=shown, namespace=listed.namespace, probe=probe, arguments=arguments)
+
+    return [
+        _call(listed),
+        named("search_tools", "search_tools", query=UNLISTED.replace("_", " ")),
+        named("describe_tools", "describe_tools", names=[UNLISTED]),
+        named("call_tool", "call_tool", name=UNLISTED, arguments={"q": "kNUMBER"}),
+        named(UNLISTED, "its own name"),
+    ]
 
 
 def _probes(offered: Sequence[Offered], start: int) -> list[Step]:

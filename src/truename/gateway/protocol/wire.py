@@ -165,8 +165,6 @@ class Wire(MarkedDispatcher):
         try:
             found = await self._carrier.carry(number, message, headers, self._take)
             outcome = await waiter.outcome if found is None else found
-            self._carrier = self._next_carrier
-            return outcome
         except _GONE:
             self._is_unwritable = True
             return _closed()
@@ -174,6 +172,9 @@ class Wire(MarkedDispatcher):
             cancel = partial(self._cancel_outbound, number, "caller cancelled", None)
             await self._final_write(cancel, shield=True, timeout=_LAST_WORD, describe=f"cancel of request {number!r}")
             raise
+        else:
+            self._carrier = self._next_carrier
+            return outcome
         finally:
             self._pending.pop(number, None)
             del self._waiters[number]

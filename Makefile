@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 ADDRESS ?= 127.0.0.1:8750
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt
 
+# The tests start hundreds of processes: what one compiled, the others find, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help run test lint types unit core rest corpus acceptance conformance chaos live lab bench fuzz package clean
 

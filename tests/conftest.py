@@ -1,19 +1,21 @@
-"""What holds for all tests: how hypothesis works, and the report over the real catalogues at the end."""
+"""What holds for all tests: how hypothesis works, what is no garbage, the report over real catalogues at the end."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Generator
 
 settings.register_profile("truename", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("truename")
@@ -26,6 +28,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Say where the report's parts go; with several workers, the process that starts them does it."""
     if not hasattr(config, "workerinput"):
         os.environ[PARTS] = str(REPORT.with_name(f"corpus-report-{os.getpid()}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the tests and what they import: all of it stays to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -30,6 +30,8 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from tests.access.exchange_grant import GRANT_TYPE, exchange_grant
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -67,7 +69,7 @@ class OwnClient(ClientMixin):
         return response_type == "code"
 
     def check_grant_type(self, grant_type: str) -> bool:
-        return grant_type in {"authorization_code", "refresh_token", "client_credentials"}
+        return grant_type in {"authorization_code", "refresh_token", "client_credentials", GRANT_TYPE}
 
 
 @dataclass
@@ -151,6 +153,16 @@ class Authority:
     refuses: str = ""
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    # Token exchange: the audience of the tokens that it takes, for what it gives others, which it takes no more.
+    gateway: str = ""
+    targets: set[str] = field(default_factory=set)
+    revoked: set[str] = field(default_factory=set)
+    # While it is not set, nothing is answered at the token endpoint.
+    gate: threading.Event = field(default_factory=threading.Event)
+    answered: int = 0
+
+    def __post_init__(self) -> None:
+        self.gate.set()
 
     def client(self, id: str, *redirect_uris: str, secret: str = "") -> OwnClient:
         found = self.clients[id] = OwnClient(id, secret, redirect_uris)
@@ -365,6 +377,7 @@ def _register(server: Any, one: Authority) -> None:
     server.register_grant(CodeGrant, [CodeChallenge(required=False), Identity()])
     server.register_grant(Refresh)
     server.register_grant(ClientCredentialsGrant)
+    server.register_grant(exchange_grant(one, OwnToken))
     server.register_endpoint(Introspect)
     server.register_endpoint(Revoke)
     server.register_extension(Issuer())
@@ -379,9 +392,15 @@ def _routes(app: Flask, server: Any, one: Authority) -> None:
     @app.before_request
     def note() -> Any:
         one.seen.append((request.path, {**request.args.to_dict(), **request.form.to_dict()}))
+        if request.path == "/token":
+            one.gate.wait()
         if one.refuses and request.path == one.refuses:
             return jsonify(error="server_error"), 503
         return None
+
+    @app.teardown_request
+    def count(_: BaseException | None) -> None:
+        one.answered += 1
 
     @app.get("/.well-known/oauth-authorization-server")
     @app.get("/.well-known/openid-configuration")

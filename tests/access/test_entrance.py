@@ -10,9 +10,9 @@ import anyio
 import httpx2
 import pytest
 
+from tests.gateway.reloads import another
 from tests.gateway.test_gateway_holding import ANSWER, ASK
 from tests.gateway.test_gateway_questions import Handshaking
-from tests.gateway.test_gateway_reload import another
 from truename.access.doors import token_store
 from truename.access.tokens import digest_of, fresh, minted
 from truename.config import Access, Config, Issuer, KnownToken, ServerConfig, Settings, load

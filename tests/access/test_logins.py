@@ -20,6 +20,7 @@ import pytest
 from tests.access.authority import Authority, authority
 from tests.access.test_client_tokens import Clock, Guarded
 from tests.conformance.fixture import Everything
+from truename.access.arrangements import Arrangements
 from truename.access.client_tokens import LoginNeeded, NoCredential
 from truename.access.fetching import FetchFault, Web, web
 from truename.access.logging_in import logged_in, logged_out
@@ -69,9 +70,15 @@ async def _entered(
     said: Login, fetch: Any, browse: Callable[[str], Any], address: str = ADDRESS, **more: Any
 ) -> Granted:
     """Log in, with a browser that does something with the address that is shown."""
-    async with anyio.create_task_group() as tasks:
-        return await logged_in(said, address, fetch, partial(_start, tasks, browse), **more)
+    with Vault(None, [bytes(32)]) as vault:
+        async with anyio.create_task_group() as tasks:
+            kept = Arrangements(said, address, vault)
+            return (await logged_in(kept, fetch, partial(_start, tasks, browse), **more)).tokens
     raise AssertionError
+
+
+def _arranged(said: Login) -> Arrangements:
+    return Arrangements(said, ADDRESS, Vault(None, [bytes(32)]))
 
 
 def _start(tasks: Any, browse: Callable[[str], Any], url: str) -> None:
@@ -163,7 +170,7 @@ async def test_an_address_that_people_can_not_read_is_shown_to_nobody(endpoint: 
     shown: list[str] = []
     async with web() as fetch:
         with pytest.raises(FetchFault):
-            await logged_in(_login(idp), ADDRESS, fetch, shown.append)
+            await logged_in(_arranged(_login(idp)), fetch, shown.append)
     assert shown == []
 
 
@@ -171,7 +178,7 @@ async def test_no_login_without_pkce(idp: Authority) -> None:
     idp.metadata = {"code_challenge_methods_supported": ["plain"]}
     async with web() as fetch:
         with pytest.raises(FetchFault, match="PKCE"):
-            await logged_in(_login(idp), ADDRESS, fetch, print)
+            await logged_in(_arranged(_login(idp)), fetch, print)
 
 
 @asynccontextmanager
@@ -360,14 +367,14 @@ def test_the_commands_log_in_list_and_log_out(
 
     importlib.import_module("truename.cli.login")
 
-    async def browsing(said: Login, address: str, fetch: Any, show: Callable[[str], None], **more: Any) -> Any:
+    async def browsing(kept: Arrangements, fetch: Any, show: Callable[[str], None], **more: Any) -> Any:
         async with anyio.create_task_group() as tasks:
 
             def both(url: str) -> None:
                 show(url)
                 tasks.start_soon(_follow, url)
 
-            return await logged_in(said, address, fetch, both, **more)
+            return await logged_in(kept, fetch, both, **more)
 
     monkeypatch.setattr(sys.modules["truename.cli.login"], "logged_in", browsing)
     assert main(["logins", path, "--json"]) == 0

@@ -16,7 +16,7 @@ from mcp.shared.auth import InvalidRedirectUriError
 from pydantic import AnyUrl, ValidationError
 
 from tests.access.authority import authority
-from tests.access.test_sign_in import Browser, Flow, signing_in
+from tests.access.signing import Browser, Flow, signing_in
 from truename.access.addresses import Nearness
 from truename.access.fetching import Fetched, FetchFault
 from truename.access.sign_in.clients import Client, wrong_redirect
@@ -70,6 +70,7 @@ class Net:
         *,
         named_by: Nearness = Nearness.LOOPBACK,  # noqa: ARG002 - as the network has it
         form: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,  # noqa: ARG002 - as above
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
         self.headers.append(headers or {})

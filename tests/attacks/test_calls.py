@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.attacks.conftest import Source, call, names, tool
-from tests.gateway.test_gateway_approvals import ASK, Office
+from tests.gateway.office import ASK, Office
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import HOSTILE, Run, entry
+from tests.cli.conftest import HOSTILE, Run
 from truename.cli.app import app
 from truename.cli.failure import split
 
@@ -264,9 +264,10 @@ def test_a_long_advice_is_indented_and_broken_between_words(
 
 @pytest.mark.parametrize("command", [name for name in app if not name.startswith("-") and name != "install-completion"])
 def test_the_help_of_a_command_fits_80_columns_and_ends_with_words_of_its_own(
-    command: str,
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    done = entry(command, "--help", COLUMNS="80")
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run(command, "--help")
 
     assert done.status == 0
     assert max(map(len, done.out.splitlines())) <= 80

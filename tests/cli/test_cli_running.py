@@ -233,8 +233,8 @@ def test_help_names_every_command(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("command", ["names", "resolve", "clients", "serve", "history", "rename", "demo"])
-def test_every_command_explains_itself(command: str) -> None:
-    done = entry(command, "--help", COLUMNS="100")
+def test_every_command_explains_itself(run: Run, command: str) -> None:
+    done = run(command, "--help")
 
     assert (done.status, done.err) == (0, "")
     assert "--json" in done.out

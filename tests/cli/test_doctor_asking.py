@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import entry, fake
+from tests.cli.conftest import fake
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Outcome
+    from collections.abc import Callable
+
+    from tests.cli.conftest import Outcome, Run
+
+    Doctor = Callable[..., Outcome]
 
 MISSING = {"command": "no-such-program-anywhere"}
 
@@ -36,15 +40,22 @@ def write(home: Path, name: str, servers: dict[str, Any]) -> Path:
     return path
 
 
-def doctor(home: Path, *words: object) -> Outcome:
-    return entry("doctor", "--project", home / "project", *words, HOME=str(home))
+@pytest.fixture
+def doctor(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Run the command in this process, for whom this home is the home."""
+    monkeypatch.setenv("HOME", str(home))
+
+    def doctor(*words: object) -> Outcome:
+        return run("doctor", "--project", home / "project", *words)
+
+    return doctor
 
 
-def test_servers_are_started_with_leave_and_each_once(home: Path) -> None:
+def test_servers_are_started_with_leave_and_each_once(home: Path, doctor: Doctor) -> None:
     lab = fake("lab", "a/b", "a_b")
     write(home, ".claude.json", {"lab": lab, "other": fake("other", "x")})
     write(home, ".gemini/settings.json", {"mine": lab})
-    done = doctor(home, "--start", "--json")
+    done = doctor("--start", "--json")
 
     assert done.status == 1
     assert done.document["asked"] == 2
@@ -53,9 +64,9 @@ def test_servers_are_started_with_leave_and_each_once(home: Path) -> None:
     assert done.err.count("ready") == 2
 
 
-def test_without_leave_the_report_is_made_without_tools_and_says_so(home: Path) -> None:
+def test_without_leave_the_report_is_made_without_tools_and_says_so(home: Path, doctor: Doctor) -> None:
     write(home, ".claude.json", {"lab": fake("lab", "a/b", "a_b") | {"env": {"LAB_KEY": "k3y-k3y"}}})
-    done = doctor(home)
+    done = doctor()
 
     assert done.status == 0
     assert "1 server not asked, so their tools are not known." in " ".join(done.out.split())
@@ -63,9 +74,9 @@ def test_without_leave_the_report_is_made_without_tools_and_says_so(home: Path) 
     assert "k3y-k3y" not in done.out + done.err
 
 
-def test_one_that_fails_is_one_finding_and_the_others_are_examined(home: Path) -> None:
+def test_one_that_fails_is_one_finding_and_the_others_are_examined(home: Path, doctor: Doctor) -> None:
     write(home, ".claude.json", {"lab": fake("lab", "a/b", "a_b"), "gone": MISSING})
-    done = doctor(home, "--start", "--json")
+    done = doctor("--start", "--json")
 
     assert done.status == 1
     assert {"TN014", "TN024"} <= {one["code"] for one in done.document["findings"]}
@@ -73,9 +84,9 @@ def test_one_that_fails_is_one_finding_and_the_others_are_examined(home: Path) -
     assert (client["servers_not_asked"], client["tools"]["lost"]) == (["gone"], 1)
 
 
-def test_a_failed_server_and_nothing_else_ends_with_3(home: Path) -> None:
+def test_a_failed_server_and_nothing_else_ends_with_3(home: Path, doctor: Doctor) -> None:
     write(home, ".claude.json", {"gone": MISSING, "fine": fake("fine", "get_x")})
-    done = doctor(home, "--start", "--json")
+    done = doctor("--start", "--json")
 
     assert done.status == 3
     assert [one["code"] for one in done.document["findings"]] == ["TN014"]
@@ -90,9 +101,9 @@ def test_a_failed_server_and_nothing_else_ends_with_3(home: Path) -> None:
         {"command": "x\0y"},
     ],
 )
-def test_what_can_not_be_filled_in_is_not_started(home: Path, server: dict[str, Any]) -> None:
+def test_what_can_not_be_filled_in_is_not_started(home: Path, doctor: Doctor, server: dict[str, Any]) -> None:
     path = write(home, ".claude.json", {"odd": server, "fine": fake("fine", "get_x")})
-    done = doctor(home, "--start", "--json")
+    done = doctor("--start", "--json")
 
     (found,) = [one for one in done.document["findings"] if one["code"] == "TN014"]
     assert (found["server"], found["location"]["file"], found["location"]["line"]) == ("odd", str(path), 1)
@@ -100,23 +111,23 @@ def test_what_can_not_be_filled_in_is_not_started(home: Path, server: dict[str, 
     assert done.document["clients"][0]["servers_not_asked"] == ["odd"]
 
 
-def test_a_project_s_server_is_started_when_its_file_is_named(home: Path) -> None:
+def test_a_project_s_server_is_started_when_its_file_is_named(home: Path, doctor: Doctor) -> None:
     path = write(home, "project/.mcp.json", {"lab": fake("lab", "a/b", "a_b")})
 
-    assert doctor(home, "--start", "--json").document["asked"] == 0
-    assert doctor(home, path, "--start", "--json").document["asked"] == 1
+    assert doctor("--start", "--json").document["asked"] == 0
+    assert doctor(path, "--start", "--json").document["asked"] == 1
 
 
-def test_two_servers_of_one_key_are_both_asked(home: Path) -> None:
+def test_two_servers_of_one_key_are_both_asked(home: Path, doctor: Doctor) -> None:
     write(home, ".claude.json", {"lab": fake("lab", "one")})
     write(home, ".gemini/settings.json", {"lab": fake("lab", "two", "three")})
-    told = {one["client"]: one for one in doctor(home, "--start", "--json").document["clients"]}
+    told = {one["client"]: one for one in doctor("--start", "--json").document["clients"]}
 
     assert told["claude-code"]["tools"]["listed"] == 1
     assert told["gemini-cli"]["tools"]["listed"] == 2
 
 
-def test_the_settings_of_truename_itself_are_examined_as_what_clients_would_have(home: Path) -> None:
+def test_the_settings_of_truename_itself_are_examined_as_what_clients_would_have(home: Path, doctor: Doctor) -> None:
     path = home / "truename.toml"
     lab = fake("lab", "a/b", "a_b")
     path.write_text(
@@ -124,19 +135,19 @@ def test_the_settings_of_truename_itself_are_examined_as_what_clients_would_have
         f"cwd = {json.dumps(lab['cwd'])}\n",
         "utf-8",
     )
-    done = doctor(home, path, "--start", "--for", "gemini-cli", "--json")
+    done = doctor(path, "--start", "--for", "gemini-cli", "--json")
 
     assert [(one["client"], one["tools"]["lost"]) for one in done.document["clients"]] == [("gemini-cli", 1)]
 
 
-def test_an_address_is_asked_because_it_was_typed(home: Path) -> None:
+def test_an_address_is_asked_because_it_was_typed(home: Path, doctor: Doctor) -> None:
     config = write(home, "mcp.json", {"lab": fake("lab", "get_x", "get_y")})
     command = [sys.executable, "-m", "tests.gateway.servers.gateway_http", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT) as gateway:
         try:
             assert gateway.stdout is not None
             address = gateway.stdout.readline().strip()
-            done = doctor(home, f"{address}/mcp", "--for", "claude-code", "--json")
+            done = doctor(f"{address}/mcp", "--for", "claude-code", "--json")
         finally:
             gateway.terminate()
 
@@ -144,7 +155,9 @@ def test_an_address_is_asked_because_it_was_typed(home: Path) -> None:
     assert done.status == 0
 
 
-def test_references_are_read_as_their_client_writes_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_are_read_as_their_client_writes_them(
+    home: Path, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LAB_TOOL", "get_x")
     lab = fake("lab", "{env:LAB_TOOL}", "$LAB_TOOL")
     opencode = {"type": "local", "command": [lab["command"], *lab["args"]], "cwd": lab["cwd"]}
@@ -152,22 +165,24 @@ def test_references_are_read_as_their_client_writes_them(home: Path, monkeypatch
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"mcp": {"lab": opencode}}), "utf-8")
     write(home, ".gemini/settings.json", {"lab": fake("lab", "{env:LAB_TOOL}", "$LAB_TOOL", "p$5")})
-    told = {one["client"]: one for one in doctor(home, "--start", "--all", "--json").document["clients"]}
+    told = {one["client"]: one for one in doctor("--start", "--all", "--json").document["clients"]}
 
     assert {fate["tool"] for fate in told["opencode"]["tools"]["fates"]} == {"$LAB_TOOL"}
     assert {fate["tool"] for fate in told["gemini-cli"]["tools"]["fates"]} == {"{env:LAB_TOOL}", "p$5"}
 
 
-def test_what_only_a_client_can_fill_in_is_not_started(home: Path) -> None:
+def test_what_only_a_client_can_fill_in_is_not_started(home: Path, doctor: Doctor) -> None:
     path = home / ".config/opencode/opencode.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"mcp": {"lab": {"type": "local", "command": ["x", "{file:~/key}"]}}}), "utf-8")
-    (found,) = doctor(home, "--start", "--json").document["findings"]
+    (found,) = doctor("--start", "--json").document["findings"]
 
     assert found["fact"] == "Server 'lab' of opencode was not started: {file:~/key} is filled in by the client alone."
 
 
-def test_what_stands_behind_a_reference_is_never_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_behind_a_reference_is_never_shown(
+    home: Path, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LAB_WORD", "behind-the-reference")
     path = home / "truename.toml"
     (home / "lab.env").write_text("LAB_FILE=from-the-env-file\n", "utf-8")
@@ -177,16 +192,16 @@ def test_what_stands_behind_a_reference_is_never_shown(home: Path, monkeypatch: 
         'args = ["${LAB_WORD}", "${LAB_FILE}", "pa$$$${x}"]\n',
         "utf-8",
     )
-    quiet, started = doctor(home, path, "--json"), doctor(home, path, "--start")
+    quiet, started = doctor(path, "--json"), doctor(path, "--start")
 
     assert quiet.document["not_asked"][0]["would_start"].startswith("no-such-program-anywhere '${LAB_WORD}'")
-    for done in (quiet, started, doctor(home, path)):
+    for done in (quiet, started, doctor(path)):
         assert "behind-the-reference" not in done.out + done.err
         assert "from-the-env-file" not in done.out + done.err
     assert "there is no program" in " ".join(started.out.split())
 
 
-def test_last_words_do_not_give_a_secret_away(home: Path) -> None:
+def test_last_words_do_not_give_a_secret_away(home: Path, doctor: Doctor) -> None:
     script = "import os, sys; sys.exit(f'bad key {os.environ[chr(75)]} and {sys.argv[2]}')"
     server = {
         "command": sys.executable,
@@ -195,17 +210,17 @@ def test_last_words_do_not_give_a_secret_away(home: Path) -> None:
     }
     write(home, ".claude.json", {"lab": server})
     for words in ([], ["--json"], ["--sarif", "-"]):
-        done = doctor(home, "--start", *words)
+        done = doctor("--start", *words)
 
         assert "bad key ***" in " ".join(done.out.split())
         assert "hidden-k3y" not in done.out
         assert "argument-s3cret" not in done.out
 
 
-def test_a_failed_server_is_told_by_the_key_of_its_own_file(home: Path) -> None:
+def test_a_failed_server_is_told_by_the_key_of_its_own_file(home: Path, doctor: Doctor) -> None:
     write(home, ".claude.json", {"lab": fake("lab", "x")})
     write(home, ".gemini/settings.json", {"lab": MISSING})
-    (found,) = [one for one in doctor(home, "--start", "--json").document["findings"] if one["code"] == "TN014"]
+    (found,) = [one for one in doctor("--start", "--json").document["findings"] if one["code"] == "TN014"]
 
     assert found["fact"].startswith("Server 'lab' of Gemini CLI can't be started")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import Outcome, entry
+from tests.cli.conftest import Outcome, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,8 @@ PROGRAMS = ("npx", "node", "uvx", "uv", "python", "python3", "docker", "sh", "ba
 class Traps:
     """A home in which every program writes a file and every address is listened to."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, run: Run) -> None:
+        self._run = run
         self.home = root / "home"
         self.project = self.home / "project"
         self.bin = root / "bin"
@@ -58,13 +59,15 @@ class Traps:
         path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
 
     def run(self, *words: object) -> Outcome:
-        environ = {"HOME": str(self.home), "PATH": f"{self.bin}:{os.environ['PATH']}", "XDG_CONFIG_HOME": ""}
-        return entry("doctor", "--project", self.project, *words, **environ)
+        return self._run("doctor", "--project", self.project, *words)
 
 
 @pytest.fixture
-def traps(tmp_path: Path) -> Iterator[Traps]:
-    made = Traps(tmp_path)
+def traps(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traps]:
+    made = Traps(tmp_path, run)
+    environ = {"HOME": str(made.home), "PATH": f"{made.bin}:{os.environ['PATH']}", "XDG_CONFIG_HOME": ""}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
     fill(made)
     yield made
     made.listener.close()

@@ -3,128 +3,101 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import signal
 import sys
 import time
-import traceback
-from contextlib import contextmanager
-from dataclasses import dataclass
-from random import Random, SystemRandom
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Final
 
-from tests.fuzz.targets import TARGETS, Broken
-from truename.errors import TruenameError
+from tests.fuzz.chance import Fed, seeded
+from tests.fuzz.guided import Guided, guided, is_installed
+from tests.fuzz.judging import judged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-_PATIENCE: Final = 5.0
+    from tests.fuzz.judging import Finding
+
 _MOST_FINDINGS: Final = 20
+# Of the time; the rest is for the guided part, which is slower and finds more.
+_SEEDED: Final = 0.4
 
 
-class TooSlow(BaseException):
-    """A call took longer than it may."""
+@dataclass
+class Ran:
+    """What was run of the targets, and what was found: each finding with how it is had again."""
 
-
-@dataclass(frozen=True)
-class Finding:
-    target: str
-    case: int
-    text: str
-    key: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    guided: dict[str, Guided] = field(default_factory=dict)
+    findings: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Feed random input to all that reads.")
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Feed hostile input to all that reads.")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**9))
-    parser.add_argument("--target", choices=sorted(TARGETS), help="this one only")
+    parser.add_argument("--target", action="append", default=[], help="this one only; may stand there several times")
     parser.add_argument("--case", type=int, help="this one case only, as a finding names it")
+    parser.add_argument("--bytes", help="this one guided case only: hexadecimal, or a file that holds it")
     options = parser.parse_args()
-    logging.disable(logging.CRITICAL)
-    names = [options.target] if options.target else list(TARGETS)
-    if options.case is not None:
-        findings = [one for name in names if (one := tried(name, options.seed, options.case))]
-        counts = dict.fromkeys(names, 1)
+    ran = Ran()
+    if options.case is not None or options.bytes is not None:
+        _again(ran, options.target, options.seed, options.case, options.bytes)
     else:
-        findings, counts = _run(names, options.seed, options.seconds)
-    _report(findings, counts, options.seed)
-    return 1 if findings else 0
+        # First, as long as no thread runs in this process.
+        guided_seconds = options.seconds * (1 - _SEEDED) if is_installed() else 0.0
+        if guided_seconds:
+            ran.guided = guided(options.target, guided_seconds, options.seed)
+        _seeded(ran, options.target, options.seed, options.seconds - guided_seconds)
+    _report(ran, options.seed)
+    return 1 if ran.findings or any(one.findings for one in ran.guided.values()) else 0
 
 
-def _run(names: list[str], seed: int, seconds: float) -> tuple[list[Finding], dict[str, int]]:
-    findings: list[Finding] = []
-    counts = dict.fromkeys(names, 0)
+def _again(ran: Ran, names: Sequence[str], seed: int, case: int | None, given: str | None) -> None:
+    from tests.fuzz.targets import TARGETS  # noqa: PLC0415 - instrumented, if it is, before
+
+    for name in names or TARGETS:
+        ran.counts[name] = 1
+        raw = Path(given).read_text() if given is not None and Path(given).is_file() else given
+        chance = seeded(seed, name, case or 0) if raw is None else Fed(bytes.fromhex(raw))
+        if (found := judged(name, TARGETS[name], chance)) is not None:
+            ran.findings.append((name, found.text, ""))
+
+
+def _seeded(ran: Ran, names: Sequence[str], seed: int, seconds: float) -> None:
+    from tests.fuzz import house  # noqa: PLC0415 - as above
+    from tests.fuzz.targets import TARGETS  # noqa: PLC0415 - as above
+
+    spent = dict.fromkeys(names or TARGETS, 0.0)
+    ran.counts = dict.fromkeys(spent, 0)
+    keys: set[str] = set()
     end = time.monotonic() + seconds
-    while time.monotonic() < end and len(findings) < _MOST_FINDINGS:
+    while time.monotonic() < end and len(ran.findings) < _MOST_FINDINGS:
         # Each target gets the same time, not the same number of cases.
-        name = min(names, key=lambda name: _spent[name])
-        start = time.monotonic()
-        found = tried(name, seed, counts[name])
-        _spent[name] += time.monotonic() - start
-        counts[name] += 1
-        if found is not None and found.key not in {one.key for one in findings}:
-            findings.append(found)
-    return findings, counts
+        name = min(spent, key=lambda name: spent[name])
+        start, case = time.monotonic(), ran.counts[name]
+        found: Finding | None = judged(name, TARGETS[name], seeded(seed, name, case))
+        spent[name] += time.monotonic() - start
+        ran.counts[name] += 1
+        if found is not None and found.key not in keys:
+            keys.add(found.key)
+            ran.findings.append((name, found.text, f"--seed {seed} --target {name} --case {case}"))
+    house.close()
 
 
-_spent: Final = dict.fromkeys(TARGETS, 0.0)
-
-
-def tried(name: str, seed: int, case: int) -> Finding | None:
-    try:
-        with _patience():
-            TARGETS[name](Random(f"{seed}:{name}:{case}"))
-    except TooSlow:
-        return Finding(name, case, f"took longer than {_PATIENCE:g} s", f"{name} slow")
-    except Exception as error:  # noqa: BLE001
-        return None if _allowed(error) else Finding(name, case, *_told(error))
-    return None
-
-
-def _allowed(error: Exception) -> bool:
-    if isinstance(error, ExceptionGroup):
-        return all(_allowed(one) for one in error.exceptions)
-    # An error that can't be told is no good error.
-    return isinstance(error, TruenameError) and bool(str(error)) and len(str(error)) < 20_000
-
-
-def _told(error: Exception) -> tuple[str, str]:
-    """Return what happened, and what two findings have in common that are one fault."""
-    while isinstance(error, ExceptionGroup):
-        error = next(one for one in error.exceptions if not _allowed(one))
-    frames = traceback.extract_tb(error.__traceback__)
-    where = " < ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in reversed(frames[-3:]))
-    kind, said = type(error).__name__, str(error)
-    text = f"{kind}: {ascii(said)[:300]} ({len(said):,} characters) at {where or 'no place'}"
-    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ascii(said)[:40]
-    return text, f"{kind} {place} {said if isinstance(error, Broken) else ''}"
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise TooSlow
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _report(findings: list[Finding], counts: dict[str, int], seed: int) -> None:
-    lines = [f"seed {seed}: {sum(counts.values()):,} cases, {len(findings)} findings"]
-    lines += [f"  {name:16}{count:9,}" for name, count in counts.items()]
-    for one in findings:
-        lines += [
-            "",
-            f"{one.target}: {one.text}",
-            f"  python -m tests.fuzz --seed {seed} --target {one.target} --case {one.case}",
-        ]
+def _report(ran: Ran, seed: int) -> None:
+    again = [*ran.findings]
+    again += [
+        (name, text, f"--target {name} --bytes {raw}") for name, one in ran.guided.items() for text, _, raw in one.findings
+    ]
+    cases = sum(ran.counts.values()) + sum(one.cases for one in ran.guided.values())
+    lines = [f"seed {seed}: {cases:,} cases, {len(again)} findings", "", f"  {'target':20}{'random':>10}{'guided':>10}{'places':>8}"]
+    for name in {**ran.counts, **ran.guided}:
+        one = ran.guided.get(name, Guided(0, 0))
+        lines.append(f"  {name:20}{ran.counts.get(name, 0):10,}{one.cases:10,}{one.covered:8,}")
+    for name, text, how in again:
+        lines += ["", f"{name}: {text}", f"  python -m tests.fuzz {how}"]
     sys.stdout.write("\n".join(lines) + "\n")
 
 

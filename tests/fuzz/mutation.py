@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.fuzz.chance import Fed
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-__all__ = ["mutated", "mutated_bytes", "text", "value"]
+__all__ = ["changed", "mutated", "mutated_bytes", "text", "value"]
 
 _SEEDS: Final = (
     "salesforce@1/get_leads@1",
@@ -114,7 +116,9 @@ _CHANGES: Final[tuple[Callable[[Random, str], str], ...]] = (
 
 
 def mutated_bytes(chance: Random, given: bytes) -> bytes:
-    """Return the bytes with a few of them changed, removed, doubled or cut off."""
+    """Return the bytes with a few of them changed, removed, doubled or cut off; or any others, of who is guided."""
+    if isinstance(chance, Fed) and chance.random() < 0.25 and (whole := chance.rest()):
+        return whole
     found = bytearray(given)
     for _ in range(chance.choice((0, 1, 1, 2, 4))):
         start, end = _place(chance, bytes(found))
@@ -142,3 +146,22 @@ def value(chance: Random, depth: int = 3) -> Any:
     if kind < 8:
         return [value(chance, depth - 1) for _ in range(chance.randrange(4))]
     return {text(chance)[:100]: value(chance, depth - 1) for _ in range(chance.randrange(4))}
+
+
+def changed(chance: Random, given: Any) -> Any:
+    """Return a JSON value with one thing in it that is another, away, or there besides."""
+    if not isinstance(given, dict | list) or not given or chance.random() < 0.1:
+        return mutated(chance, given) if isinstance(given, str) and chance.random() < 0.6 else value(chance)
+    if isinstance(given, list):
+        place = chance.randrange(len(given))
+        return [*given[:place], changed(chance, given[place]), *given[place + 1 :]]
+    key = chance.choice(list(given))
+    match chance.randrange(6):
+        case 0:
+            return {name: one for name, one in given.items() if name != key}
+        case 1:
+            return {**given, text(chance)[:100]: value(chance)}
+        case 2:
+            return {mutated(chance, name) if name == key else name: one for name, one in given.items()}
+        case _:
+            return {**given, key: changed(chance, given[key])}

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.fuzz import targets_audit, targets_exposure
+from tests.fuzz import targets_audit, targets_envelopes, targets_exposure
+from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated, mutated_bytes, text, value
 from truename import Catalog, Ledger, NameTable, ToolId, ToolRef, dialects, project, resolve
 from truename.config import parse
@@ -21,38 +22,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-__all__ = ["TARGETS", "Broken"]
-
-
-class Broken(AssertionError):
-    """A promise was broken: the answer is wrong, though nothing was raised."""
-
-
-def _must(holds: bool, promise: str) -> None:
-    if not holds:
-        raise Broken(promise)
+__all__ = ["TARGETS"]
 
 
 def tool_id(chance: Random) -> None:
     id = ToolId.parse(text(chance))
-    _must(ToolId.parse(str(id)) == id, "parse(str(id)) is id")
-    _must(str(id).isascii() and len(str(id)) <= 512, "an id is short ASCII")
+    must(ToolId.parse(str(id)) == id, "parse(str(id)) is id")
+    must(str(id).isascii() and len(str(id)) <= 512, "an id is short ASCII")
 
 
 def tool_ref(chance: Random) -> None:
     ref = ToolRef.parse(text(chance))
-    _must(ToolRef.parse(str(ref)) == ref, "parse(str(ref)) is ref")
+    must(ToolRef.parse(str(ref)) == ref, "parse(str(ref)) is ref")
 
 
 def decoding(chance: Random) -> None:
     plain = decode(text(chance))
-    _must(plain.isprintable() and "%" not in plain, "what is decoded is printable and holds no %")
+    must(plain.isprintable() and "%" not in plain, "what is decoded is printable and holds no %")
 
 
 def listings(chance: Random) -> None:
     pairs = [(text(chance), _listing(chance)) for _ in range(chance.randrange(5))]
     lenient = Catalog.from_mcp(pairs, strict=False)
-    _must(len({(tool.origin.server_id, tool.origin.name) for tool in lenient.values()}) == len(lenient), "one each")
+    must(len({(tool.origin.server_id, tool.origin.name) for tool in lenient.values()}) == len(lenient), "one each")
     Catalog.from_mcp(pairs)
 
 
@@ -124,13 +116,13 @@ def projections(chance: Random) -> None:
     style = chance.choice(sorted(STYLES))
     ledger = chance.choice((None, Ledger.memory()))
     names = project(catalog, dialect, style=style, ledger=ledger)
-    _must(set(names) == set(catalog), "a table is total")
-    _must(len(set(names.values())) == len(names), "a table is one-to-one")
+    must(set(names) == set(catalog), "a table is total")
+    must(len(set(names.values())) == len(names), "a table is one-to-one")
     for id, name in names.items():
-        _must(names.id_of(name) == id, "a name leads to its tool")
-        _must(resolve(name, names).id == id, "a name resolves to its own tool")
-        _must(resolve(str(id), names).id == id or str(id) in names.values(), "an id resolves to its own tool")
-        _must(not dialect.check(name), "a name is legal")
+        must(names.id_of(name) == id, "a name leads to its tool")
+        must(resolve(name, names).id == id, "a name resolves to its own tool")
+        must(resolve(str(id), names).id == id or str(id) in names.values(), "an id resolves to its own tool")
+        must(not dialect.check(name), "a name is legal")
 
 
 @cache
@@ -146,9 +138,9 @@ def resolutions(chance: Random) -> None:
     try:
         found = resolve(given, table)
     except ResolutionError as error:
-        _must(all(name in table.values() for name in getattr(error, "suggestions", ())), "suggestions exist")
+        must(all(name in table.values() for name in getattr(error, "suggestions", ())), "suggestions exist")
         raise
-    _must(found.id in table, "what is found is in the table")
+    must(found.id in table, "what is found is in the table")
 
 
 def detections(chance: Random) -> None:
@@ -156,7 +148,7 @@ def detections(chance: Random) -> None:
     keys = ("User-Agent", "x-truename-dialect", "X-OpenAI-Mode", "x-anthropic-client", text(chance))
     headers = {chance.choice(keys): chance.choice((text(chance), "true", "cursor")) for _ in range(3)}
     found = dialects.detect(client, chance.choice((None, headers)))
-    _must(found.evidence.isprintable() and len(found.evidence) < 2_000, "evidence is short and printable")
+    must(found.evidence.isprintable() and len(found.evidence) < 2_000, "evidence is short and printable")
 
 
 def simulations(chance: Random) -> None:
@@ -165,7 +157,7 @@ def simulations(chance: Random) -> None:
     seen = dialect.simulate(server, names)
     for name in names:
         places = (name in seen.shown) + (name in seen.dropped) + (name in seen.refused)
-        _must(places == 1, "each name is shown, dropped or refused")
+        must(places == 1, "each name is shown, dropped or refused")
     for name in names:
         dialect.check(name, server)
         dialect.shown(server, name)
@@ -190,13 +182,13 @@ def journals(chance: Random) -> None:
         catalog = Catalog.from_mcp({"b": ["search", "new"]})
         try:
             project(catalog, "openai", ledger=Ledger.open(path, readonly=True))
-            _must(path.read_bytes() == raw, "reading writes nothing")
+            must(path.read_bytes() == raw, "reading writes nothing")
             project(catalog, "openai", ledger=Ledger.open(path))
         except TruenameError:
-            _must(path.read_bytes() == raw, "a refused file stays as it was")
+            must(path.read_bytes() == raw, "a refused file stays as it was")
             raise
         again = Ledger.open(path, readonly=True)
-        _must(again.standing("b_search") is not None or not raw, "what was written is read again")
+        must(again.standing("b_search") is not None or not raw, "what was written is read again")
 
 
 TARGETS: Final[dict[str, Callable[[Random], None]]] = {
@@ -214,6 +206,7 @@ TARGETS: Final[dict[str, Callable[[Random], None]]] = {
         simulations,
         journals,
         *targets_audit.TARGETS,
+        *targets_envelopes.TARGETS,
         *targets_exposure.TARGETS,
     )
 }

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated_bytes, text, value
 from truename import ToolId
 from truename.audit import Broken, Journal, Record, Redaction, account_of, recent, records_in, since, verified
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["TARGETS"]
 
 _CALL: Final = {"who": "ann", "tool": "git@1/push@1", "outcome": "ok", "seconds": 0.25}
-
-
-def _must(holds: bool, promise: str) -> None:
-    if not holds:
-        raise AssertionError(promise)
 
 
 @cache
@@ -56,12 +52,12 @@ def _read(path: Path, *, is_changed: bool) -> None:
     found = list(records_in(path))
     broken = [one for one in found if isinstance(one, Broken)]
     records = [one for one in found if isinstance(one, Record)]
-    _must(not is_changed or bool(broken), "what was changed is found")
-    _must(is_changed or (not broken and len(records) > 6), "what was not is proved")
-    _must(verified(path)[0] == len(records), "the records are counted")
-    _must(all(len(str(one)) < 2_000 for one in broken), "what is wrong is said in short")
+    must(not is_changed or bool(broken), "what was changed is found")
+    must(is_changed or (not broken and len(records) > 6), "what was not is proved")
+    must(verified(path)[0] == len(records), "the records are counted")
+    must(all(len(str(one)) < 2_000 for one in broken), "what is wrong is said in short")
     last, place = recent(path, 3)
-    _must(len(last) <= 3 and since(path, place)[0] == [], "the last records are the last")
+    must(len(last) <= 3 and since(path, place)[0] == [], "the last records are the last")
 
 
 def _written_on(path: Path, before: dict[str, bytes]) -> None:
@@ -69,8 +65,8 @@ def _written_on(path: Path, before: dict[str, bytes]) -> None:
         with Journal(path) as journal:
             journal.append([("call", _CALL)])
     except StoreError:
-        _must(len(list(path.glob("*.jsonl"))) == len(before), "a journal that is refused is not written on")
-    _must(all((path / name).read_bytes() == content for name, content in before.items()), "history stays as it is")
+        must(len(list(path.glob("*.jsonl"))) == len(before), "a journal that is refused is not written on")
+    must(all((path / name).read_bytes() == content for name, content in before.items()), "history stays as it is")
 
 
 def accounts(chance: Random) -> None:

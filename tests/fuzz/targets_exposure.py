@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated_bytes, text, value
 from truename import Catalog, NameTable, project
 from truename.migration import BrokenLine, Recorder, read_recording, rehearse
@@ -34,11 +35,6 @@ _WORDS: Final[tuple[Any, ...]] = (
 _KEYS: Final = (*FIELDS, *(f"dev.truename/{name}" for name in FIELDS), "truename", "isForLlm", "trailblaze/isForLlm")
 
 
-def _must(holds: bool, promise: str) -> None:
-    if not holds:
-        raise AssertionError(promise)
-
-
 def _said(chance: Random) -> Any:
     if chance.random() < 0.2:
         return value(chance)
@@ -55,15 +51,15 @@ def metadata(chance: Random) -> None:
     for context in (Context(), Context(platform="ios"), Context(origin="replay")):
         refusal = exposure.refusal(tool, context)
         reason = "" if refusal is None else refusal.reason
-        _must((reason + "x").isprintable() and len(reason) < 10_000, "a reason is short and printable")
-    _must(metadata_of(definition) == metadata_of({**definition}), "the same definition says the same")
+        must((reason + "x").isprintable() and len(reason) < 10_000, "a reason is short and printable")
+    must(metadata_of(definition) == metadata_of({**definition}), "the same definition says the same")
     read_metadata({chance.choice(("phone/*", "*", text(chance))): _said(chance)})
 
 
 def contexts(chance: Random) -> None:
     parts = (f"{chance.choice(('platform', 'app', 'origin', text(chance)))}={text(chance)}" for _ in range(2))
     found = Context.parse(chance.choice((text(chance), ", ".join(parts))))
-    _must(Context(platform=found.platform, app=found.app, origin=found.origin) == found, "it is what it says")
+    must(Context(platform=found.platform, app=found.app, origin=found.origin) == found, "it is what it says")
 
 
 @cache
@@ -89,7 +85,7 @@ def recordings(chance: Random) -> None:
         with Recorder(path) as recorder:
             recorder.write(bound_call(name="phone_tap", call_id="c", arguments={}, names=_names()))
         last = list(read_recording(path))[-1]
-        _must(not isinstance(last, BrokenLine), "what is written after a damage is read again")
+        must(not isinstance(last, BrokenLine), "what is written after a damage is read again")
 
 
 TARGETS: Final = (metadata, contexts, recordings)

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,92 +12,29 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.access.test_entrance import bearer, known
+from tests.gateway.office import Office, User, gateway, ran
 from tests.gateway.test_gateway_asking import stateless
 from tests.gateway.test_gateway_questions import Handshaking
 from tests.gateway.test_gateway_trust import READ, REWORDED, Turning
-from tests.shared import ROOT
-from truename.config.approvals import Asking
-from truename.gateway import listening
-from truename.policy import Approvals, StoreError, read_policy
-from truename.trust.pending import PendingBook, decided, pending_path
+from truename.policy import Approvals, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from mcp import Client
 
     from tests.gateway.conftest import Lab, Upstreams
-    from truename.policy import Grant
-    from truename.trust.pending import Pending
 
 pytestmark = pytest.mark.anyio
 
-ASK = read_policy({"default": "ask"})
+
 ABLE: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}}
-
-
-class User:
-    """A client's user, who decides in this order, and closes the form when there is nothing left to say."""
-
-    def __init__(self, *decisions: str) -> None:
-        self.decisions = list(decisions)
-        self.asked: list[Any] = []
-
-    async def elicited(self, _: object, params: Any) -> types.ElicitResult:
-        self.asked.append(params)
-        if not self.decisions:
-            return types.ElicitResult(action="cancel")
-        word = self.decisions.pop(0)
-        if word == "decline":
-            return types.ElicitResult(action="decline")
-        return types.ElicitResult(action="accept", content={"decision": word})
-
-
-class Office:
-    """The operator, at the files that the gateway and the command line share."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "approvals.json"
-
-    def settings(self, **more: Any) -> Asking:
-        return Asking(path=str(self.path), **more)
-
-    def waiting(self) -> list[Pending]:
-        with PendingBook(pending_path(self.path)) as book:
-            return [one for one in book.all() if one.is_open]
-
-    def decides(self, approved: bool = True, scope: Any = "call", **more: Any) -> Grant:
-        (one,) = self.waiting()
-        with PendingBook(pending_path(self.path)) as book:
-            return decided(one, scope, Approvals.open(self.path), book, approved=approved, lasts=60.0, **more)
-
-    async def sees(self, count: int) -> None:
-        with anyio.fail_after(15):
-            while len(self.waiting()) != count:
-                await anyio.sleep(0.02)
 
 
 @pytest.fixture
 def office(tmp_path: Path) -> Office:
     return Office(tmp_path)
-
-
-@asynccontextmanager
-async def gateway(lab: Lab, office: Office, *servers: Any, **more: Any) -> AsyncIterator[str]:
-    asking = {key: more.pop(key) for key in ("ask", "wait", "max_pending", "expiry", "grant_expiry") if key in more}
-    approvals = office.settings(**asking)
-    running = lab.serving(*(servers or (lab.normal("fs", "write"),)), policy=ASK, approvals=approvals, **more)
-    async with running as address:
-        yield address + "/mcp"
-
-
-async def ran(client: Client, name: str = "write", **arguments: Any) -> bool:
-    result = await client.call_tool(name, arguments)
-    if not result.is_error:
-        return True
-    assert result.meta is not None
-    assert result.meta["dev.truename/error"] in {"approval_required", "unsupported"}, result
-    return False
 
 
 async def test_the_user_of_a_client_decides_and_the_call_is_run_once(
@@ -191,28 +123,6 @@ async def test_only_the_operator_is_asked_where_that_is_said(
         result = await client.call_tool("write", {"text": "x"})
         assert "not on Fridays" in result.content[0].text
     assert user.asked == []
-
-
-async def test_a_call_waits_for_the_operator_as_long_as_is_set(
-    lab: Lab, connect: Callable[..., Any], era: str, office: Office
-) -> None:
-    async with (
-        gateway(lab, office, ask="operator", wait=30.0) as address,
-        connect(address, era) as client,
-        anyio.create_task_group() as calls,
-    ):
-        heard: list[bool] = []
-
-        async def call() -> None:
-            heard.append(await ran(client, text="x"))
-
-        calls.start_soon(call)
-        await office.sees(1)
-        office.decides()
-        with anyio.fail_after(5):
-            while not heard:
-                await anyio.sleep(0.02)
-        assert heard == [True]
 
 
 async def test_where_both_are_asked_the_first_answer_counts(
@@ -373,67 +283,6 @@ async def test_a_server_that_asks_itself_is_answered_after_the_approval(
     assert len(asked) == (2 if upstream_era == "legacy" else 3)
 
 
-async def test_of_two_calls_at_once_one_has_the_one_word(
-    lab: Lab, connect: Callable[..., Any], era: str, office: Office
-) -> None:
-    async with gateway(lab, office, ask="operator") as address, connect(address, era) as client:
-        assert not await ran(client, text="x")
-        office.decides()
-        heard: list[bool] = []
-
-        async def call() -> None:
-            heard.append(await ran(client, text="x"))
-
-        async with anyio.create_task_group() as calls:
-            for _ in range(5):
-                calls.start_soon(call)
-        assert sorted(heard) == [False] * 4 + [True]
-
-
-async def test_so_many_calls_of_one_caller_wait_and_no_more(
-    lab: Lab, connect: Callable[..., Any], era: str, office: Office
-) -> None:
-    async with gateway(lab, office, max_pending=2) as address, connect(address, era) as client:
-        for text in ("a", "b", "c"):
-            assert not await ran(client, text=text)
-        result = await client.call_tool("write", {"text": "d"})
-        assert "as many calls as may" in result.content[0].text
-        assert len(office.waiting()) == 2
-        # One that waits is not one more.
-        assert "truename approvals grant" in (await client.call_tool("write", {"text": "a"})).content[0].text
-
-
-@pytest.mark.parametrize("damaged", ["approvals.json", "approvals.json.pending"])
-async def test_files_that_can_not_be_read_stop_the_gateway(lab: Lab, office: Office, damaged: str) -> None:
-    (lab.folder / damaged).write_text("nothing of the kind " * 50)
-    with pytest.raises(ExceptionGroup) as caught:
-        async with anyio.create_task_group(), gateway(lab, office):
-            pass
-    assert caught.group_contains(StoreError)
-
-
-async def test_files_that_are_damaged_later_have_all_calls_refused(
-    lab: Lab, connect: Callable[..., Any], era: str, office: Office
-) -> None:
-    async with gateway(lab, office) as address, connect(address, era) as client:
-        assert not await ran(client, text="x")
-        office.decides(scope="always")
-        assert await ran(client, text="x")
-        office.path.write_text("{}")
-        result = await client.call_tool("write", {"text": "x"})
-        assert "what people decided can't be read" in result.content[0].text
-        assert str(lab.folder) not in result.content[0].text
-
-
-async def test_an_approval_ends_when_its_time_is_over(
-    lab: Lab, connect: Callable[..., Any], era: str, office: Office
-) -> None:
-    async with gateway(lab, office) as address, connect(address, era) as client:
-        assert not await ran(client, text="x")
-        office.decides(scope="always", grant_lasts=-1.0)
-        assert not await ran(client, text="x")
-
-
 async def test_nothing_in_the_arguments_can_hide_or_break_out_of_its_line(
     lab: Lab, connect: Callable[..., Any], era: str, office: Office
 ) -> None:
@@ -451,97 +300,6 @@ async def test_nothing_in_the_arguments_can_hide_or_break_out_of_its_line(
     assert len(message) < 2_000
 
 
-async def test_a_client_that_refuses_to_be_asked_has_decided_nothing(
-    lab: Lab, connect: Callable[..., Any], office: Office
-) -> None:
-    async def refusing(_: object, params: Any) -> types.ErrorData:
-        return types.ErrorData(code=-32000, message="no forms here")
-
-    async with (
-        gateway(lab, office) as address,
-        connect(address, "legacy", elicitation_callback=refusing) as client,
-    ):
-        assert not await ran(client, text="x")
-    assert len(office.waiting()) == 1
-
-
-async def test_another_configuration_keeps_what_was_decided_and_what_waits(
-    lab: Lab, connect: Callable[..., Any], office: Office
-) -> None:
-    async with (
-        lab.gateway(lab.normal("fs", "write"), policy=ASK, approvals=office.settings()) as running,
-        listening(running) as address,
-        connect(address + "/mcp", "2026-07-28") as client,
-    ):
-        assert not await ran(client, text="x")
-        config = running.config
-        policy = read_policy({"default": "ask"})
-        settings = replace(config.settings, approvals=office.settings(ask="operator"), policy=policy)
-        await running.reload(replace(config, settings=settings))
-        office.decides()
-        assert await ran(client, text="x")
-        elsewhere = replace(settings, approvals=Asking(path=str(lab.folder / "other.json")))
-        with pytest.raises(Exception, match=r"approvals\.path"):
-            await running.reload(replace(config, settings=elsewhere))
-
-
-async def test_of_calls_that_are_the_same_one_is_asked_about_at_a_time(
-    lab: Lab, connect: Callable[..., Any], office: Office
-) -> None:
-    user = User("allow with these arguments")
-    heard: list[bool] = []
-    async with (
-        gateway(lab, office) as address,
-        connect(address, "legacy", elicitation_callback=user.elicited) as client,
-    ):
-
-        async def call() -> None:
-            heard.append(await ran(client, text="x"))
-
-        async with anyio.create_task_group() as calls:
-            for _ in range(4):
-                calls.start_soon(call)
-    assert heard == [True] * 4
-    assert len(user.asked) == 1
-
-
-async def test_a_form_that_nobody_answers_decides_nothing(
-    lab: Lab, connect: Callable[..., Any], office: Office
-) -> None:
-    async def absent(_: object, params: Any) -> types.ElicitResult:
-        await anyio.sleep_forever()
-        raise AssertionError
-
-    async with (
-        gateway(lab, office, answer_timeout=0.2) as address,
-        connect(address, "legacy", elicitation_callback=absent) as client,
-    ):
-        assert not await ran(client, text="x")
-        assert len(office.waiting()) == 1
-
-
-async def test_a_call_that_waits_is_answered_as_soon_as_it_is_denied(
-    lab: Lab, connect: Callable[..., Any], era: str, office: Office
-) -> None:
-    heard: list[str] = []
-    async with (
-        gateway(lab, office, wait=60.0) as address,
-        connect(address, era) as client,
-        anyio.create_task_group() as calls,
-    ):
-
-        async def call() -> None:
-            heard.append((await client.call_tool("write", {"text": "x"})).content[0].text)
-
-        calls.start_soon(call)
-        await office.sees(1)
-        office.decides(approved=False, scope="always", message="never")
-        with anyio.fail_after(5):
-            while not heard:
-                await anyio.sleep(0.02)
-    assert "never" in heard[0]
-
-
 async def test_what_is_allowed_or_denied_by_a_rule_asks_nobody(
     lab: Lab, connect: Callable[..., Any], era: str, office: Office
 ) -> None:
@@ -556,27 +314,3 @@ async def test_what_is_allowed_or_denied_by_a_rule_asks_nobody(
         assert (await client.call_tool("delete", {})).is_error
     assert user.asked == []
     assert not office.path.exists()
-
-
-async def test_a_gateway_and_a_command_line_are_two_programs(
-    lab: Lab, connect: Callable[..., Any], era: str, office: Office
-) -> None:
-    settings = {"policy": {"default": "ask"}, "approvals": {"path": str(office.path), "ask": "operator"}}
-
-    async def command(*words: str) -> dict[str, Any]:
-        program = str(Path(sys.executable).with_name("truename"))
-        where = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-        said = [program, "approvals", *words, "--json", "--config", str(lab.folder / "mcp.json")]
-        done = await anyio.run_process(said, env=where, check=False)
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
-    async with connect(lab.over_stdio(lab.normal("fs", "write"), **settings), era) as client:
-        result = await client.call_tool("write", {"text": "x"})
-        assert result.meta is not None
-        key = result.meta["dev.truename/approval"]
-        assert (await command("show", key))["arguments"] == 'text: "x"'
-        granted = await command("grant", key, "--scope", "always")
-        assert await ran(client, text="y")
-        await command("revoke", granted["granted"]["key"])
-        assert not await ran(client, text="y")

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from tests.gateway.conftest import alive
+from tests.gateway.reloads import another, names, pids, until
 from tests.gateway.shelf import Shelf
-from truename.config import Config, Settings
-from truename.errors import ConfigError, DuplicateTool, InvalidName, LedgerError, UnknownTool
-from truename.gateway import Gateway, Reloaded, UnknownView, listening
-from truename.gateway import hub as hub_module
-from truename.gateway.reloading import LIVE, differences
-from truename.gateway.upstream.replacing import is_same_connection
-from truename.ledger import Ledger
+from truename.errors import ConfigError, UnknownTool
+from truename.gateway import Reloaded, UnknownView, listening
 from truename.policy import read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.gateway.conftest import Lab, Upstreams
-    from truename.config import ServerConfig
 
 pytestmark = pytest.mark.anyio
-
-
-def another(gateway: Gateway, *servers: ServerConfig, **settings: Any) -> Config:
-    """The gateway's configuration with these servers, if any are given, and settings."""
-    now = gateway.config
-    return replace(now, servers=servers or now.servers, settings=replace(now.settings, **settings))
-
-
-def names(gateway: Gateway, path: str | None = None) -> list[str]:
-    return sorted(gateway.table(path).values())
-
-
-def pids(journal: Path) -> list[int]:
-    return [int(line.split()[1]) for line in journal.read_text().splitlines()]
-
-
-async def until(found: Callable[[], bool]) -> None:
-    with anyio.fail_after(15):
-        while not found():
-            await anyio.sleep(0.02)
 
 
 async def test_what_comes_goes_and_stays(
@@ -263,13 +238,6 @@ async def test_clients_are_told_of_lists_that_changed_and_of_no_others(
     assert len(told) == 1
 
 
-async def test_nothing_changes_where_nothing_is_otherwise(lab: Lab) -> None:
-    async with lab.gateway(lab.normal("w", "get")) as gateway:
-        changed = await gateway.reload(another(gateway))
-        assert not changed
-        assert str(changed) == "nothing changed"
-
-
 async def test_the_order_is_the_configurations(lab: Lab) -> None:
     one, two = lab.normal("one", "get"), lab.normal("two", "get")
     async with lab.gateway(one, two) as gateway:
@@ -277,76 +245,6 @@ async def test_the_order_is_the_configurations(lab: Lab) -> None:
         assert changed == Reloaded(moved=True)
         assert str(changed) == "the order"
         assert list(gateway.hub.fleet) == ["two", "one"]
-
-
-REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "the ledger": ({"ledger": "/nowhere/x.ledger"}, ConfigError, "ledger: it can't change while the gateway runs"),
-    "the address": ({"names": "detect"}, ConfigError, "names: it can't change while the gateway runs"),
-    "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it can't change"),
-    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was begun with"),
-    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was begun with"),
-    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was begun with"),
-    "what no file may have": ({"token": "a b"}, ConfigError, "it can't be sent as a bearer token"),
-    "no name": ({"overrides": {"cursor": {"w@1/get@1": "a b"}}}, InvalidName, "'a b'"),
-    "two of one name": (
-        {"overrides": {"cursor": {"w@1/get@1": "same", "w@1/put@1": "same"}}},
-        DuplicateTool,
-        "same",
-    ),
-    "another's name": ({"overrides": {"cursor": {"w@1/get@1": "put"}}}, LedgerError, "is held by w@1/put@1"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-async def test_what_can_not_be_changes_nothing(lab: Lab, case: str) -> None:
-    settings, kind, text = REFUSED[case]
-    one, two = lab.normal("w", "get", "put"), lab.normal("two", "get")
-    async with lab.gateway(one, two, style="on-conflict") as gateway:
-        config, shown, fleet = gateway.config, names(gateway), dict(gateway.hub.fleet)
-        with pytest.raises((kind, ExceptionGroup)) as caught:
-            await gateway.reload(another(gateway, replace(one, timeout=3.0), lab.normal("new", "x"), **settings))
-        error = caught.value
-        if isinstance(error, ExceptionGroup):
-            error = error.exceptions[0]
-        assert isinstance(error, kind)
-        assert text in str(error)
-        assert gateway.config is config
-        assert dict(gateway.hub.fleet) == fleet
-        assert gateway.hub.settings is config.settings
-        assert names(gateway) == shown
-        assert not [event for event in lab.events if event.server == "new"]
-
-
-async def test_a_ledger_that_fails_meanwhile_changes_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
-        config, hub = gateway.config, gateway.hub
-
-        def full(*_: object) -> None:
-            raise LedgerError(code="unusable", path=Path("x"), reason="no space left on device")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "remember", full)
-            with pytest.raises(LedgerError, match="no space left"):
-                await gateway.reload(another(gateway, lab.normal("w", "get", "put"), call_timeout=3.0))
-        assert (gateway.config, hub.settings, sorted(hub.fleet)) == (config, config.settings, ["v", "w"])
-        await gateway.settle()
-        assert names(gateway) == ["v_get", "w_get"]
-
-
-async def test_lists_that_can_not_be_made_change_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
-        config, hub, shown = gateway.config, gateway.hub, names(gateway)
-
-        def broken(*_: object) -> None:
-            raise RuntimeError("made on purpose")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(hub_module, "described", broken)
-            with pytest.raises(RuntimeError, match="made on purpose"):
-                await gateway.reload(another(gateway, lab.normal("v", "get"), names_in_texts=False))
-        assert (gateway.config, hub.settings, sorted(hub.fleet)) == (config, config.settings, ["v", "w"])
-        await gateway.settle()
-        assert names(gateway) == shown
 
 
 async def test_what_is_known_of_a_server_outlives_changes_that_are_not_of_its_limits(lab: Lab) -> None:
@@ -358,23 +256,6 @@ async def test_what_is_known_of_a_server_outlives_changes_that_are_not_of_its_li
         assert gateway.hub.fleet["w"]._calls is not calls
 
 
-async def test_a_tool_that_has_no_name_is_no_fault_of_the_names_that_are_fixed(lab: Lab) -> None:
-    wanted = {"openai": {"w@1/get@1": "fetch"}}
-    async with lab.gateway(lab.normal("w", "get", "x" * 900)) as gateway:
-        assert (await gateway.reload(another(gateway, overrides=wanted))).settings == ("overrides",)
-        assert "fetch" in names(gateway, "/mcp/for/openai")
-
-
-async def test_a_gateway_for_one_server_keeps_it(lab: Lab) -> None:
-    one, two = lab.normal("one", "get"), lab.normal("two", "get")
-    config = Config(servers=(one, two))
-    async with Gateway(config, only="one") as gateway:
-        assert not await gateway.reload(replace(config, servers=(one,)))
-        with pytest.raises(ConfigError, match="server 'one' is gone"):
-            await gateway.reload(replace(config, servers=(two,)))
-        assert names(gateway) == ["get"]
-
-
 async def test_a_path_of_a_server_that_went_leads_nowhere(lab: Lab) -> None:
     one, two = lab.normal("one", "get"), lab.normal("two", "get")
     async with lab.gateway(one, two) as gateway:
@@ -382,29 +263,6 @@ async def test_a_path_of_a_server_that_went_leads_nowhere(lab: Lab) -> None:
         await gateway.reload(another(gateway, one))
         with pytest.raises(UnknownView):
             gateway.endpoint("/mcp/only/two")
-
-
-FIXED = {
-    "telemetry",
-    *("ledger", "names", "recording", "max_body", "max_claims", "max_depth", "max_incoming", "max_requests"),
-    *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
-    "allow_addresses",
-}
-
-
-def test_every_setting_can_change_or_can_not() -> None:
-    """A new one can't, before somebody has seen to it: then it belongs into one of the two."""
-    assert {field.name for field in fields(Settings)} == LIVE | FIXED
-    assert not LIVE & FIXED
-
-
-async def test_an_address_that_others_reach_keeps_its_token(lab: Lab) -> None:
-    async with lab.gateway(lab.normal("w", "get"), token="old") as gateway, listening(gateway, "0.0.0.0"):
-        with pytest.raises(ConfigError, match="can be reached from other machines and no token is set"):
-            await gateway.reload(another(gateway, token=None))
-    # Nobody listens any more.
-    async with lab.gateway(lab.normal("w", "get"), token="old") as gateway:
-        assert (await gateway.reload(another(gateway, token=None))).settings == ("token",)
 
 
 @pytest.mark.parametrize("refuses", ["stateless", "handshake"])
@@ -486,33 +344,3 @@ async def test_many_clients_call_across_many_changes_and_no_call_is_lost(
                 await until(lambda seen=seen: len(answers) > seen)  # type: ignore[misc]  # its default
         over.set()
     assert set(answers) == {"w:get", "s:get"}
-
-
-def test_differences_are_of_servers_that_run(lab: Lab) -> None:
-    one = lab.normal("one", "get")
-    off = replace(one, disabled=True)
-    assert differences(Config(servers=(off,)), Config(servers=(one,))) == Reloaded(added=("one",))
-    assert differences(Config(servers=(one,)), Config(servers=(off,))) == Reloaded(removed=("one",))
-
-
-@pytest.mark.parametrize(
-    ("changes", "same"),
-    [
-        ({"idempotent": ("x",)}, True),
-        ({"max_concurrent": 3}, True),
-        ({"timeout": 3.0}, True),
-        ({"start": "lazy", "idle_timeout": 3.0}, True),
-        ({"env": {"A": "b"}}, False),
-        ({"cwd": "/"}, False),
-        ({"isolation": "session"}, False),
-    ],
-)
-def test_another_connection_is_for_what_a_connection_is_made_of(lab: Lab, changes: dict[str, Any], same: bool) -> None:
-    one = lab.normal("one", "get")
-    assert is_same_connection(one, replace(one, **changes)) is same
-
-
-def test_over_http_the_time_of_a_call_is_a_matter_of_the_connection(lab: Lab) -> None:
-    one = lab.at("one", "http://127.0.0.1:1/mcp")
-    assert not is_same_connection(one, replace(one, timeout=3.0))
-    assert is_same_connection(one, replace(one, idempotent=("x",)))

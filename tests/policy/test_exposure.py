@@ -96,7 +96,7 @@ def test_many_entries_of_the_operator_cost_no_tool_a_look_at_each(monkeypatch: p
         asked.append(glob)
         return fits_id(glob, id)
 
-    monkeypatch.setattr("truename.policy.overrides.fits_id", counted)
+    monkeypatch.setattr("truename.policy.globs.fits_id", counted)
     names = [f"t{number}" for number in range(50)]
     catalog = Catalog.from_mcp({"s": names})
     exposure = Exposure(metadata={f"S/{name}{'@1' * (name > 't3')}": {"is_for_llm": False} for name in names})

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from tests.policy.calls import call, search_of, shown
 from tests.shared import ROOT
 from truename.policy import Approvals, Caller, CallRepeated, FileStore, MemoryStore, StoreError
 from truename.policy import book as book_module
+from truename.policy import store as store_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -259,3 +260,37 @@ def test_more_than_can_be_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         approvals.begin(search_of("docs", "c3"))
 
     assert {caught.value.code for caught in (decisions, running)} == {"full"}
+
+
+def test_a_file_that_was_left_alone_for_a_while_is_not_opened_again_and_news_is_seen_all_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Approvals.open(path), Approvals.open(path)
+    grant = one.approve(search_of("docs", "c1"), "always")
+    opened: list[Path] = []
+    opening = type(path).open
+
+    def counted(self: Path, *args: Any) -> Any:
+        opened.append(self)
+        return opening(self, *args)
+
+    # As if it had been put in place long ago: that can't be said of a file, whose times the system keeps.
+    monkeypatch.setattr(store_module, "_TICK", -1_000_000_000)
+    monkeypatch.setattr(type(path), "open", counted)
+    states = [other.status(search_of("docs", f"c{number}")).state for number in range(2, 6)]
+    assert (states, opened) == (["approved"] * 4, [path])
+
+    one.revoke(grant.key)
+    assert other.status(search_of("docs", "c9")).state == "undecided"
+
+
+def test_a_file_that_can_t_be_read_stays_so_however_often_it_is_asked(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_TICK", -1_000_000_000)
+    store = FileStore(path)
+    path.parent.mkdir()
+    path.write_text("{")
+    for _ in range(3):
+        with pytest.raises(StoreError, match=r"approvals\.json"):
+            store.read()

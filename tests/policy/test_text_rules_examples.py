@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.policy.choosing_texts import CHOOSING
 from tests.policy.fresh_texts import FRESH
 from tests.policy.held_out_texts import HELD_OUT
 from tests.policy.text_examples import CHECKS, findings, flagged, material_of
 from tests.policy.tuning_texts import TUNING
 from truename.policy.rules.phrases import MECHANISMS
+from truename.policy.rules.praise import PRAISE
 from truename.policy.rules.precedence import PRECEDENCE
 from truename.policy.rules.purposes import EFFECTS
 
@@ -26,6 +28,8 @@ RULES = {
     "shadowing": {"TN160", "TN161", "TN162"},
     "capability_mismatch": {"TN172"},
     "dead_reference": {"TN180"},
+    "appeal": {"TN163", "TN164"},
+    "foreign_parameter": {"TN173"},
 }
 
 
@@ -33,7 +37,7 @@ def title(example: Example) -> str:
     return f"{'hostile' if example.is_hostile else 'harmless'}-{example.category}-{example.name!a}"
 
 
-@pytest.mark.parametrize("example", TUNING, ids=title)
+@pytest.mark.parametrize("example", [*TUNING, *CHOOSING], ids=title)
 def test_every_example_that_the_rules_were_tuned_with_is_judged_right(example: Example) -> None:
     found = findings(material_of(example))
 
@@ -59,7 +63,7 @@ def test_of_the_examples_of_a_reviewer_what_is_judged_wrong_is_what_the_document
 
 
 def test_there_are_60_examples_of_each_kind_and_some_of_each_category() -> None:
-    together = TUNING + HELD_OUT
+    together = TUNING + HELD_OUT + CHOOSING
     kinds = Counter(example.is_hostile for example in together)
     both = Counter((example.category, example.is_hostile) for example in together)
 
@@ -71,16 +75,16 @@ def test_there_are_60_examples_of_each_kind_and_some_of_each_category() -> None:
 def test_every_row_says_what_it_was_written_from_and_has_an_example() -> None:
     from tests.corpus.attacks import says  # noqa: PLC0415 - that module reads the examples, too
 
-    entries = [material_of(example) for example in TUNING if example.is_hostile]
-    for row in (*MECHANISMS, *EFFECTS, *PRECEDENCE):
+    entries = [material_of(example) for example in TUNING + CHOOSING if example.is_hostile]
+    for row in (*MECHANISMS, *EFFECTS, *PRECEDENCE, *PRAISE):
         assert row.sources, row.name
         assert any(says(row, material) for material in entries), row.name
 
 
 def test_the_cues_and_stems_of_a_row_are_there_wherever_its_pattern_matches() -> None:
-    for example in TUNING + HELD_OUT + FRESH:
+    for example in TUNING + HELD_OUT + FRESH + CHOOSING:
         texts = material_of(example).texts[0][1]
-        for row in (*MECHANISMS, *EFFECTS, *PRECEDENCE):
+        for row in (*MECHANISMS, *EFFECTS, *PRECEDENCE, *PRAISE):
             for _, sentence in texts.sentences:
                 if row.compiled.search(sentence):
                     assert row.could_be_of(texts.words), (row.name, sentence)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from truename.policy.convention import Convention
 from truename.policy.declaration import Declaration
 from truename.policy.finding import Severity
+from truename.policy.rules.appeals import CHECKS as APPEALS
 from truename.policy.rules.characters import CHECKS as CHARACTERS
 from truename.policy.rules.instructions import CHECKS as INSTRUCTIONS
 from truename.policy.rules.material import Material
@@ -22,10 +23,17 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "Category", "Example", "declared", "findings", "flagged", "harmless", "hostile", "material_of"]
 
 Category = Literal[
-    "phrase_injection", "unicode_smuggling", "decoded_payload", "shadowing", "capability_mismatch", "dead_reference"
+    "phrase_injection",
+    "unicode_smuggling",
+    "decoded_payload",
+    "shadowing",
+    "capability_mismatch",
+    "dead_reference",
+    "appeal",
+    "foreign_parameter",
 ]
 Peer = tuple[str, str, str]
-CHECKS = CHARACTERS + SHADOWING + INSTRUCTIONS + REFERENCES
+CHECKS = CHARACTERS + SHADOWING + APPEALS + INSTRUCTIONS + REFERENCES
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,16 @@ def _for_ever() -> bool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Admission:
-    """Somebody was let in: ``until`` then (seconds since 1970), and as long as ``stands`` says that it holds."""
+    """Somebody was let in: ``until`` then (seconds since 1970), and as long as ``stands`` says that it holds.
+
+    ``token`` is the access token that they showed, if an authorization server gave it, which may be exchanged for
+    another one (RFC 8693): it is kept nowhere, and sent to nobody else.
+    """
 
     principal: Principal
     until: float | None = None
     stands: Callable[[], bool] = field(default=_for_ever, repr=False)
+    token: str = field(default="", repr=False)
 
     @property
     def is_lasting(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 import anyio
 
@@ -24,11 +24,18 @@ _PAUSE: Final = 5.0
 
 
 class NoCredential(Exception):
-    """There is no access token to be had; the text says why, and has nothing secret in it."""
+    """There is no access token to be had; the text says why, and has nothing secret in it.
+
+    ``kind`` is what such a fault is called.
+    """
+
+    kind: ClassVar[str] = "credential"
 
 
 class LoginNeeded(NoCredential):
     """Somebody has to log in first, or again."""
+
+    kind = "login"
 
 
 class Credential(Protocol):
@@ -84,7 +91,7 @@ class ClientTokens:
         said = self._said
         more, headers = proven(said, {} if said.token_url is not None else await self._speaker.metadata())
         form = {"grant_type": "client_credentials", "scope": " ".join(said.scopes), **more}
-        form["resource"] = said.resource_of(self._address)
+        form |= {"resource": said.resource_of(self._address), "audience": said.audience}
         form = {name: value for name, value in form.items() if value}
         found: Fetched = await self._speaker.ask("token_endpoint", said.token_url, form, headers)
         return found

@@ -18,7 +18,7 @@ from truename.access.pinned import PinnedTransport
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
-__all__ = ["Fetch", "FetchFault", "Fetched", "Web", "web"]
+__all__ = ["Fetch", "FetchFault", "Fetched", "Web", "Within", "web"]
 
 _LIMIT: Final = 1024 * 1024
 _SECONDS: Final = 10.0
@@ -31,10 +31,11 @@ class FetchFault(Exception):
 
 @dataclass(frozen=True)
 class Fetched:
-    """An answer: its status and its body."""
+    """An answer: its status, its body, and how it asks for credentials (``WWW-Authenticate``, each as it was sent)."""
 
     status: int
     body: bytes
+    challenges: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object that it is. Raises `FetchFault`."""
@@ -58,9 +59,13 @@ class Fetch(Protocol):
         *,
         named_by: Nearness = Nearness.LOOPBACK,
         form: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """Get a URL, or post a form to it; ``named_by`` is how near is who named it: what is nearer is not gone to."""
+        """Get a URL, or post a form or a JSON document to it.
+
+        ``named_by`` is how near is who named it: what is nearer is not gone to.
+        """
         ...
 
     async def nearness(self, url: str) -> Nearness:
@@ -84,19 +89,22 @@ class Web:
         *,
         named_by: Nearness = Nearness.LOOPBACK,
         form: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """Get a URL, or post a form to it. Redirects are answers like others. Raises `FetchFault`."""
+        """Get a URL, or post to it. Redirects are answers like others. Raises `FetchFault`."""
         client = httpx2.AsyncClient(transport=_Lasting(self._transports[named_by]), timeout=_SECONDS, trust_env=False)
-        method = "GET" if form is None else "POST"
+        method = "GET" if form is None and document is None else "POST"
+        said = {**_JSON, **(headers or {})}
         try:
             host_of(url)
             with anyio.fail_after(_SECONDS):
                 async with (
                     client,
-                    client.stream(method, url, data=form, headers={**_JSON, **(headers or {})}) as answer,
+                    client.stream(method, url, data=form, json=document, headers=said) as answer,
                 ):
-                    return Fetched(answer.status_code, await _bounded(answer))
+                    challenges = tuple(answer.headers.get_list("www-authenticate"))
+                    return Fetched(answer.status_code, await _bounded(answer), challenges)
         except AddressRefused as error:
             raise FetchFault(str(error)) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError) as error:
@@ -116,6 +124,37 @@ class Web:
         """Close the connections."""
         for transport in self._transports.values():
             await transport.aclose()
+
+
+class Within:
+    """The network as far as a server may lead there: nowhere nearer than its own address ever was found to be."""
+
+    def __init__(self, fetch: Fetch, address: str) -> None:
+        self._fetch = fetch
+        self._address = address
+        self._near = Nearness.LOOPBACK
+
+    async def __call__(
+        self,
+        url: str,
+        *,
+        named_by: Nearness = Nearness.LOOPBACK,
+        form: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Fetched:
+        """Get a URL, or post to it. Raises `FetchFault`."""
+        near = min(named_by, await self._own())
+        return await self._fetch(url, named_by=near, form=form, document=document, headers=headers)
+
+    async def nearness(self, url: str) -> Nearness:
+        """Return how near a URL's host may be taken to be. Raises `FetchFault`."""
+        return min(await self._fetch.nearness(url), await self._own())
+
+    async def _own(self) -> Nearness:
+        # Whoever has its name in DNS may have it mean this machine later.
+        self._near = min(self._near, await self._fetch.nearness(self._address))
+        return self._near
 
 
 def _transport() -> httpx2.AsyncHTTPTransport:

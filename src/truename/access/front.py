@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.access.challenge import Resource
 from truename.access.doors import Doors, token_store
 from truename.access.events import ignore_access
+from truename.access.login_desk import LoginDesk
+from truename.access.login_pages import LoginPages
 from truename.errors import ConfigError
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from starlette.types import Receive, Scope, Send
 
     from truename.access.admission import Way
     from truename.access.events import OnAccess
@@ -35,12 +39,16 @@ def _nothing(_: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """The doors, and what is said in front of them; ``pages`` is the application of sign-in."""
+    """The doors, and what is said in front of them; ``pages`` is the application of sign-in, and of logins at servers.
+
+    ``desk`` is where people are sent to log in at servers, None where there is no page for that.
+    """
 
     doors: Doors
     resource: Resource
     pages: Any = None
     is_page: Callable[[str], bool] = _nothing
+    desk: LoginDesk | None = None
 
     def another(self, before: Config, after: Config) -> Callable[[], None]:
         """Return what has another configuration's tokens count. Raises `ConfigError` if more would change."""
@@ -65,10 +73,12 @@ async def front_of(
     fetch: Fetch | None = None,
     clock: Callable[[], float] = time.time,
     on_access: OnAccess = ignore_access,
+    is_near: bool = False,
 ) -> AsyncIterator[Front]:
     """Build what stands in front of a gateway at this address, ``http://HOST:PORT``, while the block lasts.
 
-    ``fetch`` is the network, if not the real one; ``on_access`` is told what happens at the door.
+    ``fetch`` is the network, if not the real one; ``on_access`` is told what happens at the door; ``is_near`` says that
+    the gateway can be reached from this machine alone.
     """
     settings, access = config.settings, config.settings.access
     here = access.public_url or address
@@ -112,4 +122,29 @@ async def front_of(
             clock=clock,
             on_access=on_access,
         )
-        yield Front(doors=doors, resource=resource, pages=pages, is_page=_nothing if pages is None else pages.has)
+        desk = _desk(config, here, pages, is_near=is_near and access.public_url is None, clock=clock)
+        rooms = [] if pages is None else [pages]
+        if desk is not None:
+            stack.push_async_callback(desk.close)
+            rooms.append(LoginPages(desk, settings.server_name))
+        yield Front(
+            doors=doors, resource=resource, pages=partial(_page, rooms), is_page=partial(_has, rooms), desk=desk
+        )
+
+
+def _desk(config: Config, here: str, pages: Any, *, is_near: bool, clock: Callable[[], float]) -> LoginDesk | None:
+    """Return where people log in at servers, if logins are kept and it can be told who comes there."""
+    directory = config.access_path()
+    if directory is None or not (is_near or pages is not None):
+        return None
+    recognizer = None if pages is None else pages.recognizer
+    allowed = config.settings.allow_addresses
+    return LoginDesk(here, directory, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock)
+
+
+def _has(rooms: Sequence[Any], path: str) -> bool:
+    return any(room.has(path) for room in rooms)
+
+
+async def _page(rooms: Sequence[Any], scope: Scope, receive: Receive, send: Send) -> None:
+    await next(room for room in rooms if room.has(scope["path"]))(scope, receive, send)

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import secrets
 import time
-from base64 import urlsafe_b64encode
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, urlencode, urlsplit
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 from anyio.abc import SocketAttribute
 
-from truename.access.addresses import AddressRefused, host_of
+from truename.access.authorizing import login_request
 from truename.access.fetching import FetchFault
-from truename.access.granted import Granted, granted, proven
+from truename.access.granted import Granted, proven
 from truename.access.keys import Speaker
-from truename.access.metadata import endpoint_in
+from truename.access.site import site_of
+from truename.errors import TruenameError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator
 
-    from anyio.abc import SocketStream
+    from anyio.abc import Listener, SocketStream
 
+    from truename.access.arrangements import Arrangements
     from truename.access.fetching import Fetch
     from truename.config.credentials import Login
 
-__all__ = ["logged_in", "logged_out"]
+__all__ = ["LoggedIn", "logged_in", "logged_out"]
 
+_Waiting = Callable[[str], Callable[[], Awaitable[dict[str, str]]]]
+
+_HOST: Final = "127.0.0.1"
 _PATH: Final = "/callback"
 _LONGEST: Final = 16 * 1024
 _SECONDS: Final = 300.0
@@ -38,51 +41,47 @@ _DONE: Final = "You are logged in. This window can be closed."
 _NOT_DONE: Final = "This is not the answer that was waited for."
 
 
+class LoggedIn(NamedTuple):
+    """Somebody's tokens, and how they were had."""
+
+    said: Login
+    tokens: Granted
+
+
 async def logged_in(
-    said: Login,
-    address: str,
+    kept: Arrangements,
     fetch: Fetch,
     show: Callable[[str], None],
     *,
     port: int = 0,
     seconds: float = _SECONDS,
     clock: Callable[[], float] = time.time,
-) -> Granted:
-    """Show where somebody logs in, wait until they have, and return their tokens. Raises `FetchFault`.
+) -> LoggedIn:
+    """Show where somebody logs in, wait until they have, and return their tokens. Raises `FetchFault`, `StoreError`.
 
-    What comes back counts only with the state of this very login, and from the issuer that was asked (RFC 9207).
+    Whoever is at this machine decides where the server may send people. What comes back counts only with the state of
+    this very login.
     """
-    speaker = Speaker(said.issuer, fetch, clock)
-    metadata = await speaker.metadata()
-    if "S256" not in (metadata.get("code_challenge_methods_supported") or ()):
-        message = f"{said.issuer} does not say that it takes PKCE (S256), without which codes can be stolen"
-        raise FetchFault(message)
-    base = _readable(endpoint_in(metadata, "authorization_endpoint", said.issuer))
-    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
-    async with _waiting(state, port) as (redirect, answers):
-        asked = {
-            "response_type": "code",
-            "client_id": said.client_id,
-            "redirect_uri": redirect,
-            "scope": " ".join(said.scopes),
-            "state": state,
-            "code_challenge": urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
-            "code_challenge_method": "S256",
-            "resource": said.resource_of(address),
-        }
-        show(f"{base}{'&' if '?' in base else '?'}{urlencode({k: v for k, v in asked.items() if v})}")
+    site = await site_of(kept, fetch, may_move=True, clock=clock)
+    async with _listening(port, _ports_of(kept, site.said.issuer)) as (redirect, waiting):
+        asked = await login_request(site, redirect)
+        answers = waiting(asked.state)
+        show(asked.url)
         answer = None
         with anyio.move_on_after(seconds):
             answer = await answers()
     if answer is None:
         message = f"nobody logged in within {seconds:.0f} seconds"
         raise FetchFault(message)
-    code = _code_in(answer, metadata, said.issuer)
-    more, headers = proven(said, metadata)
-    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect, "code_verifier": verifier}
-    form |= {"resource": said.resource_of(address), **more}
-    form = {name: value for name, value in form.items() if value}
-    return granted(await speaker.ask("token_endpoint", None, form, headers), clock())
+    return LoggedIn(asked.said, await asked.tokens(answer))
+
+
+def _ports_of(kept: Arrangements, issuer: str) -> list[int]:
+    """Return the ports that the gateway is registered with: not all issuers take another one (RFC 8252 section 7.3)."""
+    if kept.said.client_id:
+        return []
+    parts = [urlsplit(redirect) for redirect in kept.redirects(issuer)]
+    return [one.port or 0 for one in parts if (one.hostname, one.path) == (_HOST, _PATH)]
 
 
 async def logged_out(said: Login, had: Granted, fetch: Fetch, clock: Callable[[], float] = time.time) -> bool:
@@ -100,40 +99,24 @@ async def logged_out(said: Login, had: Granted, fetch: Fetch, clock: Callable[[]
     return True
 
 
-def _readable(url: str) -> str:
-    """Return an address that may be shown to somebody, who is to see where it leads. Raises `FetchFault`."""
-    try:
-        host_of(url)
-    except AddressRefused as error:
-        raise FetchFault(str(error)) from error
-    return url
-
-
-def _code_in(answer: Mapping[str, str], metadata: Mapping[str, Any], issuer: str) -> str:
-    sender = answer.get("iss")
-    is_told = metadata.get("authorization_response_iss_parameter_supported") is True
-    if (sender is None and is_told) or (sender is not None and sender != issuer):
-        message = "the answer is another issuer's"
-        raise FetchFault(message)
-    if code := answer.get("code"):
-        return code
-    error = answer.get("error", "")
-    shown = f" ({error})" if error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40 else ""
-    message = f"the authorization server did not let you in{shown}"
-    raise FetchFault(message)
-
-
 @asynccontextmanager
-async def _waiting(state: str, port: int) -> AsyncIterator[tuple[str, Callable[[], Any]]]:
-    """Listen on this machine alone; yields where to be sent back to, and what waits for the one right answer."""
+async def _listening(port: int, known: list[int]) -> AsyncIterator[tuple[str, _Waiting]]:
+    """Listen on this machine alone; yields where to be sent back to, and what waits for the answer with a state."""
     put, taken = anyio.create_memory_object_stream[dict[str, str]](1)
+    awaited = ""
+    fault: Exception | None = None
+
+    def waiting(state: str) -> Callable[[], Awaitable[dict[str, str]]]:
+        nonlocal awaited
+        awaited = state
+        return taken.receive
 
     async def answer(stream: SocketStream) -> None:
         async with stream:
             # Whoever goes away before the answer is nobody's end.
             with anyio.move_on_after(_READING), suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 found = _parameters(await _head(stream))
-                is_right = hmac.compare_digest(found.get("state", "").encode(), state.encode())
+                is_right = bool(awaited) and hmac.compare_digest(found.get("state", "").encode(), awaited.encode())
                 if is_right:
                     try:
                         put.send_nowait(found)
@@ -141,16 +124,30 @@ async def _waiting(state: str, port: int) -> AsyncIterator[tuple[str, Callable[[
                         is_right = False
                 await stream.send(_page(is_right=is_right))
 
-    try:
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port)
-    except OSError as error:
-        message = f"port {port} of 127.0.0.1 can't be had ({error.strerror})"
-        raise FetchFault(message) from error
+    listener = await _listener(port, known)
     async with put, taken, listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, answer)
         own_port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - not Django's
-        yield f"http://127.0.0.1:{own_port}{_PATH}", taken.receive
+        try:
+            yield f"http://{_HOST}:{own_port}{_PATH}", waiting
+        except (FetchFault, TruenameError) as error:
+            # A group of tasks would wrap it.
+            fault = error
         tasks.cancel_scope.cancel()
+    if fault is not None:
+        raise fault
+
+
+async def _listener(port: int, known: list[int]) -> Listener[SocketStream]:
+    """Return what listens at this port; at any if it is 0, best at one of those that are known."""
+    for one in known if not port else ():
+        with suppress(OSError):
+            return await anyio.create_tcp_listener(local_host=_HOST, local_port=one)
+    try:
+        return await anyio.create_tcp_listener(local_host=_HOST, local_port=port)
+    except OSError as error:
+        message = f"port {port} of {_HOST} can't be had ({error.strerror})"
+        raise FetchFault(message) from error
 
 
 async def _head(stream: SocketStream) -> bytes:

@@ -15,11 +15,13 @@ from truename.access.fetching import FetchFault
 from truename.access.granted import Granted, TokenRefused, granted, proven
 from truename.access.keys import Speaker
 from truename.access.sign_in.sessions import VAULT
+from truename.access.turns import turn
 from truename.access.vault import Vault, vault_keys
 from truename.policy import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from truename.access.fetching import Fetch, Fetched
@@ -49,15 +51,23 @@ class Logins:
     def of(self, principal: str) -> Granted | None:
         """Return somebody's tokens."""
         raw = self._vault.get(self._place, principal)
-        if raw is None:
-            return None
-        kept: dict[str, Any] = json.loads(raw)
-        return Granted(kept["token"], kept["until"], kept["refresh"])
+        return None if raw is None else _read(raw)
 
     def keep(self, principal: str, had: Granted) -> None:
         """Keep somebody's tokens, all in one step, in the place of those before."""
-        kept = {"schema": 1, "token": had.token, "until": had.until, "refresh": had.refresh}
-        self._vault.put(self._place, principal, json.dumps(kept).encode())
+        self._vault.put(self._place, principal, _written(had))
+
+    def follow(self, principal: str, before: Granted, new: Granted | None) -> bool:
+        """Keep the successors of tokens, or none; False if they are not there any more.
+
+        Who logged out meanwhile, or in anew, is not logged in by what was renewed of the login before.
+        """
+        written = None if new is None else _written(new)
+        return self._vault.replace(self._place, principal, lambda raw: _read(raw) == before, written)
+
+    def turn(self, principal: str) -> AbstractAsyncContextManager[None]:
+        """Keep out whoever else would renew somebody's tokens, in all processes, while the block lasts."""
+        return turn(self._vault.path, self._place, principal)
 
     def forget(self, principal: str) -> bool:
         """Forget somebody's tokens; tell whether there were any."""
@@ -66,6 +76,16 @@ class Logins:
     def principals(self) -> list[tuple[str, int]]:
         """Return who is logged in, and since when their tokens are these."""
         return [(principal, at) for place, principal, at in self._vault.entries() if place == self._place]
+
+
+def _read(raw: bytes) -> Granted:
+    kept: dict[str, Any] = json.loads(raw)
+    return Granted(kept["token"], kept["until"], kept["refresh"])
+
+
+def _written(had: Granted) -> bytes:
+    kept = {"schema": 1, "token": had.token, "until": had.until, "refresh": had.refresh}
+    return json.dumps(kept).encode()
 
 
 class UserTokens:
@@ -97,7 +117,7 @@ class UserTokens:
         had = self._had()
         if self._is_good(had):
             return had.token
-        async with self._lock:
+        async with self._lock, self._logins.turn(self._principal):
             had = self._had()
             return had.token if self._is_good(had) else (await self._renewed(had)).token
 
@@ -129,21 +149,21 @@ class UserTokens:
             new = granted(await self._asked(had.refresh), self._clock())
             # A server that does not change its refresh token leaves out the one that there is.
             new = new if new.refresh else Granted(new.token, new.until, had.refresh)
-            self._logins.keep(self._principal, new)
+            is_kept = self._logins.follow(self._principal, had, new)
         except TokenRefused as error:
             return self._after(error, had)
         except (FetchFault, StoreError) as error:
             self._failure, self._failed_at = str(error), self._clock()
             raise NoCredential(self._failure) from error
-        return new
+        return new if is_kept else self._had()
 
     def _after(self, error: TokenRefused, had: Granted) -> Granted:
-        """Judge a refusal: another process may have renewed it meanwhile, else the login is over."""
+        """Judge a refusal: whoever did not wait may have renewed it meanwhile, else the login is over."""
         now = self._had()
         if now.refresh != had.refresh:
             return now
         if error.error == "invalid_grant":
-            self._logins.forget(self._principal)
+            self._logins.follow(self._principal, had, None)
             message = f"the login of {self._principal} is over"
             raise LoginNeeded(message) from error
         self._failure, self._failed_at = str(error), self._clock()

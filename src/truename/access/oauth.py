@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.access.admission import Admission, Refusal
@@ -56,7 +57,9 @@ class IssuerWay:
     async def admit(self, token: str) -> Admission | Refusal:
         """Judge a token."""
         try:
-            return await self._admitted(token)
+            found = await self._admitted(token)
+            # What is remembered of tokens has none of them in it.
+            return replace(found, token=token) if isinstance(found, Admission) else found
         except Invalid as problem:
             return Refusal(error="invalid_token", text=f"The token is not accepted: {problem}.")
         except OverflowError:

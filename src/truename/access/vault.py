@@ -24,8 +24,9 @@ from truename.files.durable import read_own, sync_directory, write_new
 from truename.state import Schema, StateFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from sqlite3 import Connection
     from typing import Self
 
 __all__ = ["KEY_VARIABLE", "Vault", "vault_keys"]
@@ -93,6 +94,11 @@ class Vault:
         self._most = most
         self._file = StateFile(path, _SCHEMA)
 
+    @property
+    def path(self) -> Path | None:
+        """Its file, None for one in memory."""
+        return self._file.path
+
     def get(self, issuer: str, principal: str) -> bytes | None:
         """Return a secret; None if there is none."""
         rows = self._file.rows("SELECT key, sealed FROM secret WHERE issuer = ? AND principal = ?", issuer, principal)
@@ -100,18 +106,34 @@ class Vault:
 
     def put(self, issuer: str, principal: str, secret: bytes) -> None:
         """Keep a secret in the place of the one before. Raises `StoreError` (``full``) for one too many or too long."""
+        with self._file.change() as data:
+            self._put(data, issuer, principal, secret)
+
+    def replace(self, issuer: str, principal: str, before: Callable[[bytes], bool], secret: bytes | None) -> bool:
+        """Keep a secret, or none, in the place of the one that is meant; tell whether that one was there still."""
+        with self._file.change() as data:
+            query = "SELECT key, sealed FROM secret WHERE issuer = ? AND principal = ?"
+            row = data.execute(query, (issuer, principal)).fetchone()
+            if row is None or not before(self._opened(issuer, principal, *row)):
+                return False
+            if secret is None:
+                data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
+            else:
+                self._put(data, issuer, principal, secret)
+            return True
+
+    def _put(self, data: Connection, issuer: str, principal: str, secret: bytes) -> None:
         if len(secret) > _LONGEST:
             self._file.refuse(f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Ask for less.")
         name = next(iter(self._keys))
         nonce = os.urandom(_NONCE)
         sealed = nonce + self._keys[name].encrypt(nonce, secret, _bound(issuer, principal))
-        with self._file.change() as data:
-            data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
-            (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
-            if count >= self._most:
-                self._file.refuse(f"it holds {count:,} secrets already", "full", "Revoke those that nobody needs.")
-            row = (issuer, principal, name, sealed)
-            data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER))", row)
+        data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
+        (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
+        if count >= self._most:
+            self._file.refuse(f"it holds {count:,} secrets already", "full", "Revoke those that nobody needs.")
+        row = (issuer, principal, name, sealed)
+        data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER))", row)
 
     def remove(self, issuer: str, principal: str) -> bool:
         """Forget a secret, and overwrite where it was; tell whether there was one."""

@@ -6,6 +6,7 @@ from truename.audit.journal import Journal
 from truename.audit.reading import Broken, recent, records_in, since, verified
 from truename.audit.recorder import Recorder
 from truename.audit.redaction import Redaction, masked
+from truename.audit.witness import Witness, intent
 
 __all__ = [
     "KINDS",
@@ -14,7 +15,9 @@ __all__ = [
     "Record",
     "Recorder",
     "Redaction",
+    "Witness",
     "account_of",
+    "intent",
     "masked",
     "recent",
     "records_in",

@@ -20,14 +20,14 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "segment": "a file of the journal was begun",
         "start": "a gateway started",
         "stop": "a gateway ended",
-        "begin": "a call is about to be sent",
+        "begin": "a call is about to be sent, or something about to be decided",
         "call": "a call is over",
         "gap": "records were lost before this one",
-        "configuration": "the configuration was read anew, or refused",
-        "definition": "a definition was pinned, changed, accepted or rejected",
-        "approval": "an approval was asked for, granted, denied or revoked",
+        "configuration": "another configuration was taken, or refused",
+        "definition": "a definition was trusted, held back, accepted, rejected or forgotten",
+        "approval": "a decision on a call was asked for, made, taken back, or not made in time",
         "access": "somebody was let in or turned away, or a token was made or revoked",
-        "credential": "a credential for a server was obtained, renewed or revoked",
+        "credential": "somebody logged in at a server or out, or a credential for one was had, renewed or refused",
     }
 )
 """The kinds of records, and what each is of."""

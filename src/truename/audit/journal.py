@@ -1,36 +1,41 @@
 """The journal on disk: segments of records, and beside them a head that says how far they went.
 
-``NNNNNN.jsonl`` are the segments, appended to by one process at a time and never changed: a line that a kill left
-half-written stays, and the segment that follows says so. ``head.json`` has the number and hash of a late record, so
-that records taken off the end are missed.
+``NNNNNN.jsonl`` are the segments, only ever appended to, by one process at a time: a line that a kill left half-written
+stays, and the segment that follows says so. ``head.json`` has the number and hash of a late record, so that records
+taken off the end are missed. Processes take turns (`turn`); each reads what the others wrote before it adds to it, so
+there is one chain, whoever writes.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from truename.audit.chain import Chain, Spoiled
+from truename.audit.chain import GENESIS, Chain, Spoiled
+from truename.audit.ends import Tail, broken_at_end, end_near, followed, last_of, noted, segments
 from truename.audit.head import HEAD, Head, read_head, write_head
-from truename.audit.reading import broken_at_end, last_of, noted, segments
+from truename.audit.turn import turn
 from truename.errors import LedgerError
 from truename.files.durable import sync_directory
 from truename.ledger.lock import locked
 from truename.policy import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import Self
 
 __all__ = ["Journal"]
 
 _SEGMENT: Final = 64 * 1024 * 1024
-_OPEN: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+_OPEN: Final = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+_NEW: Final = _OPEN | os.O_CREAT | os.O_EXCL
+_BUSY: Final = "Give each gateway a journal of its own."
+_STUCK: Final = "See which process holds turn.lock in the journal's directory, and end it."
 
 
 def _utc_now() -> str:
@@ -38,110 +43,160 @@ def _utc_now() -> str:
 
 
 class Journal:
-    """A journal, open for appending; a lock keeps every other process out. Not for two threads at once.
+    """A journal, open for appending. Not for two threads at once.
 
-    ``key`` makes the hashes ones that only its owner can make; it has to be the same for the whole journal.
+    One gateway has it: a lock keeps every other one out. Who only adds some records beside it (`beside`) needs no such
+    lock. ``key`` makes the hashes ones that only its owner can make; it has to be the same for the whole journal.
     ``max_bytes`` is the size at which a segment ends and the next begins.
 
-    Raises `StoreError`: ``busy`` (another process writes here), ``corrupt`` (the end is not the one that was written:
-    `truename audit verify` says what is wrong; nothing is added to such a journal), ``unusable``.
+    Raises `StoreError`: ``busy`` (another gateway has it, or somebody's turn does not end), ``corrupt`` (the end is not
+    the one that was written: `truename audit verify` says what is wrong; nothing is added to such a journal),
+    ``unusable``.
     """
 
     def __init__(
-        self, path: Path, key: bytes | None = None, *, max_bytes: int = _SEGMENT, now: Callable[[], str] = _utc_now
+        self,
+        path: Path,
+        key: bytes | None = None,
+        *,
+        max_bytes: int = _SEGMENT,
+        now: Callable[[], str] = _utc_now,
+        alone: bool = True,
     ) -> None:
         self.path = path
         self._key = key
         self._max = max_bytes
         self._now = now
+        self._alone = alone
         self._file = -1
-        self._size = 0
+        self._id, self._chain, self._tail, self._next = "", Chain(key=key), Tail(), 1
         self._closing = ExitStack()
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._closing.enter_context(locked(path / "journal", shared=False, patience=0))
-            self._resume()
-        except LedgerError as error:
-            self.close()
-            raise self._fault(
-                "another process writes here", "Give each gateway a journal of its own.", "busy"
-            ) from error
-        except OSError as error:
-            self.close()
-            self._unusable(error)
+            with self._told():
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if alone:
+                    self._keep_others_out()
+                with turn(path):
+                    self._resume()
         except BaseException:
             self.close()
             raise
+
+    @classmethod
+    def beside(cls, path: Path, key: bytes | None = None, *, max_bytes: int = _SEGMENT) -> Self:
+        """Open a journal to which a gateway may write at the same time; of what is there only the end is read."""
+        return cls(path, key, max_bytes=max_bytes, alone=False)
+
+    def _keep_others_out(self) -> None:
+        try:
+            self._closing.enter_context(locked(self.path / "journal", shared=False, patience=0))
+        except LedgerError as error:
+            raise self._fault("another process writes here", _BUSY, "busy") from error
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Raise as `StoreError` what goes wrong in the block."""
+        try:
+            yield
+        except LedgerError as error:
+            raise self._fault("another process writes here and does not end", _STUCK, "busy") from error
+        except Spoiled as error:
+            raise self._corrupt(str(error)) from error
+        except OSError as error:
+            self._unusable(error)
 
     def _resume(self) -> None:
         found = segments(self.path)
         head = read_head(self.path, self._key)
         if not found:
-            if head is not None:
+            if head is not None and head.number:
                 raise self._corrupt("all segments are gone")
-            self._id, self._chain = secrets.token_hex(16), Chain(key=self._key)
-            self._next, self._tail = 1, None
+            self._id = secrets.token_hex(16) if head is None else head.journal
             return
         if head is None:
             raise self._corrupt(f"{HEAD} is gone or damaged")
-        try:
-            self._tail = last_of(found, self._key)
-        except Spoiled as error:
-            raise self._corrupt(str(error)) from error
-        if problem := broken_at_end(self._tail, head):
+        tail = last_of(found, self._key) if self._alone else end_near(found, head, self._key)
+        self._take(tail, head, found[-1].number)
+
+    def _take(self, tail: Tail, head: Head, last: int) -> None:
+        """Go on behind this end."""
+        if problem := broken_at_end(tail, head):
             raise self._corrupt(problem)
-        self._id = head.journal
-        self._chain = Chain(self._tail.number, self._tail.hash, self._key)
-        self._next = found[-1].number + 1
+        self._id, self._tail, self._next = head.journal, tail._replace(seen=frozenset()), last + 1
+        self._chain = Chain(tail.number, tail.hash, self._key)
 
     def append(self, records: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Write records down, to the disk, all in one go. Raises `StoreError` (``unusable``).
+        """Write records down, to the disk, all in one go. Raises `StoreError`.
 
         After that what was asked for may be there in part, as after a kill; the next append goes on behind it.
         """
         try:
-            if self._file < 0 or self._size >= self._max:
-                self._begin_segment()
-            # A record that no journal can hold must not leave a gap behind those before it.
-            chain = replace(self._chain)
-            lines = b"".join(chain.add(kind, body, self._now()) for kind, body in records)
-            self._write(lines)
-            self._chain = chain
-            write_head(self.path, Head(self._id, self._chain.number, self._chain.last), self._key)
-        except OSError as error:
-            self._forget()
-            self._unusable(error)
+            with self._told(), turn(self.path):
+                self._catch_up()
+                self._open_segment()
+                # A record that no journal can hold must not leave a gap behind those before it.
+                chain = replace(self._chain)
+                lines = b"".join(chain.add(kind, body, self._now()) for kind, body in records)
+                self._write(lines, chain, self._tail)
+                write_head(self.path, Head(self._id, self._chain.number, self._chain.last), self._key)
+        except StoreError:
+            # How much of it got to the disk is seen when it is the turn again.
+            self._close_segment()
+            raise
+
+    def _catch_up(self) -> None:
+        """Read what came since: what others wrote, or what is left of a write that failed."""
+        if self._stands():
+            return
+        found = segments(self.path)
+        head = read_head(self.path, self._key)
+        if not found and not self._tail.segment:
+            self._id = self._id if head is None else head.journal
+            return
+        if head is None:
+            raise self._corrupt(f"{HEAD} is gone or damaged")
+        tail = followed(found, self._tail, self._key)
+        if tail.segment != self._tail.segment:
+            self._close_segment()
+        self._take(tail, head, found[-1].number)
+
+    def _stands(self) -> bool:
+        """Tell whether the journal ends where this process wrote last."""
+        following = self.path / f"{self._next:06}.jsonl"
+        return self._file >= 0 and os.fstat(self._file).st_size == self._tail.offset and not following.exists()
+
+    def _open_segment(self) -> None:
+        """Have a segment open to which a record can be added: the last one, or another."""
+        tail = self._tail
+        is_full = tail.torn or not tail.segment or tail.offset >= self._max or self._next != tail.segment + 1
+        if self._file >= 0 and not is_full:
+            return
+        self._close_segment()
+        if is_full or self._alone:
+            self._begin_segment()
+        else:
+            self._file = os.open(self.path / f"{tail.segment:06}.jsonl", _OPEN)
 
     def _begin_segment(self) -> None:
-        self._close_segment()
-        path = self.path / f"{self._next:06}.jsonl"
-        self._file, self._size = os.open(path, _OPEN, 0o600), 0
+        if not self._tail.segment:
+            # A kill before the first record leaves a journal that was begun, and not one whose head is gone.
+            write_head(self.path, Head(self._id, 0, GENESIS), self._key)
+        self._file = os.open(self.path / f"{self._next:06}.jsonl", _NEW, 0o600)
         sync_directory(self.path)
-        self._next += 1
         body: dict[str, Any] = {"journal": self._id, "schema": 1, "keyed": self._key is not None}
-        if self._tail is not None and self._tail.torn:
+        if self._tail.torn:
             body["torn"] = noted(self._tail.torn)
-        self._tail = None
-        self._write(self._chain.add("segment", body, self._now()))
+        chain = replace(self._chain)
+        self._write(chain.add("segment", body, self._now()), chain, Tail(segment=self._next))
+        self._next += 1
 
-    def _write(self, lines: bytes) -> None:
+    def _write(self, lines: bytes, chain: Chain, behind: Tail) -> None:
         rest = memoryview(lines)
         while rest:
             rest = rest[os.write(self._file, rest) :]
         os.fsync(self._file)
-        self._size += len(lines)
-
-    def _forget(self) -> None:
-        """Find out anew what is on the disk: how much of the last write got there is not known."""
-        self._close_segment()
-        with suppress(OSError, Spoiled):
-            found = segments(self.path)
-            if found:
-                self._tail = last_of(found, self._key)
-                self._chain = Chain(self._tail.number, self._tail.hash, self._key)
-                self._next = found[-1].number + 1
-            else:
-                self._chain, self._tail, self._next = Chain(key=self._key), None, 1
+        self._chain = chain
+        self._tail = Tail(chain.number, chain.last, behind.segment, behind.offset + len(lines))
 
     def _close_segment(self) -> None:
         if self._file >= 0:

@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, Record, Spoiled, read_record
+from truename.audit.ends import lines_of, noted, segments
 from truename.audit.head import HEAD, read_head
+from truename.audit.turn import look
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from truename.audit.head import Head
 
-__all__ = [
-    "Broken",
-    "Place",
-    "Segment",
-    "Tail",
-    "broken_at_end",
-    "last_of",
-    "noted",
-    "recent",
-    "records_in",
-    "segments",
-    "since",
-    "verified",
-]
-
-_NAME: Final = re.compile(r"(\d{6,9})\.jsonl")
-_BLOCK: Final = 64 * 1024
-
-
-class Segment(NamedTuple):
-    """A file of records, and its number in the journal."""
-
-    number: int
-    path: Path
+__all__ = ["Broken", "Place", "recent", "records_in", "since", "verified"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,66 +39,18 @@ class Broken:
         return f"{where}: {self.problem}"
 
 
-class Tail(NamedTuple):
-    """How a journal ends: its last record's number and hash, those known before it in that file, and torn bytes."""
-
-    number: int
-    hash: str
-    seen: frozenset[tuple[int, str]]
-    torn: bytes
-
-
-def segments(path: Path) -> tuple[Segment, ...]:
-    """Return the segments of a journal in order. Raises `OSError`."""
-    found = ((_NAME.fullmatch(entry.name), entry) for entry in path.iterdir())
-    return tuple(sorted(Segment(int(match[1]), entry) for match, entry in found if match))
-
-
-def last_of(found: Sequence[Segment], key: bytes | None) -> Tail:
-    """Return how a journal ends, read from its last files. Raises `Spoiled` for a line that is not what was written."""
-    for number, (_, path) in reversed(list(enumerate(found))):
-        seen: dict[int, str] = {}
-        torn = b""
-        for line, content in _lines(path):
-            if not content.endswith(b"\n"):
-                torn = content
-                continue
-            try:
-                record = read_record(content, key)
-            except Spoiled as error:
-                message = f"{path.name}:{line}: {error}"
-                raise Spoiled(message) from error
-            seen[record.number] = record.hash
-        if seen:
-            last = max(seen)
-            return Tail(last, seen[last], frozenset(seen.items()), torn)
-        if torn or number == 0:
-            # A kill before the first record of a file was whole: the file before it ends the chain.
-            before = last_of(found[:number], key) if number else Tail(0, GENESIS, frozenset(), b"")
-            return before._replace(torn=before.torn + torn)
-    return Tail(0, GENESIS, frozenset(), b"")
-
-
-def broken_at_end(tail: Tail, head: Head) -> str:
-    """Say what is wrong with the end of a journal, "" for nothing: the head may be older than the end, never newer."""
-    if tail.number < head.number:
-        return f"records {tail.number + 1:,} to {head.number:,} are gone from the end"
-    before = dict(tail.seen).get(head.number)
-    if before is not None and before != head.hash:
-        return f"record {head.number:,} is another one than {HEAD} has"
-    return ""
-
-
 def records_in(path: Path, key: bytes | None = None) -> Iterator[Record | Broken]:
     """Yield all records of a journal in order, and in their places what is wrong with it.
 
-    Raises `OSError` for files that can't be read.
+    What is written meanwhile is not looked at. Raises `OSError` for files that can't be read.
     """
-    walk = _Walk(read_head(path, key), key)
-    for count, (number, file) in enumerate(segments(path), 1):
+    with look(path):
+        walk = _Walk(read_head(path, key), key)
+        found = [(segment, segment.path.stat().st_size) for segment in segments(path)]
+    for count, ((number, file), size) in enumerate(found, 1):
         if number != count:
             yield Broken(file=file.name, line=0, kind="order", problem=f"segment {count:06} is missing before it")
-        yield from walk.through(file)
+        yield from walk.through(file, size)
     yield from walk.end()
 
 
@@ -136,10 +65,10 @@ class _Walk:
         self._torn, self._file = b"", ""
         self._is_head_met = False
 
-    def through(self, path: Path) -> Iterator[Record | Broken]:
-        """Yield the records of the next file, and what is wrong with them."""
+    def through(self, path: Path, size: int) -> Iterator[Record | Broken]:
+        """Yield the records of the next file, of which there are so many bytes, and what is wrong with them."""
         self._file = path.name
-        for line, content in _lines(path):
+        for line, content in lines_of(path, size=size):
             if not content.endswith(b"\n"):
                 self._torn += content
                 continue
@@ -173,17 +102,12 @@ class _Walk:
             yield self._broken(0, "torn", _TORN)
         if self._head is None and self._file:
             yield Broken(file=HEAD, line=0, kind="truncated", problem="it is gone or damaged: the end can't be proved")
-        if self._head is not None and not self._is_head_met:
+        if self._head is not None and self._head.number and not self._is_head_met:
             gone = f"record {self._head.number:,}, which was written, is gone; the last one is {self._expected - 1:,}"
             yield Broken(file=HEAD, line=0, kind="truncated", problem=gone)
 
     def _broken(self, line: int, kind: str, problem: str) -> Broken:
         return Broken(file=self._file, line=line, kind=kind, problem=problem)
-
-
-def noted(torn: bytes) -> dict[str, Any] | None:
-    """Return what a segment says of the bytes of a line that was cut off before it; None where there are none."""
-    return {"bytes": len(torn), "sha256": hashlib.sha256(torn).hexdigest()} if torn else None
 
 
 _TORN: Final = "its last line is cut off; the next start of the gateway notes that, unless it was cut by somebody"
@@ -263,16 +187,3 @@ def verified(path: Path, key: bytes | None = None) -> tuple[int, tuple[Broken, .
         else:
             count += 1
     return count, tuple(broken)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers; of one that is too long only as much as shows that it is."""
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST + 2):
-            number += 1
-            if len(line) > LONGEST and not line.endswith(b"\n"):
-                while (rest := file.readline(_BLOCK)) and not rest.endswith(b"\n"):
-                    pass
-                line += b"\n"
-            yield number, line

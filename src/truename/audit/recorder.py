@@ -59,6 +59,7 @@ class Recorder:
         self._lost = 0
         self._dropped = 0
         self._problem: StoreError | None = None
+        self._since = 0.0
         self._is_closed = False
         self._is_awaited = False
         self._news = threading.Condition()
@@ -74,6 +75,11 @@ class Recorder:
     def waiting(self) -> int:
         """How many records are not on the disk yet."""
         return len(self._waiting)
+
+    @property
+    def lag(self) -> float:
+        """For how many seconds, at most, the oldest that is not on the disk has waited."""
+        return time.monotonic() - self._since if self._waiting else 0.0
 
     @property
     def dropped(self) -> int:
@@ -125,6 +131,8 @@ class Recorder:
             if self._is_closed or len(self._waiting) >= self._most:
                 self._lose(1)
                 return False
+            if not self._waiting:
+                self._since = time.monotonic()
             self._waiting.append(record)
             # Who lingers is woken for what can't wait, and not for each record.
             self._is_awaited |= record.written is not None
@@ -164,7 +172,7 @@ class Recorder:
             self._news.wait(left)
 
     def _write(self, batch: list[_Waiting]) -> None:
-        lost = self._lost
+        lost, began = self._lost, time.monotonic()
         gap = [("gap", {"lost": lost})] if lost else []
         try:
             self._journal.append([*gap, *((record.kind, record.body) for record in batch)])
@@ -177,6 +185,8 @@ class Recorder:
         self._problem = None
         with self._news:
             self._lost -= lost
+            # Those that are left came while this was written.
+            self._since = began
             for _ in batch:
                 self._waiting.popleft()
         for record in batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from truename.identity import definition_digest
@@ -11,7 +12,11 @@ from truename.identity import definition_digest
 if TYPE_CHECKING:
     from truename.identity import ToolId
 
-__all__ = ["Notice", "Origin", "Tool"]
+__all__ = ["Notice", "Origin", "Tool", "overlaid"]
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +35,54 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: identity, origin, and the definition (a tools/list entry, never changed)."""
+    """One tool: identity, origin, and the definition (a tools/list entry, never changed).
+
+    ``presented`` is what the operator says in the place of the server: ``title``, ``description``, ``annotations``.
+    """
 
     id: ToolId
     origin: Origin
     definition: Mapping[str, Any] = field(hash=False)
+    presented: Mapping[str, Any] = field(default_factory=_nothing, hash=False)
 
     @property
     def digest(self) -> str:
-        """The digest of the definition: what approvals and pins are about."""
+        """The digest of the definition: what approvals and pins are about, whatever an operator says of the tool."""
         return definition_digest(self.definition)
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """The definition as it is shown, and judged by: with the operator's words in the place of the server's."""
+        return overlaid(self.definition, self.presented) if self.presented else self.definition
+
+    @property
+    def repeatable(self) -> bool | None:
+        """The operator's word on whether a call may be sent again (``idempotentHint``); a server's own is not asked."""
+        said: bool | None = self.presented.get("annotations", {}).get("idempotentHint")
+        return said
 
     @property
     def metadata(self) -> Mapping[str, Any]:
         """What the server says about the tool beside its definition (``_meta``); empty if nothing."""
         meta = self.definition.get("_meta")
         return meta if isinstance(meta, Mapping) else {}
+
+
+def overlaid(definition: Mapping[str, Any], words: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a definition with an operator's words in it; each annotation counts by itself.
+
+    A title stands in the place of both that a server may give, or clients would go on to show the other one.
+
+    >>> told = overlaid({"name": "rm", "annotations": {"title": "Tidy", "readOnlyHint": True}}, {"title": "Delete"})
+    >>> told["annotations"]
+    {'title': 'Delete', 'readOnlyHint': True}
+    """
+    said = definition.get("annotations")
+    notes = dict(said) if isinstance(said, Mapping) else {}
+    if "title" in words and "title" in notes:
+        notes["title"] = words["title"]
+    notes |= words.get("annotations", {})
+    return {**definition, **words, **({"annotations": notes} if notes else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.rendering import say, styled
 from truename.config import load, parse
+from truename.config.digest import SETTINGS_FILE
 from truename.config.text import decode, read_text
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTINGS_FILE", "configured_beside", "names_servers", "read_configuration"]
 
-SETTINGS_FILE: Final = "truename.toml"
 _SECTION: Final = "truename"
 _SERVERS: Final = ("mcpServers", "servers")
 # Settings alone are no configuration; an empty table makes them one that can be checked.

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truename.cli.rendering import printable
+from truename.cli.witnessed import witnessed
 from truename.policy import Approvals, StoreError
 from truename.trust import PinBook
 from truename.trust.pending import PendingBook, decided, pending_path, stamp
+from truename.trust.telling import about_grant, about_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,9 +64,13 @@ class Found:
 
 
 class Desk:
-    """The decisions of a configuration and what waits for one. All methods raise `StoreError`."""
+    """The decisions of a configuration and what waits for one. All methods raise `StoreError`.
+
+    What is decided here goes into the audit journal of the configuration.
+    """
 
     def __init__(self, path: Path, config: Config) -> None:
+        self._config = config
         self._settings = config.settings.approvals
         self._approvals = Approvals.open(path)
         self._digests = _trusted(config)
@@ -99,27 +105,35 @@ class Desk:
         self, one: Pending, scope: Scope, *, approved: bool, by: str, message: str, lasts: float | None
     ) -> Found:
         """Decide on a call that waits."""
-        made = decided(
-            one,
-            scope,
-            self._approvals,
-            self._book,
-            approved=approved,
-            by=by,
-            message=message,
-            lasts=self._settings.expiry,
-            grant_lasts=self._settings.grant_expiry if lasts is None else lasts,
-        )
+        what, about = "granted" if approved else "denied", {**about_request(one), "covers": scope}
+        with witnessed(self._config, "approval", what, [about]) as (record,):
+            made = decided(
+                one,
+                scope,
+                self._approvals,
+                self._book,
+                approved=approved,
+                by=by,
+                message=message,
+                lasts=self._settings.expiry,
+                grant_lasts=self._settings.grant_expiry if lasts is None else lasts,
+            )
+            record.update(about_grant(made))
         return self._of_grant(made)
 
     def revoke(self, key: str) -> Found | None:
         """Take a decision back; None if there is none of this key."""
-        gone = self._approvals.revoke(key)
-        if gone is None:
+        known = next((one for one in self._approvals.grants() if one.key == key), None)
+        if known is None:
             return None
-        if gone.scope == "call":
-            self._book.drop(gone.call_id)
-        return self._of_grant(gone)
+        with witnessed(self._config, "approval", "revoked", [about_grant(known)]) as records:
+            gone = self._approvals.revoke(key)
+            if gone is None:
+                # Somebody else was faster, and has the record.
+                records.clear()
+            if known.scope == "call":
+                self._book.drop(known.call_id)
+        return None if gone is None else self._of_grant(gone)
 
     def _of_grant(self, grant: Grant) -> Found:
         state, reason = self._state(grant)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.cli.failure import UsageFault
 from truename.errors import InvalidToolId, excerpt
 from truename.identity import ToolId
+from truename.migration import LOCK_FILE
 from truename.migration.definitions import compare_definitions
 from truename.trust import Seen
+from truename.trust.reviewed import BY_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,7 +95,11 @@ def _details(one: Seen, before: Pinned | None) -> tuple[Any, ...]:
 def lines_of(one: Seen, before: Pinned | None) -> Iterator[str]:
     """Yield what there is to read: texts word by word, and of the rest each difference."""
     if one.content is None or (before is not None and before.content is None):
-        yield "The definition was too large to be kept; only its digest is known."
+        if one.content is None or before is None or before.by != BY_LOCK:
+            yield "The definition was too large to be kept; only its digest is known."
+            return
+        yield f"{LOCK_FILE} has another definition, and of that only the digest. This one says:"
+        yield from _whole(one.content)
         return
     if before is None:
         yield "It was never trusted. It says:"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from truename.access.logins import Logins, login_vault
+from truename.access.arrangements import Arrangements
+from truename.access.logins import login_vault
 from truename.cli.failure import UsageFault
 from truename.config.credentials import Login
 from truename.errors import excerpt
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from truename.config import Config, ServerConfig
 
-__all__ = ["ForWhom", "ServerKey", "login_of", "login_servers", "logins_at", "of_whom"]
+__all__ = ["ForWhom", "ServerKey", "arranged", "login_of", "login_servers", "of_whom"]
 
 ServerKey = Annotated[str, Parameter(help="The server, by its key in the configuration.")]
 ForWhom = Annotated[
@@ -49,9 +50,9 @@ def login_of(config: Config, key: str) -> tuple[str, Login]:
 
 
 @contextmanager
-def logins_at(config: Config, address: str, said: Login) -> Iterator[Logins]:
+def arranged(config: Config, address: str, said: Login) -> Iterator[Arrangements]:
     """Open the logins of a server. Raises `UsageFault` where nothing is kept, `StoreError`, `ConfigError`."""
     if config.access_path() is None:
         raise UsageFault(fact="there is no place to keep logins in", advice="Name a configuration file.")
     with login_vault(config.access_path()) as vault:
-        yield Logins(said, address, vault)
+        yield Arrangements(said, address, vault)

@@ -7,11 +7,12 @@ from cyclopts import Parameter
 
 from truename.access.fetching import FetchFault, web
 from truename.access.logging_in import logged_in
-from truename.cli.entered import ForWhom, ServerKey, login_of, logins_at, of_whom
+from truename.cli.entered import ForWhom, ServerKey, arranged, login_of, of_whom
 from truename.cli.failure import EXIT_UPSTREAM
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.sources import configuration
+from truename.cli.witnessed import witnessed
 from truename.config import Config
 from truename.config.credentials import Login
 
@@ -44,10 +45,11 @@ def login(
             show(url)
 
     async def entered(said: Login, config: Config) -> None:
-        with logins_at(config, address, said) as logins:
+        with arranged(config, address, said) as kept:
             async with web(config.settings.allow_addresses) as fetch:
-                had = await logged_in(said, address, fetch, tell, port=port, seconds=timeout)
-            logins.keep(principal, had)
+                had = await logged_in(kept, fetch, tell, port=port, seconds=timeout)
+            with witnessed(config, "credential", "logged_in", [{"who": principal, "server": server}]):
+                kept.keep(principal, *had)
 
     try:
         anyio.run(entered, said, config)

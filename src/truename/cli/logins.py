@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from truename.cli.entered import login_servers, logins_at
+from truename.cli.entered import arranged, login_servers
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, print_table, show
 from truename.cli.sources import configuration
@@ -15,10 +15,10 @@ def logins(source: Configuration | None = None, /, *, as_json: JsonOutput = Fals
     config = configuration(source)
     found: list[dict[str, str]] = []
     for key, (server, said) in login_servers(config).items():
-        with logins_at(config, server.url or "", said) as known:
+        with arranged(config, server.url or "", said) as known:
             found += [
-                {"server": key, "principal": principal, "issuer": said.issuer, "since": _moment(at)}
-                for principal, at in known.principals()
+                {"server": key, "principal": principal, "issuer": issuer, "since": _moment(at)}
+                for principal, issuer, at in known.principals()
             ]
     if as_json:
         print_json({"logins": found})

@@ -5,11 +5,12 @@ import anyio
 from truename.access.fetching import FetchFault, web
 from truename.access.granted import Granted
 from truename.access.logging_in import logged_out
-from truename.cli.entered import ForWhom, ServerKey, login_of, logins_at, of_whom
+from truename.cli.entered import ForWhom, ServerKey, arranged, login_of, of_whom
 from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.sources import configuration
+from truename.cli.witnessed import witnessed
 from truename.config import Config
 from truename.config.credentials import Login
 
@@ -28,11 +29,14 @@ def logout(
     config = configuration(source)
     address, said = login_of(config, server)
     principal = of_whom(for_)
-    with logins_at(config, address, said) as logins:
-        had = logins.of(principal)
+    with arranged(config, address, said) as kept:
+        whole = kept.of(principal)
+        had = None if whole is None else kept.logins(whole).of(principal)
         # Forgotten first: whatever becomes of the rest, nobody calls with it any more.
-        logins.forget(principal)
-    problem = None if had is None else anyio.run(_revoked, said, had, config)
+        told = [] if had is None else [{"who": principal, "server": server}]
+        with witnessed(config, "credential", "logged_out", told):
+            kept.forget(principal)
+    problem = None if had is None or whole is None else anyio.run(_revoked, whole, had, config)
     if as_json:
         print_json({"server": server, "principal": principal, "logged_out": had is not None, "problem": problem})
     elif had is None:

@@ -8,6 +8,7 @@ from truename.catalog import Catalog
 from truename.cli.comparison import Compared, Fate, collapses, fates, in_words
 from truename.cli.failure import EXIT_UPSTREAM
 from truename.cli.options import Client, JsonOutput, Making, Source
+from truename.cli.presented import plain_presented, show_presented, tell_idle
 from truename.cli.rendering import Cell, is_wide, output, print_json, print_table, show, styled
 from truename.cli.scene import Scene, set_up
 from truename.cli.seeing import Seeing
@@ -30,6 +31,9 @@ Compare = Annotated[
     ),
 ]
 
+Verbose = Annotated[
+    bool, Parameter(name="--verbose", negative=(), show_default=False, help="Also what the settings say of the tools.")
+]
 Profile = Annotated[str | None, Parameter(name="--profile", help="Only the tools of this profile.")]
 
 
@@ -40,9 +44,11 @@ def names(
     compare: Compare = None,
     profile: Profile = None,
     as_json: JsonOutput = False,
+    verbose: Verbose = False,
 ) -> int:
     """Show the name that a client gets for every tool. Nothing is recorded."""
     scene = set_up(sources, making)
+    tell_idle(scene)
     table = Seeing(scene, scene.table(client)).by(None if profile is None else [profile])
     wanted = compare if compare is not None else not as_json and is_wide() and len(scene.catalog) <= _COMPARED
     compared = fates(table.catalog) if wanted else None
@@ -51,6 +57,8 @@ def names(
     else:
         listing(table, compared)
         show("")
+        if verbose:
+            show_presented(table, scene.settings.tools)
         show(styled(summary(table.catalog, table), "bold"))
     return EXIT_UPSTREAM if scene.failed else 0
 
@@ -118,6 +126,7 @@ def _document(scene: Scene, table: NameTable, compared: "Compared | None") -> di
             "tool": origin.name,
             "rung": why.rung,
             "reason": why.reason,
+            **plain_presented(scene.catalog[id], scene.settings.tools),
         }
         if compared is not None:
             tool["without"] = [_plain(fate) for fate in compared.get(id, ())]

@@ -11,8 +11,12 @@ from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, print_table, say, show, styled
 from truename.cli.sources import configuration
+from truename.cli.witnessed import witnessed
+from truename.config import Config as ServeConfig
 from truename.files.person import whoami
 from truename.trust import PinBook, Pinned, Seen
+from truename.trust.reviewed import Reviewed, pin_before
+from truename.trust.telling import about_definition
 
 __all__ = ["pins"]
 
@@ -37,7 +41,7 @@ pins = App(
 @pins.command(name="list")
 def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
     """List what is trusted, and what waits for a word. Exit status 1: something waits."""
-    with _book(source) as book:
+    with _book(configuration(source)) as book:
         seen, trusted = list(book.seen().values()), list(book.pins().values())
     open_ones = [one for one in seen if one.word == "waiting"]
     shown: list[Pinned] = [*open_ones] if waiting else [*sorted(seen, key=lambda one: one.word, reverse=True), *trusted]
@@ -59,8 +63,10 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
 
     Exit status 1: there is a difference.
     """
-    with _book(config) as book:
-        found = [(one, book.pins().get(one.key)) for one in _chosen(book, tools, server=None, everything=not tools)]
+    with _book(configuration(config)) as book:
+        reviewed = Reviewed(configuration(config).settings.trust.lock).digests
+        chosen = _chosen(book, tools, server=None, everything=not tools)
+        found = [(one, pin_before(one, book.pins().get(one.key), reviewed)) for one in chosen]
     if as_json:
         print_json({"changes": [change_of(one, before) for one, before in found]})
     elif not found:
@@ -82,9 +88,11 @@ def accept(
     as_json: JsonOutput = False,
 ) -> int:
     """Trust definitions as they were last seen."""
-    with _book(config) as book:
+    said = configuration(config)
+    with _book(said) as book:
         found = _chosen(book, tools, server=server, everything=everything)
-        book.trust(found, by=whoami())
+        with witnessed(said, "definition", "accepted", [about_definition(one) for one in found]):
+            book.trust(found, by=whoami())
     return _told([one.key for one in found], "accepted", as_json=as_json)
 
 
@@ -97,28 +105,31 @@ def reject(
     as_json: JsonOutput = False,
 ) -> int:
     """Say no to definitions: they are neither shown nor called, until they are others."""
-    with _book(config) as book:
+    said = configuration(config)
+    with _book(said) as book:
         found: list[Pinned] = [*_chosen(book, tools, server=server, everything=everything)]
         # What is trusted, and nothing waits in its place, can be rejected too.
         named = {one.key for one in found}
         found += (book.pins()[key] for key in map(key_of, tools) if key not in named and key in book.pins())
-        book.note(found, "rejected", by=whoami())
+        with witnessed(said, "definition", "rejected", [about_definition(one) for one in found]):
+            book.note(found, "rejected", by=whoami())
     return _told([one.key for one in found], "rejected", as_json=as_json)
 
 
 @pins.command
 def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
     """Forget all about tools: what is listed next is taken as if it were there for the first time."""
-    with _book(config) as book:
-        known = {*book.pins(), *(key for key, _ in book.seen())}
-        gone = [key for key in map(key_of, tools) if key in known]
-        book.forget(gone)
+    said = configuration(config)
+    with _book(said) as book:
+        known = {one.key: one for one in (*book.seen().values(), *book.pins().values())}
+        gone = list(dict.fromkeys(key for key in map(key_of, tools) if key in known))
+        with witnessed(said, "definition", "forgotten", [about_definition(known[key]) for key in gone]):
+            book.forget(gone)
     return _told(gone, "forgotten", as_json=as_json)
 
 
 @contextmanager
-def _book(source: str | None) -> Iterator[PinBook]:
-    config = configuration(source)
+def _book(config: ServeConfig) -> Iterator[PinBook]:
     path = config.pins_path()
     if path is None:
         raise UsageFault(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")

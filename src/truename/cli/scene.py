@@ -96,7 +96,7 @@ def set_up(sources: Sequence[str], making: Making = _AS_IT_IS) -> Scene:
             memory = None
     catalog, failed = _gathered(found, settings, memory)
     return Scene(
-        catalog=catalog,
+        catalog=settings.tools.over(catalog),
         ledger=memory,
         settings=settings,
         failed=failed,

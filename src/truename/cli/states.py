@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from truename.cli.declaring import take
 from truename.cli.failure import UsageFault
-from truename.cli.lock_file import read_lock
 from truename.cli.rendering import say, styled
 from truename.cli.revisions import PREFIX, checked_out
 from truename.lint import configured_at, read_declared
 from truename.migration import LOCK_FILE, pinned
+from truename.migration.lock_file import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,6 +14,7 @@ from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, print_table, say, show, styled
 from truename.cli.sources import configuration
+from truename.cli.witnessed import witnessed
 from truename.config import Config
 from truename.errors import excerpt
 
@@ -63,7 +64,10 @@ def add(
     until = None if expires is None else (datetime.now(UTC) + _span(expires)).timestamp()
     text, kept = fresh(name, groups=_words(groups), scopes=_words(scopes), expires=until)
     if not print_hash:
-        _store(configuration(source)).add(kept)
+        config = configuration(source)
+        store = _store(config)
+        with witnessed(config, "access", "token_made", [_noted(kept)]):
+            store.add(kept)
     if as_json:
         print_json({"token": text, **_plain(kept), **({"hash": _hash(text)} if print_hash else {})})
         return 0
@@ -108,10 +112,11 @@ def revoke(which: Which, source: Configuration | None = None, /, *, as_json: Jso
         advice = "Take it out of [access.tokens], and start the gateway again."
         raise UsageFault(fact=f"the token of {configured[0].name} stands in the configuration", advice=advice)
     sessions = [one for one in signed_in(config) if id in {one.id, one.name}]
-    if found:
-        store.revoke(frozenset(one.id for one in found))
-    if sessions:
-        ended(config, [one.id for one in sessions])
+    with witnessed(config, "access", "revoked", [*map(_noted, found), *map(_noted, sessions)]):
+        if found:
+            store.revoke(frozenset(one.id for one in found))
+        if sessions:
+            ended(config, [one.id for one in sessions])
     if as_json:
         print_json({"revoked": [_plain(one) for one in found], "ended": [_plain_session(one) for one in sessions]})
     elif found or sessions:
@@ -120,6 +125,18 @@ def revoke(which: Which, source: Configuration | None = None, /, *, as_json: Jso
     else:
         show(f"No token is known as {excerpt(which[:40])}. `truename token list` shows them.")
     return 0 if found or sessions else EXIT_FINDINGS
+
+
+def _noted(one: StaticToken | Session) -> dict[str, Any]:
+    """Return what the journal is told of a token or a sign-in."""
+    plain = _plain(one) if isinstance(one, StaticToken) else _plain_session(one)
+    return {
+        "who": one.name,
+        "token" if isinstance(one, StaticToken) else "sign_in": one.id,
+        "groups": " ".join(plain["groups"]),
+        "scopes": " ".join(plain["scopes"]),
+        "until": plain["expires"],
+    }
 
 
 def _store(config: Config) -> TokenStore:

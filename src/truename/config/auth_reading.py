@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from truename.config.access_words import each, text, url
-from truename.config.credentials import Auth, ClientCredentials, Login
+from truename.config.credentials import Auth, ClientCredentials, Login, TokenExchange
+from truename.config.rows import chosen
 from truename.errors import excerpt
 from truename.policy.gathering import nearest
 
@@ -23,6 +24,10 @@ _WORD: Final = re.compile(r"[!-~]{1,256}")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+# As RFC 8693 section 3 names them, without what they have in common.
+_TOKEN_TYPES: Final = ("access_token", "jwt")
+
+
 class _Row(NamedTuple):
     read: Callable[[Fields, str], Any]
     schema: Mapping[str, Any]
@@ -36,14 +41,28 @@ _ROWS: Final[Mapping[str, _Row]] = {
     "token_url": _Row(url, _TEXT, "Where tokens are asked for, if there is no metadata."),
     "scopes": _Row(each(_WORD, "a scope"), {"type": "array", "items": _TEXT}, "The scopes that are asked for."),
     "resource": _Row(text, _TEXT, "For what the tokens are to be good; else the server's address. Empty: not said."),
+    "audience": _Row(text, _TEXT, "The same, in the authorization server's own words."),
+    "requested_token_type": _Row(*chosen(_TOKEN_TYPES, "Which kind of token is asked for in exchange.")),
+    "subject_issuers": _Row(
+        each(_WORD, "an issuer"),
+        {"type": "array", "items": _TEXT},
+        "Whose tokens are exchanged there; else those of the issuer itself.",
+    ),
 }
-_KINDS: Final[Mapping[str, type[Auth]]] = {"client_credentials": ClientCredentials, "login": Login}
+_KINDS: Final[Mapping[str, type[Auth]]] = {
+    "client_credentials": ClientCredentials,
+    "login": Login,
+    "token_exchange": TokenExchange,
+}
 _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "client_credentials": ("client_id", "client_secret"),
-    "login": ("client_id", "issuer"),
+    "login": (),
+    "token_exchange": ("client_id", "client_secret"),
 }
+_ONE_PLACE: Final = frozenset({"client_credentials", "token_exchange"})
 _WHAT: Final = (
-    "client_credentials: the gateway has a client of its own, and all share its tokens; login: each person's."
+    "client_credentials: the gateway has a client of its own, and all share its tokens; login: each person's; "
+    "token_exchange: each person's, for the token that they came in with."
 )
 AUTH: Final[Mapping[str, Any]] = {
     "description": "How access tokens for it are had.",
@@ -53,7 +72,7 @@ AUTH: Final[Mapping[str, Any]] = {
             "type": {"enum": list(_KINDS), "description": _WHAT},
             **{name: {**row.schema, "description": row.what} for name, row in _ROWS.items()},
         },
-        "required": ["type", "client_id"],
+        "required": ["type"],
         "additionalProperties": False,
     },
 }
@@ -89,8 +108,15 @@ def _check(table: Fields, kind: str) -> None:
     for word in _REQUIRED[kind]:
         if word not in table:
             add(where(word), "it is missing", "Say it.")
-    if kind == "client_credentials" and ("issuer" in table) == ("token_url" in table):
+    if kind in _ONE_PLACE and ("issuer" in table) == ("token_url" in table):
         add(where("issuer"), "it needs either issuer or token_url", "Say one of them.")
+    if kind == "login" and "client_secret" in table:
+        # A server that may name where to log in would be told the secret there.
+        for word in ("issuer", "client_id"):
+            if word not in table:
+                add(where(word), "it is missing beside client_secret", "Say whose secret it is, and for whom.")
+    if kind == "token_exchange" and "issuer" not in table and not table.raw("subject_issuers"):
+        add(where("subject_issuers"), "nobody is named whose tokens are exchanged", "Name the issuer of your callers.")
 
 
 def _check_target(table: Fields, address: str | None, headers: Mapping[str, str]) -> None:

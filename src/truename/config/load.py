@@ -31,6 +31,7 @@ _ELSEWHERE: Final = ("lint", "migration")
 _GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
     "policy": lambda table: bool(table.keys() & {"default", "rules"}),
     "metadata": lambda table: any("/" in key for key in table),
+    "tools": lambda table: any("/" in key for key in table),
 }
 
 

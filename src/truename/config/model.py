@@ -18,6 +18,7 @@ from truename.config.trust import Trust
 from truename.ledger import MAX_CLAIMS
 from truename.naming import DEFAULT_SERVER_NAME
 from truename.policy import Context, Exposure
+from truename.policy.presentation import Presentation
 from truename.policy.profiles import Profiles
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Settings:
     at the first request to it, and ended after ``idle_timeout`` without one (0: never). ``server_instructions`` is how
     many characters of each server's instructions clients are given, ``max_instructions`` of all together (0: none).
     ``overrides`` are declared names: dialect -> tool id -> name. ``metadata`` is
-    the operator's word on tools: id or glob -> fields of their `Metadata`, ``convention`` what their names say.
+    the operator's word on tools: id or glob -> fields of their `Metadata`, ``tools`` what clients are shown of them
+    in the place of the servers' words, ``convention`` what their names say.
     ``policy`` None allows every call. ``context`` is that of sessions that say nothing, ``contexts`` are named ones.
     ``protocol`` is the version of the names, ``recording`` the file of recorded calls. ``names_in_texts`` has the
     servers' texts mention tools by the names that are shown. ``tool_search`` auto lists only ``pinned`` tools (globs
@@ -126,6 +128,7 @@ class Settings:
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
     policy: Policy | None = None
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing)
+    tools: Presentation = field(default_factory=Presentation)
     convention: Convention | None = None
     context: Context = field(default_factory=Context)
     contexts: Mapping[str, Context] = field(default_factory=_nothing)

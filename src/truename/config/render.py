@@ -30,7 +30,7 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"
 _LARGEST: Final = 2**53
 _DEFAULTS: Final = Settings()
 # Tables of tables.
-_NESTED: Final = ("overrides", "metadata")
+_NESTED: Final = ("overrides", "metadata", "tools")
 
 
 def render(
@@ -82,7 +82,8 @@ def _settings(settings: Settings) -> tuple[list[str], list[list[str]]]:
         elif name == "contexts":
             tables += [_table((name, key), plain_context(one).items()) for key, one in sorted(value.items())]
         elif name in _NESTED:
-            tables += [_table((name, key), pairs.items()) for key, pairs in sorted(value.items())]
+            said = value.table if name == "tools" else value
+            tables += [_table((name, key), pairs.items()) for key, pairs in sorted(said.items())]
         elif name == "aliases" and value:
             tables.append(_table((name,), value.items()))
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from truename.config.auth_reading import read_auth
-from truename.config.credentials import Auth, Login
+from truename.config.credentials import Auth, Login, TokenExchange
 from truename.config.fields import Fields
 from truename.config.model import Isolation, ServerConfig, StartMode
 from truename.errors import excerpt
@@ -92,9 +92,9 @@ def _server(
 
 
 def _isolation(fields: Fields, auth: Auth | None) -> Isolation:
-    """Return whose a connection is: where each person logs in, each has their own."""
+    """Return whose a connection is: where each person has a token, each has their own."""
     said = _chosen(fields, "isolation", ISOLATIONS, "a kind of isolation")
-    if not isinstance(auth, Login):
+    if not isinstance(auth, Login | TokenExchange):
         return said or "shared"
     if said not in {None, "user"}:
         fields.faults.add(fields.where("isolation"), f"{said!r} would mix people's logins", "Leave it out.")

@@ -17,6 +17,7 @@ from truename.config.contexts import CONTEXT, CONTEXTS, read_context, read_conte
 from truename.config.fields import Fields
 from truename.config.model import MEMORY, NamesMode, ReloadMode, SearchMode, StartMode
 from truename.config.networks import read_networks
+from truename.config.presenting import TOOLS, read_tools
 from truename.config.profiles import PROFILES, read_profiles
 from truename.config.searching import read_pinned
 from truename.config.tables import METADATA, POLICY, TEXTS
@@ -267,6 +268,9 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         "policy": _setting(_policy, POLICY, "Which calls are allowed, asked about or denied."),
         "metadata": _setting(
             _metadata, METADATA, "For whom tools are, by id or glob: goes before what their authors say."
+        ),
+        "tools": _setting(
+            read_tools, TOOLS, "What clients are shown of tools, by id or glob: goes before what their servers say."
         ),
         "convention": _setting(
             _convention, CONVENTION, "What names have to be, and what they tell: see truename lint."

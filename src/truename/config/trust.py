@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.config.rows import TEXT, Row, chosen, read_row_table, row_schema
-from truename.errors import excerpt
+from truename.errors import ConfigError, excerpt
 from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ First = Literal["trust", "review"]
 Serving = Literal["pinned", "hidden"]
 HANDLINGS: Final[tuple[Handling, ...]] = get_args(Handling)
 """What is done about something, from the mildest."""
+_MEMORY: Final = "memory"
 
 _RULES: Final[Mapping[str, Handling]] = MappingProxyType(
     {
@@ -33,6 +34,8 @@ _RULES: Final[Mapping[str, Handling]] = MappingProxyType(
         **dict.fromkeys(("shadowed_tool", "near_name", "confusable_name"), "quarantine"),
         # Zero-width spaces are copied along from web pages: one tool in 808 of real servers has some.
         **dict.fromkeys(("invisible_character", "steered_call", "capability_mismatch"), "warn"),
+        # What honest authors do too, though none should.
+        **dict.fromkeys(("self_praise", "stuffed_text", "foreign_parameter"), "warn"),
     }
 )
 
@@ -50,15 +53,25 @@ class Trust:
     what is done about a definition that is no longer the pinned one; in quarantine the pinned one goes on being served
     (``quarantine`` is ``pinned``) as long as calls made by it can be right, or the tool is ``hidden``. ``rules``: what
     is done about a finding of a rule, by the rule's name; of other rules nothing is asked. ``servers`` are those with
-    words of their own. ``pins`` is the file of the pins, if it is not the usual one, or ``memory``.
+    words of their own. ``pins`` is the file of the pins, if it is not the usual one, or ``memory``. ``lock`` is a
+    `truename.lock`: definitions that were reviewed, and count as pinned before any was seen.
+
+    Rules that are not named keep their defaults, as in a file. Raises `ConfigError` for a rule or a word that is none.
     """
 
     first: First = "trust"
     drift: Handling = "warn"
     quarantine: Serving = "pinned"
-    rules: Mapping[str, Handling] = field(default_factory=lambda: _RULES)
+    rules: Mapping[str, Handling] = field(default_factory=lambda: MappingProxyType({}))
     servers: Mapping[str, Trust] = field(default_factory=lambda: MappingProxyType({}))
     pins: str | None = None
+    lock: str | None = None
+
+    def __post_init__(self) -> None:
+        for rule, handling in self.rules.items():
+            if (found := _wrong(rule, handling)) is not None:
+                raise ConfigError(file="trust", key=f"rules.{excerpt(rule)[1:-1]}", problem=found[0], remedy=found[1])
+        object.__setattr__(self, "rules", MappingProxyType({**_RULES, **self.rules}))
 
     def of(self, server: str) -> Trust:
         """Return what holds for a server."""
@@ -70,9 +83,20 @@ class Trust:
         return self.first == "review" or any(one.drift != "warn" for one in (self, *self.servers.values()))
 
 
-def _file(fields: Fields, name: str) -> str | None:
-    text = fields.text(name)
-    return text if text is None or text == "memory" else str(Path(text).expanduser())
+def _wrong(rule: str, handling: str) -> tuple[str, str] | None:
+    """Say what is wrong with what is to be done about a rule's findings, and what to do; None if nothing is."""
+    if rule not in _RULES:
+        return "it is no such rule", nearest(rule, _RULES)
+    return None if handling in HANDLINGS else (f"{excerpt(handling)} is no choice", nearest(handling, HANDLINGS))
+
+
+def _text(fields: Fields, name: str) -> str | None:
+    return fields.text(name)
+
+
+def _under(base: Path, path: str | None) -> str | None:
+    """Return a path as seen from the directory of the configuration."""
+    return path if path is None or path == _MEMORY else str(base / Path(path).expanduser())
 
 
 _OWN: Final[Mapping[str, Row]] = {
@@ -80,7 +104,11 @@ _OWN: Final[Mapping[str, Row]] = {
     "drift": chosen(HANDLINGS, "What is done about a definition that changed."),
     "quarantine": chosen(get_args(Serving), "What is shown meanwhile: the pinned definition, or nothing."),
 }
-_ROWS: Final[Mapping[str, Row]] = {**_OWN, "pins": Row(_file, TEXT, "The file of the pins, or memory.")}
+_ROWS: Final[Mapping[str, Row]] = {
+    **_OWN,
+    "pins": Row(_text, TEXT, "The file of the pins, or memory."),
+    "lock": Row(_text, TEXT, "A truename.lock whose definitions are pins before any was seen."),
+}
 _RULED: Final = {
     "type": "object",
     "properties": {name: {"enum": list(HANDLINGS)} for name in _RULES},
@@ -96,7 +124,7 @@ TRUST: Final[Mapping[str, Any]] = row_schema(_ROWS, {"rules": _RULED, "servers":
 """What a schema says of the table."""
 
 
-def read_trust(fields: Fields, name: str, _: Path) -> Trust | None:
+def read_trust(fields: Fields, name: str, base: Path) -> Trust | None:
     """Read the table ``trust``; what is wrong is noted, and None returned for what can't be used."""
     table = fields.nested(name, "an object")
     if table is None:
@@ -105,7 +133,9 @@ def read_trust(fields: Fields, name: str, _: Path) -> Trust | None:
     whole = _read(table, Trust(), _ROWS, ("rules", "servers"))
     servers = table.nested("servers", "an object: SERVER -> object")
     own = {key: _server(servers, key, whole) for key in servers or () if servers is not None}
-    return replace(whole, servers=MappingProxyType(own)) if len(fields.faults) == before else None
+    if len(fields.faults) != before:
+        return None
+    return replace(whole, servers=MappingProxyType(own), pins=_under(base, whole.pins), lock=_under(base, whole.lock))
 
 
 def _server(servers: Fields, key: str, whole: Trust) -> Trust:
@@ -118,18 +148,14 @@ def _server(servers: Fields, key: str, whole: Trust) -> Trust:
 
 def _read(table: Fields, whole: Trust, rows: Mapping[str, Row], more: tuple[str, ...]) -> Trust:
     said = read_row_table(table, rows, more)
-    return replace(whole, **said, rules=MappingProxyType({**whole.rules, **_ruled(table)}))
+    return replace(whole, **said, rules={**whole.rules, **_ruled(table)})
 
 
 def _ruled(table: Fields) -> dict[str, Handling]:
     found: dict[str, Handling] = {}
     for rule, said in table.pairs("rules").items():
-        where = f"{table.where('rules')}.{excerpt(rule)[1:-1]}"
-        handling = next((one for one in HANDLINGS if one == said), None)
-        if rule not in _RULES:
-            table.faults.add(where, "it is no such rule", nearest(rule, _RULES))
-        elif handling is None:
-            table.faults.add(where, f"{excerpt(said)} is no choice", nearest(said, HANDLINGS))
+        if (wrong := _wrong(rule, said)) is not None:
+            table.faults.add(f"{table.where('rules')}.{excerpt(rule)[1:-1]}", *wrong)
         else:
-            found[rule] = handling
+            found[rule] = next(one for one in HANDLINGS if one == said)
     return found

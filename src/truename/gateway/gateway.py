@@ -98,21 +98,21 @@ class Gateway:
             pins = stack.enter_context(PinBook(self.config.pins_path()))
             config = self._served(self.config)
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
-            self._audit.started(version=own_version(), servers=", ".join(server.key for server in config.enabled))
+            self._audit.started(config, version=own_version())
             fleet = await stack.enter_async_context(
                 running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
             )
             approvals = self.config.approvals_path()
             self._fleet = fleet
-            self._hub = Hub(fleet, ledger, self.config.settings, self._today, pins=pins, approvals=approvals)
+            self._hub = Hub(fleet, ledger, config.settings, self._today, pins=pins, approvals=approvals)
             stack.callback(self._close_approvals)
             self._hub.accounts.listen(self._on_call)
-            self._audit.join(self._hub.accounts)
+            self._audit.join(self._hub)
             if self.metrics is not None:
-                self.metrics.join(self._hub, self._audit)
+                self.metrics.join(self._hub, self._audit, fleet.shown)
             if is_traced():
                 self._hub.accounts.listen(describe)
-            fleet.joined = self._hub.welcome
+            fleet.joined, fleet.shown.tell = self._hub.welcome, self._audit.shown
             stack.callback(self._hub.rights.recording.close)
             self._hub.rights.recording.open()
             self._dirty = anyio.Event()
@@ -156,7 +156,7 @@ class Gateway:
         with self._audit.noting_refusal():
             changed = take(hub, fleet, self._served(self.config), self._served(config), self._guards)
         self.config = config
-        self._audit.follow(config.settings.audit, changed)
+        self._audit.follow(config, changed)
         self._dirty.set()
         return changed
 

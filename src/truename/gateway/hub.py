@@ -24,7 +24,7 @@ from truename.gateway.upstream.watching import Watching
 from truename.gateway.views.descriptors import described
 from truename.gateway.views.large import Large
 from truename.gateway.views.naming import Namer
-from truename.gateway.views.notices import report
+from truename.gateway.views.notices import idle_in, report
 from truename.gateway.views.others import Others
 from truename.gateway.views.profiled import Offered, Profiled
 from truename.gateway.views.prompts import prompts_described
@@ -90,7 +90,7 @@ class Hub:
         self._news = News()
         self._today = today
         self._day = today()
-        self.vetting = Vetting(PinBook() if pins is None else pins, settings.trust, self._news)
+        self.vetting = Vetting(PinBook() if pins is None else pins, settings.trust, self._news, ledger)
         self.approving = Approving(Decisions(approvals, settings, self._news), settings, self._news)
         self.rights = Rights(settings, self._news, self.vetting, self.approving)
         self.profiled = Profiled(settings.profiles, self.rights.exposure)
@@ -146,7 +146,7 @@ class Hub:
             self.rights.forget()
             self.large.forget()
             found = self._offered()
-            self.catalog = self.vetting.admitted(self._namer.bind(found))
+            self.catalog = self.settings.tools.over(self.vetting.admitted(self._namer.bind(found)))
             self.profiled.forget()
             self.others.take({key: upstream.lists for key, upstream in self.fleet.items()}, self._namer)
             for old in self._shelf.emptied():
@@ -155,7 +155,7 @@ class Hub:
             # What these showed is not known any more: whoever follows one has to look.
             self._changed |= self._shelf.dropped
         self.stale = False
-        report(found.notices, self.catalog, self._news)
+        report(found.notices, self.catalog, self._news, idle_in(self.settings.tools, self.catalog, self.fleet))
 
     def _offered(self) -> Catalog:
         listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 from truename.config import Settings, verify
@@ -30,7 +30,7 @@ LIVE: Final = frozenset(
         *("max_concurrent", "max_waiting", "breaker_failures", "breaker_seconds", "drain_timeout", "max_result"),
         *("max_tools", "tool_search", "max_listed", "list_budget", "pinned", "overrides", "names_in_texts"),
         *("policy", "metadata", "convention", "context", "contexts", "protocol", "token", "access", "env_file"),
-        "audit",
+        *("audit", "tools"),
         *("reload", "trust", "profiles", "approvals"),
         *("start", "idle_timeout", "server_instructions", "max_instructions"),
         # These may say what the ledger remembers, or leave it open: the ledger judges that.
@@ -102,4 +102,5 @@ def alone(config: Config, key: str) -> Config:
     if not found:
         problem = f"server {key!r} is gone, and it is the only one that is served here"
         raise fault(str(config.path or "settings"), "mcpServers", problem, "Restart the gateway, or add it again.")
-    return config.__class__(path=config.path, servers=found, settings=config.settings, files=config.files)
+    settings = replace(config.settings, tools=config.settings.tools.partly())
+    return config.__class__(path=config.path, servers=found, settings=settings, files=config.files)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Approvals", "subject_of"]
 
 _LONGEST_TEXT: Final = 4_096
+_UNDECIDED: Final = Verdict("undecided")
 
 
 class Approvals:
@@ -210,8 +211,11 @@ class Approvals:
     def _status(self, book: Book, call: Call) -> Verdict:
         self._seen(book, call)
         caller = call.caller
-        now = _now()
         known = book.about(caller.principal, caller.agent, {call.id, *call.formerly})
+        if not known:
+            # As of nearly all calls: the arguments are digested only where somebody decided something.
+            return _UNDECIDED
+        now = _now()
         return judge([one for one in known if not one.is_over(now)], call, subject_of(call))
 
     @staticmethod

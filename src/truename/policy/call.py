@@ -23,7 +23,7 @@ from truename.policy.grants import formerly
 from truename.policy.said import NOTHING_SAID, Said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Self
 
     from truename.catalog import Origin, Tool
@@ -41,6 +41,7 @@ _KNOWN: Final = frozenset(
     }
 )
 _TEXTS: Final = ("call_id", "digest", "wire_name", "shape", "endpoint")
+_CALLER: Final = ("principal", "agent", "session", "client", "platform", "app", "origin")
 _REQUEST: Final = "mcp_approval_request"
 
 
@@ -53,9 +54,13 @@ def _optional(payload: object, name: str, where: str = "") -> str | None:
     return text(value)
 
 
-def _check_texts(where: str, texts: Mapping[str, object]) -> None:
-    for name, value in texts.items():
-        if _optional(texts, name, where) is None and value != "":
+def _check_texts(where: str, whose: object, names: Iterable[str]) -> None:
+    for name in names:
+        value = getattr(whose, name)
+        # Nearly all are: calls are made of these before each is run.
+        if type(value) is str and len(value) <= MAX_FOREIGN:
+            continue
+        if _optional(whose, name, where) is None and value != "":
             raise InvalidCall(field=f"{where}{name}", problem="is missing")
 
 
@@ -76,7 +81,7 @@ class Caller:
     origin: CallOrigin = "llm"
 
     def __post_init__(self) -> None:
-        _check_texts("caller.", vars(self))
+        _check_texts("caller.", self, _CALLER)
         if self.origin not in ORIGINS:
             raise InvalidCall(field="caller.origin", problem=f"is none of {', '.join(ORIGINS)}")
 
@@ -96,7 +101,8 @@ class Call:
 
     ``digest`` is of the tool's whole definition, ``shape`` of the same without the name. ``endpoint`` is a digest of
     what is behind the server's key (its command or URL), "" where the caller of this library does not tell.
-    ``wire_name`` is what was used for the tool, and never a key to anything. ``annotations`` are the server's word.
+    ``wire_name`` is what was used for the tool, and never a key to anything. ``annotations`` are the server's word,
+    or the operator's.
     ``said`` is what the tool's author says of it beside that. ``formerly`` are ids that an operator redirected to it.
     """
 
@@ -115,7 +121,7 @@ class Call:
     said: Said = NOTHING_SAID
 
     def __post_init__(self) -> None:
-        _check_texts("", {name: getattr(self, name) for name in _TEXTS})
+        _check_texts("", self, _TEXTS)
 
     def copied(self) -> Self:
         """Return the same call with arguments and annotations of its own, which can be changed without harm."""
@@ -226,8 +232,8 @@ def shape_of(tool: Tool) -> str:
 
 
 def annotations_of(tool: Tool) -> Mapping[str, Any]:
-    """Return the annotations of a tool's definition; empty if there are none, or what is there is no object."""
-    found = tool.definition.get("annotations")
+    """Return a tool's annotations, the operator's word before the server's; empty if none are there, or no object."""
+    found = tool.shown.get("annotations")
     return found if isinstance(found, Mapping) else {}
 
 

@@ -10,20 +10,23 @@ import re
 from collections import defaultdict
 from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from truename.identity import MAX_ID_LENGTH, lower_ascii
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from truename.identity import ToolId
 
-__all__ = ["Globs", "fault_in", "fits", "fits_all", "fits_id"]
+__all__ = ["ById", "Globs", "fault_in", "fits", "fits_all", "fits_id", "is_wild", "may_meet", "unversioned"]
+
+Entry = TypeVar("Entry")
 
 _NAME: Final = r"[a-z0-9_.*?-]+"
 _VERSION: Final = r"(?:@(?:[1-9][0-9]{0,17}|\*))?"
 _WILD: Final = re.compile(r"[*?]")
+_STARS: Final = re.compile(r"\*{2,}")
 _LEGAL: Final = re.compile(rf"\*|{_NAME}{_VERSION}/{_NAME}{_VERSION}")
 
 
@@ -52,6 +55,20 @@ def fits_id(glob: str, id: ToolId) -> bool:
         return left == "*"
     tool = f"{id.suite}.{id.tool}" if id.suite else id.tool
     return _fits_part(left, id.integration, id.integration_version) and _fits_part(right, tool, id.version)
+
+
+def is_wild(glob: str) -> bool:
+    """Tell whether a glob is more than an id."""
+    return _WILD.search(glob) is not None
+
+
+def may_meet(one: str, other: str) -> bool:
+    """Tell whether some id could fit both globs on ids.
+
+    >>> may_meet("github/*", "*/search"), may_meet("github/get_*", "git*/list_*"), may_meet("git@2/*", "git/push@1")
+    (True, False, True)
+    """
+    return all(map(_meet, _parts(one), _parts(other)))
 
 
 def fits_all(glob: str) -> bool:
@@ -98,6 +115,56 @@ class Globs:
             return ""
         near = (entry for size in self._sizes for entry in self._by_front.get(text[:size], ()))
         return next((glob for _, glob in sorted(near) if fits(glob, text)), "")
+
+
+class ById(Generic[Entry]):
+    """A table by id or glob on ids: an entry with an id is found at once, however many there are."""
+
+    def __init__(self, table: Mapping[str, Entry]) -> None:
+        self._exact: defaultdict[tuple[str, ...], list[tuple[str, Entry]]] = defaultdict(list)
+        self._wild: list[tuple[str, Entry]] = []
+        for glob, entry in table.items():
+            (self._wild if is_wild(glob) else self._exact[unversioned(glob)]).append((glob, entry))
+
+    def __bool__(self) -> bool:
+        return bool(self._exact or self._wild)
+
+    def about(self, id: ToolId) -> tuple[list[tuple[str, Entry]], list[tuple[str, Entry]]]:
+        """Return what names an id, and then what has a glob that fits it, each with its key in the table's order."""
+        exact = self._exact.get(unversioned(str(id)), ())
+        named, globbed = ([one for one in some if fits_id(one[0], id)] for some in (exact, self._wild))
+        return named, globbed
+
+
+def unversioned(id: str) -> tuple[str, ...]:
+    """Return what an id, or a glob that is one, names whatever the versions: the integration and the tool."""
+    return tuple(part.partition("@")[0] for part in lower_ascii(id).split("/"))
+
+
+def _parts(glob: str) -> tuple[str, ...]:
+    """Return the globs on an id's names and versions."""
+    left, slash, right = lower_ascii(glob).partition("/")
+    halves = (half.partition("@") for half in (left, right if slash else "*"))
+    return tuple(part for name, at, version in halves for part in (name, version if at else "*"))
+
+
+def _meet(one: str, other: str) -> bool:
+    """Tell whether some text fits both: what can be left of the second is followed as bits, one a place in it."""
+    one, other = (_STARS.sub("*", glob) for glob in (one, other))
+    places: defaultdict[str, int] = defaultdict(int)
+    for at, char in enumerate(other):
+        places[char] |= 1 << at
+    stars, end = places["*"], 1 << len(other)
+    reached = 1 | (stars & 1) << 1
+    for char in one:
+        if char == "*":
+            # It takes whatever text the second goes on with.
+            reached = (end << 1) - (reached & -reached)
+            continue
+        taken = ~stars if char == "?" else places[char] | places["?"]
+        reached = (reached & taken & (end - 1)) << 1 | (reached & stars)
+        reached |= (reached & stars) << 1
+    return bool(reached & end)
 
 
 def _fits_part(glob: str, name: str, version: int) -> bool:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import excerpt
-from truename.identity import lower_ascii
 from truename.policy.gathering import Faults, fault
-from truename.policy.globs import fault_in, fits_id
+from truename.policy.globs import ById, fault_in
 from truename.policy.said import FIELDS, Said, read_fields, strictest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from truename.identity import ToolId
 
 __all__ = ["Overrides", "read_metadata"]
 
-_WILD: Final = frozenset("*?")
 _MOST: Final = 10_000
 _REMEDY: Final = "Mend it; metadata that can't be read whole is not used."
 
@@ -48,33 +43,18 @@ def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping
 
 
 class Overrides:
-    """The operator's word by what it is about: an entry with an id is found at once, however many there are."""
+    """The operator's word on tools' metadata, by what it is about."""
 
     def __init__(self, table: Mapping[str, Mapping[str, Any]]) -> None:
-        self._by_name: defaultdict[tuple[str, ...], list[tuple[str, Said]]] = defaultdict(list)
-        self._wild: list[tuple[str, Said]] = []
-        for glob, values in table.items():
-            entry = glob, Said(values=values)
-            if _WILD.isdisjoint(glob):
-                self._by_name[_unversioned(glob)].append(entry)
-            else:
-                self._wild.append(entry)
+        self._table = ById({glob: Said(values=values) for glob, values in table.items()})
 
     def __bool__(self) -> bool:
-        return bool(self._by_name or self._wild)
+        return bool(self._table)
 
     def about(self, id: ToolId) -> Said:
         """Return what is said of a tool: an exact id goes before globs, of several the strictest counts."""
-        exact = _fitting(self._by_name.get(_unversioned(str(id)), ()), id)
-        return exact.over(_fitting(self._wild, id))
-
-
-def _fitting(entries: Iterable[tuple[str, Said]], id: ToolId) -> Said:
-    return strictest(said for glob, said in entries if fits_id(glob, id))
-
-
-def _unversioned(id: str) -> tuple[str, ...]:
-    return tuple(part.partition("@")[0] for part in lower_ascii(id).split("/"))
+        exact, globbed = (strictest(said for _, said in entries) for entries in self._table.about(id))
+        return exact.over(globbed)
 
 
 def _entry(glob: object, entry: object, faults: Faults) -> Mapping[str, Any] | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from truename.errors import ApprovalRequired, ConfigError, NotAllowed
 from truename.policy.call import annotations_of
 from truename.policy.decision import STRICTNESS, Decision, Outcome
+from truename.policy.terms import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from truename.catalog import Tool
     from truename.identity import ToolId
@@ -27,6 +28,7 @@ __all__ = ["Check", "Policy"]
 
 Check = Callable[["Call"], "Outcome | Decision | None"]
 _DEFAULT: Final = "default"
+_MOST_KNOWN: Final = 10_000
 _OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 _log = logging.getLogger("truename.policy")
 
@@ -60,10 +62,13 @@ class Policy:
     approvals: Approvals | None = None
     exposure: Exposure | None = None
     recorder: Callable[[Call], object] | None = None
+    _hints: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _known: dict[Hashable, Decision | None] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "checks", tuple(self.checks))
+        object.__setattr__(self, "_hints", tuple(sorted({name for rule in self.rules for name in rule.annotations})))
         if self.default not in _OUTCOMES:
             problem, remedy = f"{self.default!r} is no decision", f"Use one of: {', '.join(_OUTCOMES)}."
             raise ConfigError(file="policy", key="default", problem=problem, remedy=remedy)
@@ -123,18 +128,36 @@ class Policy:
             _log.exception("the recorder failed on %s; the call is made all the same", call.id)
 
     def _ruled(self, call: Call) -> Decision:
-        about = call.id, call.origin, call.annotations, call.caller, call.formerly
-        found = [rule.decision for rule in self.rules if rule.applies(*about)]
+        strictest = self._said(call)
+        found = [] if strictest is None else [strictest]
         found += self._exposed(call)
         found += [decision for check in self.checks if (decision := _checked(check, call)) is not None]
         if not found:
             return Decision(outcome=self.default, rule=_DEFAULT, reason="no rule is about it")
-        # max keeps the first of equals: the earliest of the strictest is the one that is told.
-        return max(found, key=lambda decision: STRICTNESS[decision.outcome])
+        return found[0] if len(found) == 1 else _strictest(found)
+
+    def _said(self, call: Call) -> Decision | None:
+        """Return what the rules say of a call: the same of many calls, for they see all of it but its arguments."""
+        hints = tuple(hint(name, call.annotations) for name in self._hints)
+        key = call.id, call.origin, call.caller, call.formerly, hints
+        try:
+            return self._known[key]
+        except KeyError:
+            about = call.id, call.origin, call.annotations, call.caller, call.formerly
+            found = [rule.decision for rule in self.rules if rule.applies(*about)]
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            said = self._known[key] = _strictest(found) if found else None
+            return said
 
     def _exposed(self, call: Call) -> Iterator[Decision]:
         if self.exposure is not None and (refusal := self.exposure.refusal(call, call.caller.context)):
             yield refusal
+
+
+def _strictest(found: list[Decision]) -> Decision:
+    # max keeps the first of equals: the earliest of the strictest is the one that is told.
+    return max(found, key=lambda decision: STRICTNESS[decision.outcome])
 
 
 def _checked(check: Check, call: Call) -> Decision | None:

@@ -7,10 +7,12 @@ is written under a lock between processes (``PATH.lock``), after it was read aga
 from __future__ import annotations
 
 import os
+import stat
 import threading
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, NoReturn, Protocol
 
 from truename.errors import LedgerError
 from truename.ledger.lock import locked
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from truename.policy.book import Book
 
 __all__ = ["FileStore", "MemoryStore", "Store"]
+
+# No clock of a file system is coarser.
+_TICK: Final = 2_000_000_000
 
 
 class Store(Protocol):
@@ -73,6 +78,27 @@ class _Seen(NamedTuple):
         return cls(found.st_size, found.st_mtime_ns, file.read(HEAD))
 
 
+class _Look(NamedTuple):
+    """What a look at a path says, which costs less than to open it."""
+
+    device: int
+    number: int
+    size: int
+    modified: int
+    changed: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> _Look:
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    def is_settled(self, now: int) -> bool:
+        """Tell whether whatever is put in place from ``now`` on (nanoseconds since 1970) looks otherwise.
+
+        Until then one of the same size may have the same times, and even the number of one before it.
+        """
+        return max(self.modified, self.changed) < now - _TICK
+
+
 class FileStore:
     """A store in a JSON file that threads and processes share.
 
@@ -88,6 +114,7 @@ class FileStore:
         self._lock = threading.RLock()
         self._book = PlainBook()
         self._seen: _Seen | None = None
+        self._look: _Look | None = None
         self.read()
 
     def read(self) -> PlainBook:
@@ -106,20 +133,24 @@ class FileStore:
 
     def _fresh(self) -> PlainBook:
         try:
-            if self.path.exists() and not self.path.is_file():
+            found = os.stat(self.path)  # noqa: PTH116 - it is asked before each call
+            if self._look is not None and _Look.of(found) == self._look:
+                return self._book
+            if not stat.S_ISREG(found.st_mode):
                 self._unusable("it is no file")
+            now = time.time_ns()
             with self.path.open("rb") as file:
-                seen = _Seen.of(file)
-                if seen == self._seen:
-                    return self._book
-                raw = seen.head + file.read(MAX_BYTES)
+                seen, look = _Seen.of(file), _Look.of(os.fstat(file.fileno()))
+                raw = b"" if seen == self._seen else seen.head + file.read(MAX_BYTES)
         except FileNotFoundError:
             if self._seen is None:
                 return self._book
             self._unusable("it was there, and is gone")
         except OSError as error:
             self._unusable(error.strerror or str(error), error)
-        self._book, self._seen = read_book(raw, str(self.path)), seen
+        if seen != self._seen:
+            self._book, self._seen = read_book(raw, str(self.path)), seen
+        self._look = look if look.is_settled(now) else None
         return self._book
 
     @contextmanager

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from truename.config.trust import strictest
 from truename.migration.definitions import compare_definitions
 from truename.trust.book import Pinned, digest_of
+from truename.trust.reviewed import NOTHING_REVIEWED, pin_before
 
 if TYPE_CHECKING:
     from truename.catalog import Tool
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from truename.migration.effects import Detail
     from truename.policy import Finding
     from truename.trust.book import Seen
+    from truename.trust.reviewed import Digests
 
 __all__ = [
     "Admission",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _IMITATIONS: Final = frozenset({"shadowed_tool", "near_name", "confusable_name"})
+_UNKNOWN: Final = "of the definition that was trusted only the digest is known"
 Kind = Literal["new", "drifted", "rejected"]
 Screen = Callable[[Sequence["Tool"]], Mapping["ToolId", Sequence["Finding"]]]
 """Says what is wrong with the texts and names of tools that were not seen before, beside all that is there."""
@@ -70,7 +73,7 @@ class Drift:
     def reason(self) -> str:
         """Why, in a few words."""
         causes = [str(detail) for detail in self.details[:3]] or [finding.fact for finding in self.findings[:3]]
-        return "; ".join(causes)
+        return "; ".join(causes) or (_UNKNOWN if self.kind == "drifted" else "")
 
 
 @dataclass(frozen=True)
@@ -87,27 +90,45 @@ class Admission:
     """What comes of an offer.
 
     ``hidden`` are not shown and not called, each with why; ``replaced`` are shown with the definition that is pinned.
-    ``instructions`` are those that may be shown. ``pins``, ``notes`` and ``rejected`` are to be written into the book,
-    ``drifts`` to be told.
+    ``instructions`` are those that may be shown. ``pins``, ``reviewed`` (trusted by the lock), ``notes`` and
+    ``rejected`` are to be written into the book, ``drifts`` to be told.
     """
 
     hidden: dict[ToolId, Drift] = field(default_factory=dict)
     replaced: dict[ToolId, Mapping[str, Any]] = field(default_factory=dict)
     instructions: dict[str, str] = field(default_factory=dict)
     pins: list[Pinned] = field(default_factory=list)
+    reviewed: list[Pinned] = field(default_factory=list)
     notes: list[Pinned] = field(default_factory=list)
     rejected: list[Pinned] = field(default_factory=list)
     drifts: list[Drift] = field(default_factory=list)
 
 
 class _Case(NamedTuple):
-    """Something that is not what is pinned: as it is, the pin, what was said of it before, and what rules say."""
+    """Something that is offered: as it is, what is in the book, what it is held against, what was said of it before.
+
+    ``is_reviewed``: the lock has just this definition. ``findings`` are what rules say.
+    """
 
     now: Pinned
+    kept: Pinned | None
     pin: Pinned | None
     before: Seen | None
+    is_reviewed: bool = False
     findings: tuple[Finding, ...] = ()
     is_first: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to decide: it is what was trusted, and nobody said no to it."""
+        if self.before is not None and (not self.is_reviewed or self.before.word == "rejected"):
+            return False
+        return self.pin is not None and self.pin.digest == self.now.digest
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the book has it already, and nothing waits for a word."""
+        return self.before is None and self.kept is not None and self.kept.digest == self.now.digest
 
     @property
     def details(self) -> tuple[Detail, ...]:
@@ -152,30 +173,38 @@ def admit(
     seen: Mapping[tuple[str, str], Seen],
     trust: Trust,
     screen: Screen = lambda _: {},
+    *,
+    reviewed: Digests = NOTHING_REVIEWED,
 ) -> Admission:
     """Decide about all that is offered.
 
     ``screen`` is asked once, about all definitions that are neither pinned nor rejected. What is pinned and has not
-    changed is served, whatever a rule would say of it today: it was trusted, and its name goes on.
+    changed is served, whatever a rule would say of it today: it was trusted, and its name goes on. ``reviewed`` are
+    the digests of a lock by server's key and name: pins of what nobody else has said a word about.
     """
     found = Admission()
     tools = {tool.id: tool for tool in offer.tools}
     offered = [pin_of(tool, offer.digest(tool)) for tool in offer.tools]
     offered += (instructions_pin(server, text) for server, text in offer.instructions.items())
-    cases = [_Case(now, pins.get(now.key), seen.get((now.key, now.digest))) for now in offered]
-    open_cases = [case for case in cases if case.before is not None or not _is_pinned(case)]
+    cases = [_case(now, pins.get(now.key), seen.get((now.key, now.digest)), reviewed) for now in offered]
+    open_cases = [case for case in cases if not case.is_settled]
     said = screen([tools[case.now.id] for case in open_cases if case.now.id is not None])
     for case in cases:
-        if case.now.id is None and _is_pinned(case) and case.before is None:
+        if case.is_settled and case.now.id is None:
             found.instructions[case.now.server] = case.now.content
+        if case.is_settled and not case.is_kept:
+            found.reviewed.append(case.now)
     for case in open_cases:
         findings = () if case.now.id is None else tuple(said.get(case.now.id, ()))
-        _settle(found, case._replace(findings=findings, is_first=not pins), trust.of(case.now.server))
+        is_first = not pins and not reviewed
+        _settle(found, case._replace(findings=findings, is_first=is_first), trust.of(case.now.server))
     return found
 
 
-def _is_pinned(case: _Case) -> bool:
-    return case.pin is not None and case.pin.digest == case.now.digest
+def _case(now: Pinned, kept: Pinned | None, before: Seen | None, reviewed: Digests) -> _Case:
+    is_reviewed = now.id is not None and reviewed.get((now.server, now.name)) == now.digest
+    pin = now if is_reviewed else pin_before(now, kept, reviewed)
+    return _Case(now, kept, pin, before, is_reviewed)
 
 
 def _settle(found: Admission, case: _Case, trust: Trust) -> None:
@@ -183,7 +212,8 @@ def _settle(found: Admission, case: _Case, trust: Trust) -> None:
     if handling is not None:
         found.drifts.append(drift := case.told(handling))
     if handling in {None, "warn"}:
-        found.pins.append(case.now)
+        if not case.is_kept:
+            found.pins.append(case.now)
         if case.now.id is None:
             found.instructions[case.now.server] = case.now.content
         return

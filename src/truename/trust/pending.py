@@ -141,6 +141,11 @@ class PendingBook:
         found = self._file.rows(f"{_SELECT} WHERE until > ? ORDER BY at, rowid", self._now())
         return [self._read(row) for row in found]
 
+    def count(self) -> int:
+        """Return how many nobody decided on yet."""
+        ((found,),) = self._file.rows("SELECT count(*) FROM pending WHERE arguments != '' AND until > ?", self._now())
+        return int(found)
+
     def settle(self, key: str, until: float) -> None:
         """Write down that a request was decided for its one call; what was shown of the arguments goes."""
         with self._file.change() as data:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from truename.naming.derive import plain_spellings
 from truename.policy import Convention, Declaration, lint
 from truename.policy.rules import CHECKS
 
@@ -15,13 +17,13 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.policy import Finding
 
-__all__ = ["SCREENED", "screened"]
+__all__ = ["SCREENED", "Names", "declared", "screened", "spellings"]
 
 SCREENED: Final = frozenset(
     {
         *("TN150", "TN151", "TN152", "TN153"),
-        *("TN160", "TN161", "TN162"),
-        *("TN170", "TN171", "TN172"),
+        *("TN160", "TN161", "TN162", "TN163", "TN164"),
+        *("TN170", "TN171", "TN172", "TN173"),
     }
 )
 """The rules that admission asks: characters, look-alikes, orders in texts. Names' style is a team's own matter."""
@@ -31,21 +33,35 @@ _ALONE: Final = Convention(
 )
 
 
-def screened(new: Sequence[Tool], trusted: Iterable[Tool]) -> Mapping[ToolId, Sequence[Finding]]:
+Names = Callable[["Tool"], "Iterable[str]"]
+"""Gives what clients call a tool, beside its own name."""
+
+
+def spellings(tool: Tool) -> Iterator[str]:
+    """Yield what a tool is called where its server's key stands in front, in all styles: `plain_spellings`."""
+    yield from plain_spellings(tool.id, tool.origin.server, tool.origin.name, None)
+
+
+def screened(
+    new: Sequence[Tool], trusted: Iterable[Tool], names: Names = spellings
+) -> Mapping[ToolId, Sequence[Finding]]:
     """Return what is found about new tools beside those that are trusted, by id.
 
-    Nothing is found about the trusted ones: who was there first is not the one who imitates.
+    Nothing is found about the trusted ones: who was there first is not the one who imitates. ``names`` are those under
+    which texts of others may speak of a tool.
     """
     ids = {(tool.origin.server_id, tool.origin.name): tool.id for tool in new}
     # Of the present list of a tool that changed only the new definition counts.
-    peers = [_declared(tool) for tool in trusted if (tool.origin.server_id, tool.origin.name) not in ids]
+    peers = [declared(tool, names) for tool in trusted if (tool.origin.server_id, tool.origin.name) not in ids]
     found: defaultdict[ToolId, list[Finding]] = defaultdict(list)
-    for finding in lint([_declared(tool) for tool in new], _ALONE, peers).findings:
+    for finding in lint([declared(tool, names) for tool in new], _ALONE, peers).findings:
         id = ids.get((finding.server, finding.tools[0])) if finding.tools else None
         if id is not None:
             found[id].append(finding)
     return found
 
 
-def _declared(tool: Tool) -> Declaration:
-    return Declaration(name=tool.origin.name, server=tool.origin.server_id, definition=tool.definition)
+def declared(tool: Tool, names: Names = spellings) -> Declaration:
+    """Return a tool as the rules look at it, with what clients call it."""
+    origin, shown = tool.origin, tuple(names(tool))
+    return Declaration(name=origin.name, server=origin.server_id, definition=tool.definition, shown=shown)

@@ -19,7 +19,7 @@ from truename.access.sign_in.clients import is_document, printable_name
 if TYPE_CHECKING:
     from truename.access.sign_in.clients import Client
 
-__all__ = ["consent_page", "fault_page"]
+__all__ = ["consent_page", "fault_page", "page"]
 
 _STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34em;margin:4em auto;padding:0 1em;color:#222;background:#fff}"
@@ -59,15 +59,16 @@ def consent_page(
 <input type="hidden" name="csrf" value="{escape(csrf)}">
 <button name="answer" value="allow">Allow</button><button name="answer" value="deny">Deny</button></form>
 <p class="small">Allow it only if you have just asked it to connect. You then sign in as usual.</p>"""
-    return _page("Allow a client?", body, 200)
+    return page("Allow a client?", body, 200)
 
 
 def fault_page(text: str, status: int = 400) -> HTMLResponse:
     """Return the page that says what went wrong; it leads nowhere."""
-    return _page("Sign-in failed", f"<h1>Sign-in failed</h1><p>{escape(text)}</p>", status)
+    return page("Sign-in failed", f"<h1>Sign-in failed</h1><p>{escape(text)}</p>", status)
 
 
-def _page(title: str, body: str, status: int) -> HTMLResponse:
+def page(title: str, body: str, status: int) -> HTMLResponse:
+    """Return a page that runs nothing and loads nothing; ``body`` is HTML, in which all texts are escaped already."""
     text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>{body}</body></html>"""
     return HTMLResponse(text, status, headers=dict(HEADERS))

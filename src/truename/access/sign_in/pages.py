@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import logging
 import secrets
-from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.handlers.authorize import AuthorizationHandler
@@ -23,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from truename.access.fetching import FetchFault
+from truename.access.pkce import challenge_of
 from truename.access.sign_in.consent import consent_page, fault_page
 from truename.access.sign_in.desk import CONSENT
 from truename.access.sign_in.held import Visit
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from truename.access.sign_in.clients import Client
     from truename.access.sign_in.desk import Desk
+    from truename.access.sign_in.recognizing import Recognizer
 
 __all__ = ["CALLBACK", "Pages"]
 
@@ -56,7 +57,8 @@ _GONE: Final = "This sign-in is not known: it took too long, was finished before
 class Pages:
     """The application of sign-in."""
 
-    def __init__(self, desk: Desk, name: str) -> None:
+    def __init__(self, desk: Desk, name: str, recognizer: Recognizer) -> None:
+        self.recognizer = recognizer
         self._desk = desk
         self._name = name
         self._authorize = AuthorizationHandler(desk)
@@ -216,7 +218,7 @@ class Pages:
 
     async def _to_provider(self, client: Client, params: AuthorizationParams, browser: str) -> Response:
         state, verifier, nonce = (secrets.token_urlsafe(48) for _ in range(3))
-        address = await self._desk.provider.address(state, _challenge(verifier), nonce)
+        address = await self._desk.provider.address(state, challenge_of(verifier), nonce)
         visit = Visit(
             client_id=client.client_id,
             client_name=client.client_name or "",
@@ -230,6 +232,9 @@ class Pages:
         return RedirectResponse(address, 303, headers=_NO_STORE)
 
     async def _came_back(self, request: Request) -> Response:
+        # The provider knows one way back, for whatever people were sent there.
+        if (answer := await self.recognizer.answer(request)) is not None:
+            return answer
         said, browser = request.query_params, request.cookies.get(self._cookie, "")
         visit = self._desk.visits.look(said.get("state", ""))
         if visit is None or _repeats(said.multi_items()):
@@ -255,11 +260,6 @@ class Pages:
 
 def _csrf(browser: str, token: str) -> str:
     return hmac.digest(browser.encode(), token.encode(), "sha256").hex()
-
-
-def _challenge(verifier: str) -> str:
-    """Return the S256 challenge of a verifier (RFC 7636 section 4.2)."""
-    return urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
 def _digest(text: str) -> str:

@@ -12,6 +12,7 @@ from truename.access.sign_in.desk import Desk
 from truename.access.sign_in.issued import Issued, signing_key
 from truename.access.sign_in.pages import CALLBACK, Pages
 from truename.access.sign_in.provider import Provider
+from truename.access.sign_in.recognizing import Recognizer
 from truename.access.sign_in.sessions import SESSIONS, VAULT, Sessions
 from truename.access.sign_in.signed_in import SignedIn
 from truename.access.vault import Vault, vault_keys
@@ -47,6 +48,7 @@ def sign_in(
         sessions = Sessions(None if directory is None else directory / SESSIONS, clock)
         stack.callback(sessions.close)
         issued = Issued(signing_key(vault), issuer, clock)
+        provider = Provider(settings, issuer + CALLBACK, fetch, clock)
         desk = Desk(
             settings,
             issuer=issuer,
@@ -60,13 +62,14 @@ def sign_in(
                 clock=clock,
             ),
             issued=issued,
-            provider=Provider(settings, issuer + CALLBACK, fetch, clock),
+            provider=provider,
             sessions=sessions,
             vault=vault,
             clock=clock,
             tell=tell,
         )
-        yield SignedIn(issued, sessions, issuer=issuer, resource=resource), Pages(desk, config.settings.server_name)
+        pages = Pages(desk, config.settings.server_name, Recognizer(provider, settings.vouches, clock))
+        yield SignedIn(issued, sessions, issuer=issuer, resource=resource), pages
 
 
 def _vault(directory: Path | None) -> Vault:

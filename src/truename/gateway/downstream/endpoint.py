@@ -230,7 +230,8 @@ class Endpoint:
             async def run(said: Mapping[str, Any]) -> dict[str, Any]:
                 await self._hub.accounts.admit()
                 params = self._versions.without({**said, "name": own_name})
-                answering = shown.texts.error(upstream.key, params, self._tasks.call(request, upstream, params))
+                calling = self._tasks.call(request, upstream, params, view.table.catalog[id].repeatable)
+                answering = shown.texts.error(upstream.key, params, calling)
                 return await rights.recording.watch(judged[0], view, params, answering)
 
             return await self._hub.approving.answer(request, *judged, params, run)

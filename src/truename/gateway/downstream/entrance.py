@@ -67,7 +67,7 @@ class Entrance:
         found = await self._doors.admit(values)
         if isinstance(found, Refusal):
             return self._refused(found)
-        let_in(scope, found.principal)
+        let_in(scope, found)
         return found
 
     def _refused(self, refusal: Refusal) -> Response:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from truename.gateway.downstream.logins import logged_in_first
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.writable import unwritable
 from truename.gateway.questions.asking import with_answers
@@ -29,18 +31,34 @@ async def forward(
     params: Mapping[str, Any],
     *,
     task: tuple[str, str] | None = None,
+    repeatable: bool | None = None,
 ) -> dict[str, Any]:
     """Send a request on this client's behalf and return the raw result.
 
     ``task`` is the one for whose result it asks: the server's own id, and the one that the client knows.
+    ``repeatable`` says whether it may be sent again; None leaves that to the server's entry.
     What a server asks meanwhile is asked of this client (`asking`). Raises `UpstreamError`, `InvalidCall` for what no
     server could read, and `MCPError` for errors that the server itself sends.
     """
     if (problem := unwritable(params, upstream.settings.max_depth)) is not None:
         raise InvalidCall(field="params", problem=problem)
     await upstream.awake()
+    return await logged_in_first(
+        request, upstream, params, partial(_sent, request, upstream, method, task=task, repeatable=repeatable)
+    )
+
+
+async def _sent(
+    request: Request,
+    upstream: Upstream,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    task: tuple[str, str] | None,
+    repeatable: bool | None,
+) -> dict[str, Any]:
     asker = Asker(request, upstream.settings)
-    asker.task = task
+    asker.task, asker.repeatable = task, repeatable
     wants_progress = "progressToken" in (params.get("_meta") or {})
     target = upstream
     if upstream.isolation is not None:

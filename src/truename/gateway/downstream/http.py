@@ -22,6 +22,7 @@ from truename.gateway.background import background
 from truename.gateway.downstream.doorkeeper import Doorkeeper, is_loopback
 from truename.gateway.downstream.entrance import Entrance
 from truename.gateway.downstream.leaving import answering
+from truename.gateway.downstream.logins import at_desk
 from truename.gateway.downstream.paths import Paths
 from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe
 from truename.gateway.downstream.web_server import WebServer, bind
@@ -96,6 +97,7 @@ class HttpApp:
         if self._tasks is None:
             await JSONResponse({"error": "The gateway is not running."}, 503)(scope, receive, send)
             return
+        at_desk(scope, self._front.desk)
         said = _context_headers(scope)
         CONTEXT_SAID.set(said)
         try:
@@ -173,7 +175,9 @@ async def listening(
     host = bound.getsockname()[0]
     async with (
         background() as serving,
-        front_of(gateway.config, _address(bound), on_access=_noted(gateway, on_access)) as front,
+        front_of(
+            gateway.config, _address(bound), on_access=_noted(gateway, on_access), is_near=is_loopback(host)
+        ) as front,
     ):
         app = HttpApp(gateway, Doorkeeper.of(settings, host), front)
         # A session may have a stream open while it asks.

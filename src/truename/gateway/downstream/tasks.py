@@ -75,10 +75,13 @@ class TaskRequests:
         found = (_tasks_of(one, modern=modern) for one in self._hub.fleet_in(self._spec).values())
         return [said for said in found if said is not None]
 
-    async def call(self, request: Request, upstream: Upstream, params: Mapping[str, Any]) -> Raw:
-        """Send a call to its server; a task that it begins is the client's from now on. Raises as `forward` does."""
+    async def call(
+        self, request: Request, upstream: Upstream, params: Mapping[str, Any], repeatable: bool | None = None
+    ) -> Raw:
+        """Send a call to its server; a task that it begins is the client's from now on. As `forward` otherwise."""
         asked = self._asked(request, upstream, params)
-        return self._begun(request, upstream, asked, await forward(request, upstream, "tools/call", asked))
+        result = await forward(request, upstream, "tools/call", asked, repeatable=repeatable)
+        return self._begun(request, upstream, asked, result)
 
     def _asked(self, request: Request, upstream: Upstream, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the parameters of a call without what its server would take for a client's wish, and is none.

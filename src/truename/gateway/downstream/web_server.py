@@ -24,7 +24,11 @@ _HALF_SENT_SECONDS: Final = 20.0
 
 
 class _Impatient(H11Protocol):
-    """Closes connections on which a request was begun and is not sent whole in time: head, or head and body."""
+    """Closes connections on which a request was begun and is not sent whole in time: head, or head and body.
+
+    What is no HTTP behind the head of a request ends that request too: uvicorn would go on with it, begin a second
+    answer within the first, and write what comes of that into the log, once for each connection of anybody.
+    """
 
     _half_sent: asyncio.TimerHandle | None = None
 
@@ -40,6 +44,18 @@ class _Impatient(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that it is no HTTP, if nothing was said yet, and have nobody wait for the rest of the request."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        # The answer to HEAD has no body, and this one has.
+        is_unsaid = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] != "HEAD"
+        if is_unsaid or self.conn.our_state is h11.IDLE:
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def _watch(self) -> None:
         if not self._waiting():

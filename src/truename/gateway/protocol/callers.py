@@ -12,20 +12,23 @@ from truename.policy.principal import LOCAL, Principal
 if TYPE_CHECKING:
     from starlette.types import Scope
 
+    from truename.access.admission import Admission
     from truename.gateway.protocol.sdk import Request
 
-__all__ = ["PRINCIPAL_KEY", "let_in", "principal_of"]
+__all__ = ["PRINCIPAL_KEY", "admission_of", "let_in", "principal_of"]
 
 PRINCIPAL_KEY: Final = "truename.principal"
+_ADMISSION_KEY: Final = "truename.admission"
 
 
-def let_in(scope: Scope, principal: Principal) -> None:
+def let_in(scope: Scope, admission: Admission) -> None:
     """Write into a request who sends it.
 
     The SDK binds a session to whom it finds as the user: with somebody else's id of a session, it answers as if there
-    were no such session. The token itself stays behind.
+    were no such session. What it is told of them has no token in it.
     """
-    scope.setdefault("state", {})[PRINCIPAL_KEY] = principal
+    principal = admission.principal
+    scope.setdefault("state", {}).update({PRINCIPAL_KEY: principal, _ADMISSION_KEY: admission})
     if principal is LOCAL:
         return
     claims: dict[str, Any] = {"iss": principal.issuer}
@@ -43,4 +46,11 @@ def principal_of(request: Request) -> Principal:
         return LOCAL
     found = http.scope["state"][PRINCIPAL_KEY]
     assert isinstance(found, Principal)  # noqa: S101 - nobody else writes there
+    return found
+
+
+def admission_of(request: Request) -> Admission | None:
+    """Return how the sender of a request was let in; None over standard input."""
+    http = request.request
+    found: Admission | None = None if http is None else http.scope["state"].get(_ADMISSION_KEY)
     return found

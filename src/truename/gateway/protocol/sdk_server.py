@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mcp.server.streamable_http import StreamableHTTPServerTransport
     from mcp_types import ServerCapabilities
+    from starlette.types import Message, Receive, Scope, Send
 
     from truename.gateway.protocol.replay import Replay
 
@@ -70,6 +71,19 @@ class Sessions(StreamableHTTPSessionManager):
     def open_sessions(self) -> int:
         """How many sessions are open here."""
         return len(self._server_instances)
+
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # What comes here was read before, in one piece unless its client went away: who would be answered? The SDK
+        # reports an exception, and whoever begins requests and leaves could fill a log.
+        read = await receive()
+        if read["type"] != "http.request" or read.get("more_body", False):
+            return
+        given = [read]
+
+        async def again() -> Message:
+            return given.pop() if given else await receive()
+
+        await super()._handle_request(scope, again, send)
 
     def _admit_session(self, requestor: Any) -> StreamableHTTPServerTransport | None:
         others = sum(one.open_sessions for one in self.beside if one is not self)

@@ -23,6 +23,7 @@ from opentelemetry.trace import (
     TracerProvider,
     get_current_span,
     get_tracer_provider,
+    set_span_in_context,
 )
 from pydantic import ValidationError
 
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Traced", "is_traced", "note_fault", "traced", "traceparent_now"]
 
 _CALL: Final = "tools/call"
-_KEYS: Final = ("traceparent", "tracestate", "baggage")
+_PARENT: Final = "traceparent"
+_KEYS: Final = (_PARENT, "tracestate", "baggage")
 _LONGEST: Final = 8_192
 _NAME: Final = 100
 
@@ -85,31 +87,19 @@ class Traced(OpenTelemetryMiddleware):
         """Answer a request."""
         if not is_traced():
             return await call_next(ctx)
-        parent = _parent(ctx)
+        parent, method = _parent(ctx), printable(ctx.method, _NAME)
+        span = _tracer().start_span(method, parent, SpanKind.SERVER, _asked(method, ctx))
         # What the caller says beside its span (baggage) goes on, too.
-        token = None if parent is None else attach(parent)
+        token = attach(set_span_in_context(span, parent))
         try:
-            return await self._answered(ctx, call_next)
+            return await call_next(ctx)
+        except Exception as error:
+            is_status, code = _code(error)
+            note_fault(span, code, is_status=is_status)
+            raise
         finally:
-            if token is not None:
-                detach(token)
-
-    @staticmethod
-    async def _answered(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        method = printable(ctx.method, _NAME)
-        with _tracer().start_as_current_span(
-            method,
-            kind=SpanKind.SERVER,
-            attributes=_asked(method, ctx),
-            record_exception=False,
-            set_status_on_exception=False,
-        ) as span:
-            try:
-                return await call_next(ctx)
-            except Exception as error:
-                is_status, code = _code(error)
-                note_fault(span, code, is_status=is_status)
-                raise
+            detach(token)
+            span.end()
 
 
 def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
@@ -120,8 +110,10 @@ def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
 
 
 def _extracted(carrier: Mapping[str, Any]) -> Context | None:
+    if carrier.get(_PARENT) is None:
+        return None
     said = {key: value for key in _KEYS if isinstance(value := carrier.get(key), str) and len(value) <= _LONGEST}
-    if "traceparent" not in said:
+    if _PARENT not in said:
         return None
     found = extract(said)
     return found if get_current_span(found).get_span_context().is_valid else None
@@ -163,13 +155,9 @@ async def traced(
     target = printable(name, _NAME) if isinstance(name, str) else ""
     if method == _CALL:
         said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
-    with _tracer().start_as_current_span(
-        f"{method} {target}".strip(),
-        kind=SpanKind.CLIENT,
-        attributes=said,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
+    span = _tracer().start_span(f"{method} {target}".strip(), None, SpanKind.CLIENT, said)
+    token = attach(set_span_in_context(span))
+    try:
         meta = dict(params.get("_meta") or {})
         inject(meta)
         outcome = await send({**message, "params": {**params, "_meta": meta}} if meta else message)
@@ -177,4 +165,7 @@ async def traced(
             note_fault(span, str(outcome.code), is_status=True)
         elif method == _CALL and outcome.get("isError") is True:
             note_fault(span, "tool_error")
-    return outcome
+        return outcome
+    finally:
+        detach(token)
+        span.end()

@@ -63,7 +63,8 @@ class Asker:
 
     ``key`` is what requests of one session, or of one pipe, have in common; None where there is no such thing.
     ``by_result`` asks a client of the stateless era, which gets no requests. ``task`` is the one for whose result the
-    request asks: the server's own id of it, and the client's.
+    request asks: the server's own id of it, and the client's. ``repeatable`` is the operator's word on whether the call
+    may be sent again.
     """
 
     def __init__(self, request: Request, settings: Settings) -> None:
@@ -73,6 +74,7 @@ class Asker:
         self.by_result: Callable[[str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]] | None = None
         self.request = request
         self.task: tuple[str, str] | None = None
+        self.repeatable: bool | None = None
         self.most = settings.max_rounds
         self._limit = settings.answer_timeout
         self._told = Sparing(self._report)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
-from truename.audit import Journal, Recorder, Redaction, account_of, said
+from truename.audit import Journal, Recorder, Redaction, account_of, intent, said
+from truename.config.digest import digest_of
 from truename.errors import NotAllowed, TruenameError
 from truename.gateway.telemetry.definitions import Definitions
 from truename.policy import StoreError
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
     from truename.access.events import AccessEvent
+    from truename.config import Config
     from truename.config.audit import Audit
-    from truename.gateway.telemetry.account import Accounts
+    from truename.gateway.hub import Hub
+    from truename.gateway.trust.requests import Requests
+    from truename.gateway.upstream.showing import ShownEvent
     from truename.policy.call_event import CallEvent
     from truename.trust import PinBook
 
@@ -41,16 +45,18 @@ class Auditing:
     def __init__(self, settings: Audit, recorder: Recorder | None = None, book: PinBook | None = None) -> None:
         self._recorder = recorder
         self._definitions = None if book is None else Definitions(book)
+        self._requests: Requests | None = None
         self._take(settings)
 
     def _take(self, settings: Audit) -> None:
         self._required = settings.required
         self._redaction = Redaction(settings.arguments, settings.hide)
 
-    def follow(self, settings: Audit, changed: object) -> None:
-        """Go by other settings from now on, and write down what changed of the configuration."""
-        self._take(settings)
-        self.note("configuration", what="taken", changed=changed)
+    def follow(self, config: Config, changed: object) -> None:
+        """Go by another configuration from now on, and write down what changed, and which text it has."""
+        self._take(config.settings.audit)
+        if self._recorder is not None:
+            self.note("configuration", what="taken", changed=changed, files=digest_of(config))
 
     @contextmanager
     def noting_refusal(self) -> Iterator[None]:
@@ -61,11 +67,13 @@ class Auditing:
             self.refused(error)
             raise
 
-    def join(self, accounts: Accounts) -> None:
-        """Be told of calls, and asked before one is sent."""
+    def join(self, hub: Hub) -> None:
+        """Be told of calls and of people's decisions on them, and asked before a call is sent."""
         if self._recorder is not None or self._required:
-            accounts.listen(self.called)
-            accounts.guard(self.before)
+            hub.accounts.listen(self.called)
+            hub.accounts.guard(self.before)
+            self._requests = hub.approving.requests
+            self._requests.audit = self
 
     @property
     def recorder(self) -> Recorder | None:
@@ -107,6 +115,17 @@ class Auditing:
         if self._recorder is not None:
             self._recorder.write(kind, said(**fields))
 
+    @asynccontextmanager
+    async def deciding(self, kind: str, about: dict[str, Any]) -> AsyncIterator[None]:
+        """Write down what the block decides; ``about`` may be added to until it ends.
+
+        Raises `StoreError` before the block where it has to be on the disk first that this is begun, and can't be.
+        """
+        if self._required:
+            await asyncio.wrap_future(self.require().written("begin", intent(kind, [about])))
+        yield
+        self.note(kind, **about)
+
     def refused(self, error: BaseException) -> None:
         """Write down that another configuration was refused, and where it is wrong; not what stands there."""
         self.note("configuration", what="refused", **_fault(error))
@@ -118,14 +137,29 @@ class Auditing:
         )
 
     def look(self) -> None:
-        """Write down what became of definitions since the last look."""
+        """Write down what became of definitions and of requests for decisions since the last look."""
         if self._recorder is not None and self._definitions is not None:
             for fields in self._definitions.news():
                 self._recorder.write("definition", said(**fields))
+        if self._requests is not None:
+            self._requests.look()
 
-    def started(self, **fields: object) -> None:
-        """Write down that the gateway runs."""
-        self.note("start", pid=os.getpid(), **fields)
+    def started(self, config: Config, version: str) -> None:
+        """Write down that the gateway runs, and by which configuration."""
+        if self._recorder is not None:
+            servers = ", ".join(server.key for server in config.enabled)
+            self.note("start", pid=os.getpid(), version=version, servers=servers, files=digest_of(config))
+
+    def shown(self, event: ShownEvent) -> None:
+        """Write down what came of asking for a credential for a server."""
+        self.note(
+            "credential",
+            what=event.what,
+            server=event.server,
+            who=event.principal,
+            why=event.why,
+            times=event.times if event.times > 1 else None,
+        )
 
 
 def _fault(error: BaseException) -> Mapping[str, Any]:

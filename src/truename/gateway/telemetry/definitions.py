@@ -1,20 +1,27 @@
-"""What became of definitions: trusted, changed, accepted or rejected, by whomever and in whichever process."""
+"""What the gateway did with definitions: trusted, held back, turned away. What commands decide they write down."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.trust.reviewed import BY_LOCK
+from truename.trust.telling import about_definition
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from truename.trust import PinBook
-    from truename.trust.book import Pinned
+    from truename.trust.book import Pinned, Seen
+
+    Pins = Mapping[str, Pinned]
 
 __all__ = ["Definitions"]
 
-# Of what is trusted because it is there first: beyond this a number for each server.
+# At one look: beyond this a number for each server and kind.
 _MOST: Final = 1_000
+# Whoever else said a word said it by a command.
+_BY_ITSELF: Final = frozenset({"", BY_LOCK})
 
 
 class Definitions:
@@ -25,31 +32,38 @@ class Definitions:
         self._pins, self._seen = book.pins(), book.seen()
 
     def news(self) -> Iterator[dict[str, Any]]:
-        """Yield what changed since the last look, as fields of a record."""
+        """Yield what the gateway did since the last look, as fields of a record."""
         pins, seen = self._book.pins(), self._book.seen()
         old_pins, old_seen = self._pins, self._seen
-        if pins is not old_pins:
-            self._pins = pins
-            yield from _pinned([one for key, one in pins.items() if old_pins.get(key) != one])
-            yield from (_fields("forgotten", one) for key, one in old_pins.items() if key not in pins)
-        if seen is not old_seen:
-            self._seen = seen
-            changed = (one for key, one in seen.items() if getattr(old_seen.get(key), "word", "") != one.word)
-            yield from (_fields(one.word, one) for one in changed)
+        if pins is old_pins and seen is old_seen:
+            return
+        self._pins, self._seen = pins, seen
+        new_pins = [one for key, one in pins.items() if old_pins.get(key) != one and one.by in _BY_ITSELF]
+        new_seen = [one for key, one in seen.items() if _word(old_seen.get(key)) != one.word and one.by in _BY_ITSELF]
+        yield from _told([(_became(one, old_pins), one) for one in new_pins])
+        yield from _told([(_became(one, pins), one) for one in new_seen])
 
 
-def _pinned(found: list[Pinned]) -> Iterator[dict[str, Any]]:
-    first = [one for one in found if not one.by]
-    yield from (_fields("accepted", one) for one in found if one.by)
-    if len(first) <= _MOST:
-        yield from (_fields("pinned", one) for one in first)
-    else:
-        for server, count in Counter(one.server for one in first).items():
-            yield {"what": "pinned", "server": server, "count": count}
+def _word(seen: Seen | None) -> str:
+    return "" if seen is None else seen.word
 
 
-def _fields(what: str, one: Pinned) -> dict[str, Any]:
-    tool = None if one.id is None else str(one.id)
-    return {"what": what, "tool": tool, "server": one.server, "upstream_name": one.name, "digest": one.digest} | (
-        {"by": one.by} if one.by else {}
-    )
+def _became(one: Pinned, pins: Pins) -> str:
+    """Return what became of a definition, of whose tool another one may have been trusted."""
+    is_other = one.key in pins
+    match getattr(one, "word", ""):
+        case "waiting":
+            return "quarantined" if is_other else "held"
+        case "rejected":
+            return "blocked"
+        case _:
+            return "accepted" if one.by else "changed" if is_other else "pinned"
+
+
+def _told(found: list[tuple[str, Pinned]]) -> Iterator[dict[str, Any]]:
+    if len(found) > _MOST:
+        for (what, server), count in Counter((what, one.server) for what, one in found).items():
+            yield {"what": what, "server": server, "count": count}
+        return
+    for what, one in found:
+        yield {"what": what, **about_definition(one), "by": one.by}

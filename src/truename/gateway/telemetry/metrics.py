@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from truename.errors import CODES
+from truename.gateway.telemetry.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from truename.gateway.events import Event, OnEvent
     from truename.gateway.hub import Hub
     from truename.gateway.telemetry.auditing import Auditing
+    from truename.gateway.upstream.showing import Shown
     from truename.policy.call_event import CallEvent
 
 __all__ = ["Metrics"]
@@ -30,7 +32,6 @@ _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 _JSONRPC: Final = ("-32700", "-32600", "-32601", "-32602", "-32603", "-32000", "-32001", "-32002", "-32042")
 _KNOWN: Final = frozenset({"", "cancelled", *CODES, *_JSONRPC})
 _OTHER: Final = "other"
-_BREAKER: Final = {"closed": 0, "half-open": 1, "open": 2}
 
 Seen = tuple[str, str, str]
 
@@ -63,10 +64,10 @@ class Metrics:
         self._counted: dict[Seen, Callable[[], None]] = {}
         self._timed: dict[str, Callable[[float], None]] = {}
 
-    def join(self, hub: Hub, audit: Auditing) -> None:
+    def join(self, hub: Hub, audit: Auditing, shown: Shown) -> None:
         """Be told of calls, and see how everything stands."""
         hub.accounts.listen(self.called)
-        self.registry.register(_Standing(hub, audit))
+        self.registry.register(Standing(hub, audit, shown))
 
     def hearing(self, on_event: OnEvent) -> OnEvent:
         """Return a listener that counts what happens to servers, and tells ``on_event``."""
@@ -114,48 +115,3 @@ class _Once(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield self._family
-
-
-class _Standing(Collector):
-    """How everything stands at the moment at which it is asked."""
-
-    def __init__(self, hub: Hub, audit: Auditing) -> None:
-        self._hub = hub
-        self._audit = audit
-
-    def describe(self) -> list[GaugeMetricFamily]:
-        """Describe nothing: what is there depends on the servers."""
-        return []
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield how servers, lists, names, definitions and the journal stand."""
-        hub, vetting = self._hub, self._hub.vetting
-        yield GaugeMetricFamily("truename_requests_running", "Requests that run now.", value=hub.traffic.running)
-        yield GaugeMetricFamily("truename_tools", "Tools of all servers.", value=len(hub.catalog))
-        yield GaugeMetricFamily("truename_ledger_bindings", "Ids in the ledger.", value=len(hub.ledger.bindings()))
-        yield GaugeMetricFamily("truename_tools_hidden", "Tools that wait for a review.", value=len(vetting.hidden))
-        waiting = sum(one.word == "waiting" for one in vetting.book.seen().values())
-        yield GaugeMetricFamily("truename_definitions_waiting", "Definitions not reviewed yet.", value=waiting)
-        yield from self._servers()
-        if (recorder := self._audit.recorder) is not None:
-            yield GaugeMetricFamily("truename_audit_waiting", "Records not on the disk yet.", value=recorder.waiting)
-            yield GaugeMetricFamily("truename_audit_dropped", "Records that were lost.", value=recorder.dropped)
-            well = 1 if recorder.is_well else 0
-            yield GaugeMetricFamily("truename_audit_ok", "Whether the journal can be written.", value=well)
-
-    def _servers(self) -> Iterator[GaugeMetricFamily]:
-        label = ["server"]
-        up = GaugeMetricFamily("truename_server_up", "Whether a server can be called.", labels=label)
-        tools = GaugeMetricFamily("truename_server_tools", "Tools that a server lists.", labels=label)
-        running = GaugeMetricFamily("truename_server_running", "Calls that run there.", labels=label)
-        waiting = GaugeMetricFamily("truename_server_waiting", "Calls that wait for a place there.", labels=label)
-        breaker = GaugeMetricFamily(
-            "truename_server_breaker", "Whether it is left alone: 0 no, 1 tried again, 2 yes.", labels=label
-        )
-        for key, upstream in self._hub.fleet.items():
-            up.add_metric([key], 1 if upstream.state in {"ready", "resting"} else 0)
-            tools.add_metric([key], len(upstream.tools or ()))
-            running.add_metric([key], upstream.running.count)
-            waiting.add_metric([key], upstream.calls.waiting)
-            breaker.add_metric([key], _BREAKER[upstream.calls.breaker.state])
-        yield from (up, tools, running, waiting, breaker)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from truename.gateway.news import News
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.trust.decisions import Decisions
+    from truename.gateway.trust.requests import Requests
     from truename.policy import Call, Decision
     from truename.trust.pending import Pending
 
@@ -84,6 +85,11 @@ class Approving:
         """Close the files."""
         self._decisions.close()
 
+    @property
+    def requests(self) -> Requests:
+        """What waits for a decision, and who is told of it."""
+        return self._decisions.requests
+
     def judge(self, call: Call) -> Decision | None:
         """Return whether a call may be made, or has to be asked about; None without a policy. Raises `NotAllowed`."""
         return self._decisions.judge(call)
@@ -119,7 +125,7 @@ class Approving:
             self._end_with_session(asked)
             waiting = await self._decisions.keep(asked.call, decision)
             if answer is not None:
-                await self._settle(asked.call, waiting, answer)
+                await self._settle(asked.call, waiting, answer, "multi_round")
                 answer = None
             elif self._decisions.allowed(asked.call, waiting) is None and self._asks_client(asked.request):
                 if is_modern(asked.request.protocol_version):
@@ -148,10 +154,10 @@ class Approving:
             await self._decisions.finish(once, failed=failed)
         return self._rounds.passed(asked.call, result)
 
-    async def _settle(self, call: Call, waiting: Pending, answer: object) -> None:
+    async def _settle(self, call: Call, waiting: Pending, answer: object, via: str) -> None:
         read = answer_in(answer, waiting.scopes)
         if read is not None:
-            await self._decisions.settle(call, waiting, read)
+            await self._decisions.settle(call, waiting, read, via)
 
     def _asks_client(self, request: Request) -> bool:
         able = askable(request)
@@ -175,7 +181,7 @@ class Approving:
                     except MCPError as error:
                         text = f"a client could not be asked about a call: {printable(error.message)}"
                         self._news.tell(("question", asked.call.id), text)
-            await self._settle(asked.call, waiting, answer)
+            await self._settle(asked.call, waiting, answer, "elicitation")
         finally:
             del self._questions[waiting.key]
             over.set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
@@ -17,10 +18,12 @@ from truename.errors import ApprovalRequired, NotAllowed
 from truename.gateway.faults import printable
 from truename.gateway.telemetry.account import account_now
 from truename.gateway.trust.forms import shown_arguments
+from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
 from truename.policy import Approvals, CallRepeated, FileStore, MemoryStore, StoreError, subject_of
 from truename.policy.arguments import json_digest
 from truename.trust.pending import Pending, PendingBook, decided, pending_path
+from truename.trust.telling import about_grant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig, Settings
     from truename.gateway.news import News
     from truename.gateway.trust.forms import Answer
-    from truename.policy import Call, Decision
+    from truename.policy import Call, Decision, Grant
 
 __all__ = ["Decisions", "Taken", "behind"]
 
@@ -43,7 +46,12 @@ T = TypeVar("T")
 
 def behind(server: ServerConfig) -> str:
     """Return a digest of what is behind a server's key: another program or address under it is another thing."""
-    return json_digest([server.url, server.command, list(server.args)])
+    return _behind(server.url, server.command, tuple(server.args))
+
+
+@lru_cache(maxsize=1_024)
+def _behind(url: str | None, command: str | None, args: tuple[str, ...]) -> str:
+    return json_digest([url, command, list(args)])
 
 
 class Taken(Exception):
@@ -58,20 +66,27 @@ class Decisions:
     """
 
     def __init__(
-        self, path: Path | None, settings: Settings, news: News, books: tuple[Approvals, PendingBook] | None = None
+        self,
+        path: Path | None,
+        settings: Settings,
+        news: News,
+        books: tuple[Approvals, PendingBook] | None = None,
+        requests: Requests | None = None,
     ) -> None:
         self._path = path
         self._news = news
         self._settings = settings.approvals
+        self.requests = requests or Requests()
         self._books = books
         self._policy = settings.policy
         if settings.policy is not None:
             self._books = books or _opened(path)
+            self.requests.over(*self._books)
             self._policy = replace(settings.policy, approvals=self._books[0])
 
     def under(self, settings: Settings) -> Decisions:
         """Return the same under other settings. Raises `StoreError`."""
-        return Decisions(self._path, settings, self._news, self._books)
+        return Decisions(self._path, settings, self._news, self._books, self.requests)
 
     def close(self) -> None:
         """Close the files."""
@@ -138,18 +153,20 @@ class Decisions:
             reason=decision.reason,
         )
         try:
-            return await self._away(call, lambda: self._pending.ask(wanted, most=most, lasts=self._settings.expiry))
+            found = await self._away(call, lambda: self._pending.ask(wanted, most=most, lasts=self._settings.expiry))
         except NotAllowed as error:
             if not isinstance(error.__cause__, StoreError) or error.__cause__.code != "full":
                 raise
             reason = f"as many calls as may, {most:,} of one caller, wait for a decision already"
             raise ApprovalRequired(id=call.id, decision=reason, remedy="Have those decided first.") from error
+        self.requests.asked(found)
+        return found
 
-    async def settle(self, call: Call, waiting: Pending, answer: Answer) -> None:
-        """Keep what the client's user answered."""
+    async def settle(self, call: Call, waiting: Pending, answer: Answer, via: str) -> None:
+        """Keep what the client's user answered; ``via`` says how it came."""
 
-        def keep() -> None:
-            decided(
+        def keep() -> Grant:
+            return decided(
                 waiting,
                 answer.scope,
                 self._approvals,
@@ -161,7 +178,9 @@ class Decisions:
                 grant_lasts=self._settings.grant_expiry,
             )
 
-        await self._away(call, keep)
+        with self._closed(call):
+            async with self.requests.answered(waiting, approved=answer.approved, by=_BY_CLIENT, via=via) as about:
+                about.update(about_grant(await anyio.to_thread.run_sync(keep)))
 
     async def begin(self, once: Call) -> None:
         """Use the approval of one call. Raises `Taken` where it was used, `ApprovalRequired` and `NotAllowed`."""
@@ -202,8 +221,10 @@ class Decisions:
         """Forget what was decided for a session."""
 
         def end() -> None:
-            if any(one.scope == "session" and one.session == session for one in self._approvals.grants(principal)):
+            known = self._approvals.grants(principal)
+            if own := [one for one in known if one.scope == "session" and one.session == session]:
                 self._approvals.end_session(principal, session)
+                self.requests.ended(own)
 
         with anyio.CancelScope(shield=True), anyio.move_on_after(_LAST_WORDS):
             try:

@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
+from truename import dialects
 from truename.catalog import Catalog
-from truename.errors import NotAllowed
+from truename.errors import ConfigError, NotAllowed
 from truename.gateway.faults import printable
 from truename.policy import StoreError
 from truename.trust import Admission, Drift, Offer, PinBook, admit
-from truename.trust.screening import screened
+from truename.trust.reviewed import BY_LOCK, Reviewed
+from truename.trust.screening import screened, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.catalog import Tool
     from truename.config.trust import Trust
     from truename.gateway.news import News
     from truename.identity import ToolId
+    from truename.ledger import Ledger
     from truename.policy import Finding
 
     Findings = Mapping[ToolId, Sequence[Finding]]
@@ -39,24 +42,32 @@ _LOOK_EVERY: Final = 0.02
 _WHAT: Final = {"new": "is new", "drifted": "is not what it was", "rejected": "was rejected"}
 _DONE: Final = {"warn": "shown all the same", "quarantine": "kept for a review", "block": "not shown"}
 _REVIEW: Final = "Its definition waits for a review: `truename pins diff {id}`, then `truename pins accept {id}`."
+_UNKEYED: Final = "{count:,} tools of the lock are of no server and pin nothing: `truename lock CONFIGURATION` has keys"
 _NO: Final = "Its definition was rejected: `truename pins diff {id}` shows it."
 
 
 class Vetting:
     """Admits what servers offer, and says what is kept back and why."""
 
-    def __init__(self, book: PinBook, trust: Trust, news: News) -> None:
+    def __init__(
+        self, book: PinBook, trust: Trust, news: News, ledger: Ledger, *, reviewed: Reviewed | None = None
+    ) -> None:
         self._book = book
         self._trust = trust
+        self._reviewed = Reviewed(trust.lock) if reviewed is None else reviewed
         self._news = news
+        self._ledger = ledger
         self._said: OrderedDict[tuple[ToolId, str], Sequence[Finding]] = OrderedDict()
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
         self._last = Admission()
         self._look_at = -math.inf
+        if self._reviewed.unkeyed:
+            news.tell("unkeyed", _UNKEYED.format(count=self._reviewed.unkeyed))
 
     def under(self, trust: Trust) -> Vetting:
-        """Return the same by other settings, with the same book."""
-        other = Vetting(self._book, trust, self._news)
+        """Return the same by other settings, with the same book. Raises `ConfigError` for another lock."""
+        reviewed = self._reviewed if trust.lock == self._trust.lock else None
+        other = Vetting(self._book, trust, self._news, self._ledger, reviewed=reviewed)
         other._said, other._digests, other._last = self._said, self._digests, self._last
         return other
 
@@ -88,10 +99,13 @@ class Vetting:
         if (now := time.monotonic()) < self._look_at:
             return False
         self._look_at = now + _LOOK_EVERY
+        return self._has_news("pins", self._book.refresh) | self._has_news("lock", self._reviewed.refresh)
+
+    def _has_news(self, subject: str, refresh: Callable[[], bool]) -> bool:
         try:
-            return self._book.refresh()
-        except StoreError as error:
-            self._news.tell("pins", f"{error} Until then what was trusted stays so, and nothing else does.")
+            return refresh()
+        except (StoreError, ConfigError) as error:
+            self._news.tell(subject, f"{error} Until then what was trusted stays so, and nothing else does.")
             return False
 
     async def prepare(self, catalog: Catalog) -> None:
@@ -104,7 +118,8 @@ class Vetting:
         """Return the catalogue with the definitions that may be shown; `hidden` says which tools may not at all."""
         tools = tuple(catalog.values())
         offer = Offer(tools, instructions or {}, self.digest_of)
-        found = admit(offer, self._book.pins(), self._book.seen(), self._trust, lambda _: self._screen(tools))
+        pins, seen, reviewed = self._book.pins(), self._book.seen(), self._reviewed.digests
+        found = admit(offer, pins, seen, self._trust, lambda _: self._screen(tools), reviewed=reviewed)
         self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
         self._write(found)
         self._last = found
@@ -129,6 +144,8 @@ class Vetting:
             for what, write in ((found.pins, self._book.trust), (found.notes, self._book.note)):
                 if what:
                     write(what)
+            if found.reviewed:
+                self._book.trust(found.reviewed, by=BY_LOCK)
             if found.rejected:
                 self._book.note(found.rejected, "rejected")
         except StoreError as error:
@@ -150,21 +167,29 @@ class Vetting:
             known = self._digests[id(tool.definition)] = tool.definition, tool.digest
         return known[1]
 
+    def names_of(self, tool: Tool) -> Iterator[str]:
+        """Yield what clients call a tool: as it is or was shown to them, and as it would be in other styles."""
+        for table in dialects.names():
+            if (name := self._ledger.held(table).get(tool.id)) is not None:
+                yield name
+        yield from spellings(tool)
+
     def _unsaid(self, tools: Sequence[Tool]) -> list[Tool]:
-        pins, said = self._book.pins(), self._said
+        pins, said, reviewed = self._book.pins(), self._said, self._reviewed
         return [
             tool
             for tool in tools
             if (tool.id, digest := self.digest_of(tool)) not in said
             and getattr(pins.get(str(tool.id)), "digest", None) != digest
+            and reviewed.digest_of(tool) != digest
         ]
 
     def _screen(self, tools: Sequence[Tool]) -> Findings:
         """Return what is found about tools that are not pinned as they are, from memory where it was found before."""
         if new := self._unsaid(tools):
             pins = self._book.pins()
-            trusted = [tool for tool in tools if str(tool.id) in pins]
-            found = screened(new, trusted)
+            trusted = [tool for tool in tools if str(tool.id) in pins or self._reviewed.digest_of(tool) is not None]
+            found = screened(new, trusted, self.names_of)
             for tool in new:
                 self._said[tool.id, self.digest_of(tool)] = tuple(found.get(tool.id, ()))
             while len(self._said) > _REMEMBERED:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from truename.access.arrangements import Arrangements
 from truename.access.client_tokens import ClientTokens
+from truename.access.exchanging import ExchangedTokens, Exchanges
 from truename.access.fetching import Web
+from truename.access.found_tokens import FoundTokens
 from truename.access.logins import Logins, UserTokens, login_vault
-from truename.config.credentials import Login
+from truename.config.credentials import Login, TokenExchange
+from truename.gateway.upstream.showing import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from truename.access.client_tokens import Credential
+    from truename.access.exchanging import Caller
     from truename.access.vault import Vault
     from truename.config import ServerConfig
     from truename.config.credentials import Auth
@@ -22,6 +27,7 @@ __all__ = ["Credentials"]
 
 # Entries of configurations that are no more, and people who went, go first.
 _MOST: Final = 10_000
+_MOST_SERVERS: Final = 100
 
 
 class Credentials:
@@ -31,19 +37,24 @@ class Credentials:
     """
 
     def __init__(self, allowed: Iterable[str] = (), directory: Path | None = None) -> None:
+        self.shown = Shown()
         self._allowed = tuple(allowed)
         self._directory = directory
         self._web: Web | None = None
         self._vault: Vault | None = None
         self._known: dict[tuple[str, Auth, str], Credential] = {}
+        self._exchanges: dict[tuple[str, TokenExchange], Exchanges] = {}
 
-    def of(self, server: ServerConfig, principal: str) -> Credential | None:
+    def of(self, server: ServerConfig, principal: str, caller: Caller | None = None) -> Credential | None:
         """Return what a server is shown on a connection of this person; None where its entry says nothing of that.
 
-        Raises `StoreError` and `ConfigError` for a vault that can't be opened.
+        ``caller`` is how they were let in, on a connection of their own. Raises `StoreError` and `ConfigError` for a
+        vault that can't be opened.
         """
         if server.auth is None or server.url is None:
             return None
+        if isinstance(server.auth, TokenExchange) and caller is not None:
+            return ExchangedTokens(self._exchanges_at(server.url, server.auth), caller)
         key = server.url, server.auth, principal if isinstance(server.auth, Login) else ""
         found = self._known.pop(key, None) or self._made(server.auth, server.url, principal)
         while len(self._known) >= _MOST:
@@ -54,9 +65,20 @@ class Credentials:
     def _made(self, auth: Auth, address: str, principal: str) -> Credential:
         self._web = self._web or Web(self._allowed)
         if not isinstance(auth, Login):
-            return ClientTokens(auth, address, self._web)
+            return ClientTokens(auth.own if isinstance(auth, TokenExchange) else auth, address, self._web)
         self._vault = self._vault or login_vault(self._directory)
+        if not auth.is_whole:
+            return FoundTokens(Arrangements(auth, address, self._vault), principal, fetch=self._web)
         return UserTokens(auth, address, principal, logins=Logins(auth, address, self._vault), fetch=self._web)
+
+    def _exchanges_at(self, address: str, auth: TokenExchange) -> Exchanges:
+        """Return what was exchanged for a server: it outlives connections, and is each caller's by their very token."""
+        self._web = self._web or Web(self._allowed)
+        found = self._exchanges.pop((address, auth), None) or Exchanges(auth, address, self._web)
+        while len(self._exchanges) >= _MOST_SERVERS:
+            del self._exchanges[next(iter(self._exchanges))]
+        self._exchanges[address, auth] = found
+        return found
 
     async def close(self) -> None:
         """Close the vault, and the connections to authorization servers."""

@@ -17,8 +17,8 @@ from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.protocol.sdk import MCPError, fault_of
 from truename.gateway.protocol.writable import DEEPEST, is_deeper
+from truename.gateway.upstream.explained import CALLED, CODES, EXPLAINED
 from truename.gateway.upstream.lists import KINDS, Lists
-from truename.gateway.upstream.web import ALLOW
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -42,24 +42,6 @@ _MAX_PAGES: Final = 500
 _HEALTH_TIMEOUT: Final = 10.0
 _UNSURE: Final = "Whether the call took effect is unknown; check before you repeat it."
 _SEE: Final = "Start it by hand to see why."
-_EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
-    "unreachable": ("can't be reached", "Check that it runs and that its address is right."),
-    "refused": ("refused the request", "Check its address and the credentials under headers."),
-    "too_large": ("gave an answer that is too large, which was dropped", "Ask for less, or raise max_result."),
-    "lost": ("broke the connection off before it answered", ""),
-    "forgotten": ("was started anew; nothing was run", "Repeat the call."),
-    "protocol": (
-        "answers against the protocol",
-        "Check that it is an MCP server, or report it to its authors.",
-    ),
-    "login": ("needs a login", "Log in with `truename login SERVER --for WHO` where the gateway runs, and call again."),
-    "credential": ("can't be shown an access token", "Check the entry's auth, and its authorization server."),
-    "address": ("is not gone to", ALLOW),
-    "redirected": ("answers from another address", "If that is the server you mean, configure its address."),
-}
-# A session that the server no longer knows is a lost connection, of which more is known.
-_KINDS: Final[Mapping[str, str]] = {"forgotten": "lost"}
-_CODES: Final[Mapping[str, str]] = {"address": "address_refused", "login": "login_required"}
 
 
 class Exchange:
@@ -268,14 +250,14 @@ class Exchange:
         """Say what went wrong with the connection; None for an error that the server itself sent."""
         if found := fault_of(error, self._link.secret):
             kind, detail = found
-            problem, own_remedy = _EXPLAINED[kind]
+            problem, own_remedy = EXPLAINED[kind]
             cause = f"{problem} ({printable(detail, 200)})" if detail else problem
             own_remedy = own_remedy.replace("SERVER", quote(printable(self._key)))
-            return self._fault(_KINDS.get(kind, kind), cause, own_remedy or remedy)
+            return self._fault(CALLED.get(kind, kind), cause, own_remedy or remedy)
         if self.closed:
             return self._fault("lost", f"{self._link.ending()} before it answered", remedy)
         if self._session.is_lost:
-            return self._fault("lost", _EXPLAINED["lost"][0], remedy)
+            return self._fault("lost", EXPLAINED["lost"][0], remedy)
         return None
 
     def protocol_fault(self, problem: str) -> UpstreamError:
@@ -284,7 +266,7 @@ class Exchange:
 
     def _fault(self, kind: str, problem: str, remedy: str) -> UpstreamError:
         output = self._link.tail.lines() if kind in {"ended", "lost", "protocol"} else ()
-        code = _CODES.get(kind, UpstreamError.code)
+        code = CODES.get(kind, UpstreamError.code)
         return UpstreamError(server=self._key, kind=kind, problem=problem, remedy=remedy, output=output, code=code)
 
 

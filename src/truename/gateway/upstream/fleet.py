@@ -13,6 +13,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from mcp_types import Implementation
 
+from truename.config.credentials import TokenExchange
 from truename.gateway.background import background
 from truename.gateway.events import ignore_event
 from truename.gateway.questions.holding import Holding
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from truename.access.exchanging import Caller
     from truename.config import Config, ServerConfig
     from truename.gateway.events import OnEvent
     from truename.gateway.questions.questions import Asker, User
+    from truename.gateway.upstream.isolation import Make
+    from truename.gateway.upstream.showing import Shown
 
 __all__ = ["Fleet", "own_version", "running_fleet"]
 
@@ -74,6 +78,11 @@ class Fleet(Mapping[str, Upstream]):
 
     def __len__(self) -> int:
         return len(self._shown)
+
+    @property
+    def shown(self) -> Shown:
+        """What came of asking for credentials for servers."""
+        return self._outside.credentials.shown
 
     def start(self) -> None:
         """Start all of them."""
@@ -152,15 +161,18 @@ class Fleet(Mapping[str, Upstream]):
         upstream.kept = self._kept
         if server.isolation != "shared":
             by_session = server.isolation == "session"
-            upstream.isolation = Isolation(self._maker(server), self._owners, self._settings, by_session=by_session)
+            by_rights = isinstance(server.auth, TokenExchange)
+            upstream.isolation = Isolation(
+                self._maker(server), self._owners, self._settings, by_session=by_session, by_rights=by_rights
+            )
         return upstream
 
-    def _maker(self, server: ServerConfig) -> Callable[[Asker | User, str], Upstream]:
+    def _maker(self, server: ServerConfig) -> Make:
         """Return how people's own connections are made. What is listed there is what the shared one lists."""
         settings, identity, outside = self._settings, self._identity, self._outside
 
-        def make(owner: Asker | User, principal: str) -> Upstream:
-            own = replace(outside, principal=principal)
+        def make(owner: Asker | User, principal: str, caller: Caller) -> Upstream:
+            own = replace(outside, principal=principal, caller=caller)
             return Upstream(
                 server, settings, identity, changed=_ignore, on_event=ignore_event, outside=own, owner=owner
             )

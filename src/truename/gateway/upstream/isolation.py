@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from truename.access.exchanging import Caller
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError
-from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.callers import admission_of, principal_of
 from truename.gateway.protocol.sdk import connection_of, is_modern
 from truename.gateway.questions.questions import A_USER
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from truename.gateway.questions.questions import Asker, User
     from truename.gateway.upstream.upstream import Upstream
 
-    # For whom, and who that is.
-    Make = Callable[[Asker | User, str], Upstream]
+    # For whom, who that is, and how they were let in.
+    Make = Callable[[Asker | User, str, Caller], Upstream]
 
 __all__ = ["Isolation"]
 
@@ -33,6 +34,7 @@ __all__ = ["Isolation"]
 @dataclass(frozen=True)
 class _Own:
     upstream: Upstream
+    caller: Caller
     is_lasting: bool
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
@@ -41,12 +43,16 @@ class Isolation:
     """One server's connections that belong to sessions (``by_session``) or users: each made at the first call.
 
     It ends with its session, and where clients can vanish without a word, that is over HTTP, after ``isolation_idle``
-    without a request. ``make`` makes one that is not running yet. Where there are no sessions, a user has one.
+    without a request. ``make`` makes one that is not running yet. Where there are no sessions, a user has one; where
+    they are known to the server by what they may do (``by_rights``), one with each client, scopes and groups.
     """
 
-    def __init__(self, make: Make, tasks: TaskGroup, settings: Settings, *, by_session: bool) -> None:
+    def __init__(
+        self, make: Make, tasks: TaskGroup, settings: Settings, *, by_session: bool, by_rights: bool = False
+    ) -> None:
         self._tasks = tasks
         self._by_session = by_session
+        self._by_rights = by_rights
         self._own: dict[Hashable, _Own] = {}
         # Those too that are just ending: their programs are still there.
         self._running = 0
@@ -67,19 +73,27 @@ class Isolation:
     async def of(self, request: Request, asker: Asker) -> Upstream:
         """Return the connection for this request, when it is ready or has failed. Raises `UpstreamError` (busy)."""
         has_session = self._by_session and not is_modern(request.protocol_version)
-        key: Hashable = connection_of(request) if has_session else principal_of(request).key
+        who = principal_of(request)
+        key: Hashable = connection_of(request) if has_session else who if self._by_rights else who.key
         if key not in self._own:
-            whose = principal_of(request).key
-            self._open(key, asker if self._by_session else A_USER, whose, is_lasting=request.request is None)
+            self._open(key, asker if self._by_session else A_USER, who.key, is_lasting=request.request is None)
             if has_session:
                 connection_of(request).exit_stack.callback(partial(self._end, key))
         upstream = self._own[key].upstream
+        self._own[key].caller.admission = admission_of(request)
         with upstream.running, anyio.move_on_after(self._patience):
             await upstream.settled.wait()
         return upstream
 
+    def renew(self, whose: str) -> None:
+        """End somebody's connection that is down: their next request has one made, which is shown what there is now."""
+        own = self._own.get(whose)
+        if own is not None and own.upstream.problem is not None:
+            self._end(whose)
+
     def _open(self, key: Hashable, owner: Asker | User, principal: str, *, is_lasting: bool) -> None:
-        own = _Own(self._make(owner, principal), is_lasting)
+        caller = Caller()
+        own = _Own(self._make(owner, principal, caller), caller, is_lasting)
         if self._running >= self._most:
             whose = "sessions" if self._by_session else "users"
             raise UpstreamError(

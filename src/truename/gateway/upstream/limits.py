@@ -69,15 +69,20 @@ class Calls:
         """How many wait for a place."""
         return self._places.waiting + self._long_places.waiting
 
-    async def send(self, method: str, params: Mapping[str, Any], once: Once) -> dict[str, Any]:
+    async def send(
+        self, method: str, params: Mapping[str, Any], once: Once, repeatable: bool | None = None
+    ) -> dict[str, Any]:
         """Send a request by ``once(connection, timeout, seat)``; again only if its tool is marked as idempotent.
+
+        ``repeatable`` goes before what the server's entry says of its tools.
 
         Raises `UpstreamError` (busy, if too many wait; unreachable, while the server is left alone; what ``once``
         raises) and, for errors that the server itself sends, `MCPError`.
         """
         tool = str(params.get("name")) if method == "tools/call" else ""
         timeout = self._timeouts[glob] if tool and (glob := self._timed.first(tool)) else self._timeout
-        attempts = _ATTEMPTS if tool and self._idempotent.first(tool) else 1
+        may_repeat = bool(tool) and (bool(self._idempotent.first(tool)) if repeatable is None else repeatable)
+        attempts = _ATTEMPTS if may_repeat else 1
         places = self._long_places if method == _LONG else self._places
         seat = await self._wait(timeout, places)
         try:

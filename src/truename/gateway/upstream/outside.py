@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from truename.access.whereabouts import Whereabouts
 from truename.gateway.upstream.bearing import Bearing
 from truename.gateway.upstream.credentials import Credentials
+from truename.gateway.upstream.showing import Showing
 from truename.gateway.upstream.web import transport_to
 from truename.policy.principal import LOCAL
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from truename.access.exchanging import Caller
     from truename.config import Config, ServerConfig
 
 __all__ = ["Outside"]
@@ -26,12 +28,13 @@ class Outside:
     """``whereabouts`` knows where servers were found first, which no later connection may forget.
 
     ``credentials`` are what they are shown, and ``principal`` is whose connections these are: the operator's, unless
-    they are a user's own.
+    they are a user's own: then ``caller`` is how they were let in.
     """
 
     whereabouts: Whereabouts = field(default_factory=Whereabouts)
     credentials: Credentials = field(default_factory=Credentials)
     principal: str = LOCAL.key
+    caller: Caller | None = None
 
     @classmethod
     def of(cls, config: Config) -> Self:
@@ -42,5 +45,7 @@ class Outside:
     def transport(self, server: ServerConfig) -> httpx2.AsyncBaseTransport:
         """Return how a server over HTTP is reached, and shown what it is to be shown."""
         plain = transport_to(server.url or "", self.whereabouts)
-        credential = self.credentials.of(server, self.principal)
-        return plain if credential is None else Bearing(plain, credential)
+        credential = self.credentials.of(server, self.principal, self.caller)
+        if credential is None:
+            return plain
+        return Bearing(plain, Showing(credential, server.key, self.principal, self.credentials.shown))

@@ -124,7 +124,7 @@ class Upstream(Lazy):
                 seat=seat,
             )
 
-        return await self._calls.send(method, params, once)
+        return await self._calls.send(method, params, once, None if asker is None else asker.repeatable)
 
     async def _reached(self) -> Exchange:
         if self._exchange is not None and self._exchange.closed:

@@ -10,7 +10,7 @@ import httpx2
 from mcp.shared._httpx_utils import next_request_within_origin
 
 from truename.access.addresses import AddressRefused
-from truename.access.client_tokens import LoginNeeded, NoCredential
+from truename.access.client_tokens import NoCredential
 from truename.gateway.faults import printable
 from truename.gateway.upstream.connections import Connections
 
@@ -137,7 +137,7 @@ def failure(error: Exception) -> tuple[str, str]:
     if isinstance(error, AddressRefused):
         return "address", reason(error)
     if isinstance(error, NoCredential):
-        return "login" if isinstance(error, LoginNeeded) else "credential", printable(str(error), 200)
+        return error.kind, printable(str(error), 200)
     return "unreachable" if isinstance(error, NEVER_SENT) else "lost", reason(error)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import UnknownTool
@@ -36,6 +37,7 @@ __all__ = ["Rights"]
 # A header may say any platform and app, and each pair makes a list.
 _MOST_LISTS: Final = 100
 _MOST_DIGESTED: Final = 4_096
+_MOST_CALLERS: Final = 4_096
 _DIGESTED: Final[dict[int, tuple[Mapping[str, Any], tuple[str, str]]]] = {}
 
 
@@ -151,11 +153,16 @@ class Rights:
         self._exposure.check(view.table.catalog[id], context, formerly(id, view.table.ledger))
         if self._settings.policy is None and not self.recording.is_open:
             return None, None
-        caller = Caller(principal=principal.key, session=session, client=view.spec.client or "").within(context)
+        caller = _caller(principal.key, session, view.spec.client or "", context)
         origin = view.table.catalog[id].origin
         endpoints = {} if server is None else {origin.server_id: behind(server)}
         call = _call(view, id, params, number, caller=caller, endpoints=endpoints)
         return call, self._approving.judge(call)
+
+
+@lru_cache(maxsize=_MOST_CALLERS)
+def _caller(principal: str, session: str, client: str, context: Context) -> Caller:
+    return Caller(principal=principal, session=session, client=client).within(context)
 
 
 def _call(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import string
+from collections import Counter
 from functools import lru_cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -42,6 +43,10 @@ _EMPTY: Final = frozenset(
         the their then there these this to use used using want was we what when where which will with would you your""",
     )
 )
+# How often a term counts in names, descriptions and parameters: who says it thirty times is found no better than others.
+_COUNTED: Final = (1, 2, 1)
+# A term for the index that no query can have.
+_SAID_AGAIN: Final = "\ue000"
 _SCHEMA: Final = "CREATE VIRTUAL TABLE tools USING fts5(name, description, parameters, content='', tokenize='ascii')"
 _VOCABULARY: Final = "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(tools, row)"
 _SEARCH: Final = "SELECT rowid FROM tools WHERE tools MATCH ? ORDER BY bm25(tools, 2.0, 1.0, 0.5), rowid"
@@ -67,7 +72,7 @@ class ToolIndex:
     def __init__(self, rows: Iterable[Words]) -> None:
         self._base = sqlite3.connect(":memory:", check_same_thread=False)
         self._base.execute(_SCHEMA)
-        numbered = ((number, *map(_joined, row)) for number, row in enumerate(rows))
+        numbered = ((number, *map(_joined, row, _COUNTED)) for number, row in enumerate(rows))
         self._base.executemany("INSERT INTO tools (rowid, name, description, parameters) VALUES (?, ?, ?, ?)", numbered)
         self._base.execute("INSERT INTO tools (tools) VALUES ('optimize')")
         self._base.execute(_VOCABULARY)
@@ -139,7 +144,7 @@ def words_of(tool: Tool) -> Words:
     >>> words_of(*Catalog.from_mcp({"Git Hub": [listed]}).values())
     Words(name='Git Hub createPR ', description='', parameters='base_ref')
     """
-    definition = tool.definition
+    definition = tool.shown
     title = definition.get("title")
     said = definition.get("description")
     return Words(
@@ -188,8 +193,14 @@ def _any(chosen: Iterable[str]) -> str:
     return f"({quoted})"
 
 
-def _joined(text: str) -> str:
-    return " ".join(terms(text[:_MAX_TEXT]))
+def _joined(text: str, counted: int) -> str:
+    """Return the terms of a text. What is said more often than counts keeps its place, as the text's length counts."""
+    said: Counter[str] = Counter()
+    kept = []
+    for term in terms(text[:_MAX_TEXT]):
+        said[term] += 1
+        kept.append(term if said[term] <= counted else _SAID_AGAIN)
+    return " ".join(kept)
 
 
 def _asked(query: str) -> list[str]:

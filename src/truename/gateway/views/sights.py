@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Sights"]
 
 _MOST_KINDS: Final = 100
+_MOST_ANSWERS: Final = 20_000
 
 
 class Sights:
@@ -40,6 +41,7 @@ class Sights:
         self._platform_globs = tuple({glob.casefold() for rule in rules for glob in rule.platforms})
         self._app_globs = tuple({glob.casefold() for rule in rules for glob in rule.apps})
         self._denied: dict[Hashable, frozenset[ToolId]] = {}
+        self._answers: dict[Hashable, bool] = {}
 
     def _grouped(self) -> list[tuple[Tool, list[ToolId]]]:
         """Return the tools by what is said of them, each group with one that stands for all."""
@@ -90,5 +92,12 @@ class Sights:
         """Tell whether rules deny every call of a tool, whatever its arguments."""
         if self._policy is None:
             return False
-        caller = Caller(client=self.view.spec.client or "").within(context)
-        return self._policy.hides(self.view.table.catalog[id], caller, formerly(id, self.view.table.ledger))
+        # It is asked before each call. Ids may be redirected to the tool while the view stays.
+        former = formerly(id, self.view.table.ledger)
+        key = id, former, self._touched(context)
+        if (known := self._answers.get(key)) is None:
+            if len(self._answers) >= _MOST_ANSWERS:
+                self._answers.clear()
+            caller = Caller(client=self.view.spec.client or "").within(context)
+            known = self._answers[key] = self._policy.hides(self.view.table.catalog[id], caller, former)
+        return known

@@ -9,7 +9,9 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.catalog.tool import overlaid
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.views.operators import by_text, told
 from truename.naming.mentions import MOST_READ, Mentions
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Texts:
         self._shown: Final = shown
         self._hidden: Final = hidden
         self._mentions: Final[dict[str, tuple[Mentions, frozenset[ToolId]]]] = {}
+        self._ids: Mapping[str, str] | None = None
 
     @classmethod
     def under(cls, table: NameTable) -> Texts:
@@ -60,14 +63,27 @@ class Texts:
         return Texts(self._shown, hidden) if self._shown else self
 
     def definition(self, tool: Tool) -> Mapping[str, Any]:
-        """Return the definition of a tool with its title and description as the client reads them.
+        """Return the definition of a tool as it is shown, with its title and description as the client reads them.
 
         What a server's other tools say before counts: beyond a million characters the rest is left as it is.
         """
-        return tool.definition if tool.id in self._made(tool.origin.server)[1] else self.read(tool)
+        is_beyond = tool.id in self._made(tool.origin.server)[1]
+        return self._presented(tool, tool.definition if is_beyond else self._said(tool))
 
     def read(self, tool: Tool) -> Mapping[str, Any]:
         """Return the definition of a tool or prompt likewise, whatever others say."""
+        return self._presented(tool, self._said(tool))
+
+    def _presented(self, tool: Tool, said: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a definition with the operator's words in it, which may mention any tool by its id."""
+        if not tool.presented:
+            return said
+        if self._ids is None:
+            shown = (one for tools in self._shown.values() for one in tools)
+            self._ids = by_text({tool.id: name for tool, name in shown if tool.id not in self._hidden})
+        return overlaid(said, told(tool.presented, self._ids, self._of(tool.origin.server).rewritten))
+
+    def _said(self, tool: Tool) -> Mapping[str, Any]:
         mentions, definition = self._of(tool.origin.server), tool.definition
         changed = _rewritten(definition, mentions)
         notes = definition.get("annotations")
@@ -115,18 +131,18 @@ class Texts:
         if not touched:
             return described
         return tuple(
-            (id, self._retold(told, tool, before) if tool.origin.server in touched else told)
-            for id, told in described
+            (id, self._retold(shown, tool, before) if tool.presented or tool.origin.server in touched else shown)
+            for id, shown in described
             for tool in (table.catalog[id],)
         )
 
-    def _retold(self, told: Mapping[str, Any], tool: Tool, before: Texts) -> Mapping[str, Any]:
+    def _retold(self, shown: Mapping[str, Any], tool: Tool, before: Texts) -> Mapping[str, Any]:
         old, new = before.definition(tool), self.definition(tool)
         changed = {field: new[field] for field in _READ if field in new and new[field] != old.get(field)}
         if "description" in changed:
             # In front of it may stand that the tool was renamed.
-            changed["description"] = told["description"].removesuffix(old["description"]) + new["description"]
-        return {**told, **changed} if changed else told
+            changed["description"] = shown["description"].removesuffix(old["description"]) + new["description"]
+        return {**shown, **changed} if changed else shown
 
     def _of(self, server: str) -> Mentions:
         return self._made(server)[0]

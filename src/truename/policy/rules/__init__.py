@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from truename.policy.rules import (
+    appeals,
     characters,
     collisions,
     instructions,
@@ -32,6 +33,7 @@ _FAMILIES: Final[tuple[tuple[Check, ...], ...]] = (
     platforms.CHECKS,
     characters.CHECKS,
     shadowing.CHECKS,
+    appeals.CHECKS,
     instructions.CHECKS,
     references.CHECKS,
 )

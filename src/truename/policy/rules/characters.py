@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.errors import excerpt
 from truename.policy.finding import Severity
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from truename.policy.finding import Finding, Rule
     from truename.policy.rules.material import Material
 
-__all__ = ["CHECKS", "INVISIBLE"]
+__all__ = ["CHECKS", "INVISIBLE", "concealed"]
 
 _JOINERS: Final = "\u200b\u200c\u200d"
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -47,6 +47,14 @@ _NEAR: Final = 400
 _SYMBOLS: Final = frozenset({"So", "Sm", "Sk", "Lo", "Po", "Pd", "No"})
 
 
+class _Kind(NamedTuple):
+    """What is looked for, where it does hide something, and why."""
+
+    looked_for: re.Pattern[str]
+    is_bad: Callable[[str, int], bool]
+    what: str
+
+
 @check("TN150", "invisible_character", Severity.WARNING)
 def invisible_character(rule: Rule, material: Material) -> Iterator[Finding]:
     r"""Find characters in a name or text that are not seen: zero width, tags, private use, fillers.
@@ -58,7 +66,7 @@ def invisible_character(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: Leave the character out. Joiners in emoji and in scripts that spell with them are not reported.
     """
-    yield from _found(rule, material, INVISIBLE, _is_hidden, "that nobody sees")
+    yield from _found(rule, material, _UNSEEN)
 
 
 @check("TN151", "bidirectional_text", Severity.ERROR)
@@ -71,7 +79,7 @@ def bidirectional_text(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: Leave the mark out. In Hebrew, Arabic or Persian text balanced marks are not reported, overrides are.
     """
-    yield from _found(rule, material, _DIRECTION, _is_turned, "that changes the direction of writing")
+    yield from _found(rule, material, _TURNING)
 
 
 @check("TN152", "confusable_name", Severity.ERROR)
@@ -103,22 +111,37 @@ def control_character(rule: Rule, material: Material) -> Iterator[Finding]:
 
     Instead: Leave the character out.
     """
-    yield from _found(rule, material, _CONTROL, _obeyed, "that a terminal obeys")
+    yield from _found(rule, material, _OBEYED)
 
 
-def _found(
-    rule: Rule, material: Material, looked_for: re.Pattern[str], is_bad: Callable[[str, int], bool], what: str
-) -> Iterator[Finding]:
+def concealed(text: str) -> str:
+    r"""Return what hides something in a text, in a clause for people; "" if nothing does.
+
+    >>> concealed("Lists files.\u202esdnammoc"), concealed("Deploy \U0001f469\u200d\U0001f4bb")
+    ('it has U+202E (right-to-left override), that changes the direction of writing', '')
+    """
+    for looked_for, is_bad, what in _KINDS:
+        if bad := _places(text, looked_for, is_bad):
+            return f"it has {_called(text[bad[0]])}, {what}"
+    return ""
+
+
+def _found(rule: Rule, material: Material, kind: _Kind) -> Iterator[Finding]:
+    looked_for, is_bad, what = kind
     for one, texts in material.texts:
         whole = texts.whole
-        if looked_for.search(whole) is not None:
-            flags = {at for flag in _FLAG.finditer(whole) for at in range(*flag.span())}
-            places = (match.start() for match in islice(looked_for.finditer(whole), _MOST))
-            bad = [at for at in places if at not in flags and is_bad(whole, at)]
-            if bad:
-                more = f", and {len(bad) - 1:,} more" if len(bad) > 1 else ""
-                fact = f"{texts.called(bad[0])} has {_called(whole[bad[0]])}, {what}{more}."
-                yield of(rule, one, fact, "Leave it out, or find out why it is there.")
+        if bad := _places(whole, looked_for, is_bad):
+            more = f", and {len(bad) - 1:,} more" if len(bad) > 1 else ""
+            fact = f"{texts.called(bad[0])} has {_called(whole[bad[0]])}, {what}{more}."
+            yield of(rule, one, fact, "Leave it out, or find out why it is there.")
+
+
+def _places(whole: str, looked_for: re.Pattern[str], is_bad: Callable[[str, int], bool]) -> list[int]:
+    if looked_for.search(whole) is None:
+        return []
+    flags = {at for flag in _FLAG.finditer(whole) for at in range(*flag.span())}
+    places = (match.start() for match in islice(looked_for.finditer(whole), _MOST))
+    return [at for at in places if at not in flags and is_bad(whole, at)]
 
 
 def _is_hidden(whole: str, at: int) -> bool:
@@ -162,4 +185,8 @@ def _called(character: str) -> str:
     return f"U+{ord(character):04X} ({name})" if name else f"U+{ord(character):04X}"
 
 
+_UNSEEN: Final = _Kind(INVISIBLE, _is_hidden, "that nobody sees")
+_TURNING: Final = _Kind(_DIRECTION, _is_turned, "that changes the direction of writing")
+_OBEYED: Final = _Kind(_CONTROL, _obeyed, "that a terminal obeys")
+_KINDS: Final = (_UNSEEN, _TURNING, _OBEYED)
 CHECKS: Final = (invisible_character, bidirectional_text, confusable_name, control_character)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import excerpt
 from truename.policy.finding import Severity
 from truename.policy.rules.check import check, of
+from truename.policy.rules.foreign import foreign_in
 from truename.policy.rules.mechanisms import order_in
 from truename.policy.rules.payloads import EXECUTABLE, decoded
 from truename.policy.rules.phrases import MECHANISMS
@@ -88,4 +89,23 @@ def capability_mismatch(rule: Rule, material: Material) -> Iterator[Finding]:
                 break
 
 
-CHECKS: Final = (hidden_instruction, encoded_payload, capability_mismatch)
+@check("TN173", "foreign_parameter", Severity.WARNING)
+def foreign_parameter(rule: Rule, material: Material) -> Iterator[Finding]:
+    """Find parameters that ask for what is the caller's: its model, conversation, instructions, tools, credentials.
+
+    Why: A model fills in what a schema asks for; what was said to it goes to a server that needs none of it, with a call
+    that looks like any other (out-of-scope parameter).
+
+    Example: `create_document` with a parameter `llm_name`, or one described as "the full conversation so far".
+
+    Instead: Ask for what the tool works on. A tool that has to do with such things, as a messenger with the history of
+    a chat, is not reported.
+    """
+    for one, texts in material.texts:
+        for parameter, foreign in foreign_in(one, texts):
+            fact = f"The parameter {excerpt('.'.join(parameter.path))} of {excerpt(one.name)} asks for {foreign.asks}."
+            yield of(rule, one, fact, "Leave it out, or say in the tool's description why it needs it.")
+            break
+
+
+CHECKS: Final = (hidden_instruction, encoded_payload, capability_mismatch, foreign_parameter)

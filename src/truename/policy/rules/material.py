@@ -71,6 +71,15 @@ class Material:
         return found
 
     @cached_property
+    def called(self) -> Mapping[str, Sequence[Declaration]]:
+        """Everything by what it is called, folded: by its name, and by those that clients are shown."""
+        found: defaultdict[str, list[Declaration]] = defaultdict(list)
+        for one in self.everything:
+            for name in {fold(one.name), *map(fold, one.shown)}:
+                found[name].append(one)
+        return found
+
+    @cached_property
     def classes(self) -> Mapping[str, Classification]:
         """What each name says under the convention, by the name."""
         return {name: classify(name, self.convention) for name in {one.name for one in self.everything}}

@@ -65,6 +65,12 @@ class Texts:
         return low if len(low) == len(self.whole) else "".join(map(_lowered, self.whole))
 
     @cached_property
+    def top(self) -> int:
+        """Where the texts of the definition itself (name, title, description) end, and what is nested in it begins."""
+        nested = (at for at, path in zip(self.starts, self.places, strict=True) if path[0] != ())
+        return next(nested, len(self.whole))
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """The words in lower case, letters and underscores only."""
         return frozenset(_WORD.findall(self.lowered))

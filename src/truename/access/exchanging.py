@@ -1,0 +1,176 @@
+"""Token exchange (RFC 8693): for the token that somebody came in with, one that is good for a server, and only there.
+
+A caller's token is good for the gateway. No server gets it: its authorization server gives another one for it, which
+says whose it is and for what it is good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from truename.access.client_tokens import NoCredential
+from truename.access.fetching import FetchFault
+from truename.access.granted import Granted, granted, proven
+from truename.access.keys import Speaker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from truename.access.admission import Admission
+    from truename.access.fetching import Fetch, Fetched
+    from truename.config.credentials import TokenExchange
+
+__all__ = ["Caller", "CallerTokenNeeded", "ExchangedTokens", "Exchanges"]
+
+_GRANT: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+_TYPE: Final = "urn:ietf:params:oauth:token-type:"
+_ACCESS_TOKEN: Final = f"{_TYPE}access_token"
+# What can be shown to a server: no ID token, no assertion, nothing to renew with.
+_ISSUED: Final = frozenset({_ACCESS_TOKEN, f"{_TYPE}jwt"})
+_MOST: Final = 2_000
+# What was refused is not asked for by each call.
+_PAUSE: Final = 5.0
+
+
+class CallerTokenNeeded(NoCredential):
+    """The caller has shown no token that can be exchanged, or it is over."""
+
+    kind = "caller"
+
+
+class Caller:
+    """Whose connection it is: how they were let in last. It is known in memory only."""
+
+    def __init__(self) -> None:
+        self.admission: Admission | None = None
+
+
+@dataclass
+class _Had:
+    granted: Granted = field(default_factory=Granted)
+    failure: str = ""
+    failed_at: float = float("-inf")
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class Exchanges:
+    """The exchanges for one server, each known by the digest of the very token that was exchanged.
+
+    So nobody gets what was given for another's token, and no token of a caller's is kept.
+    """
+
+    def __init__(self, said: TokenExchange, address: str, fetch: Fetch, clock: Callable[[], float] = time.time) -> None:
+        self._said = said
+        self._resource = said.resource_of(address)
+        self._speaker = Speaker(said.issuer or "", fetch, clock)
+        self._clock = clock
+        self._had: OrderedDict[bytes, _Had] = OrderedDict()
+
+    async def token(self, admission: Admission | None) -> str:
+        """Return an access token that is good for the server, for whoever was let in so.
+
+        Raises `CallerTokenNeeded`, and `NoCredential` for one that the authorization server does not exchange.
+        """
+        token = self._exchangeable(admission)
+        had = self._of(token)
+        if self._clock() >= had.granted.until:
+            async with had.lock:
+                if self._clock() >= had.granted.until:
+                    await self._renew(had, token)
+                # It may have been taken back meanwhile.
+                self._exchangeable(admission)
+        return had.granted.token
+
+    def refused(self, admission: Admission | None, token: str) -> None:
+        """Know that the server did not take a token: the next one is another."""
+        had = None if admission is None else self._had.get(_digest(admission.token))
+        if had is not None and had.granted.token == token:
+            had.granted = Granted()
+
+    def _exchangeable(self, admission: Admission | None) -> str:
+        if admission is None or not admission.token:
+            message = "this caller came in without an access token of an authorization server"
+            raise CallerTokenNeeded(message)
+        if not self._said.takes(admission.principal.issuer):
+            message = "this caller's token is of an issuer whose tokens are not exchanged there"
+            raise CallerTokenNeeded(message)
+        is_over = admission.until is not None and self._clock() >= admission.until
+        if is_over or not admission.stands():
+            message = "the token that this caller came in with is over"
+            raise CallerTokenNeeded(message)
+        return admission.token
+
+    def _of(self, token: str) -> _Had:
+        key = _digest(token)
+        had = self._had.setdefault(key, _Had())
+        self._had.move_to_end(key)
+        while len(self._had) > _MOST:
+            self._had.popitem(last=False)
+        return had
+
+    async def _renew(self, had: _Had, token: str) -> None:
+        if self._clock() < had.failed_at + _PAUSE:
+            raise NoCredential(had.failure)
+        try:
+            answer = await self._asked(token)
+            # Nothing of it is kept but the access token: whoever may come in may have it exchanged again.
+            found = replace(granted(answer, self._clock()), refresh="")
+            _check(answer, found, token)
+            had.granted = found
+        except FetchFault as error:
+            had.failure, had.failed_at = f"this caller's token is not exchanged: {error}", self._clock()
+            raise NoCredential(had.failure) from error
+
+    async def _asked(self, token: str) -> Fetched:
+        said = self._said
+        more, headers = proven(said, {} if said.token_url is not None else await self._speaker.metadata())
+        form = {
+            "grant_type": _GRANT,
+            "subject_token": token,
+            "subject_token_type": _ACCESS_TOKEN,
+            "requested_token_type": f"{_TYPE}{said.requested_token_type}",
+            "scope": " ".join(said.scopes),
+            "resource": self._resource,
+            "audience": said.audience,
+            **more,
+        }
+        form = {name: value for name, value in form.items() if value}
+        found: Fetched = await self._speaker.ask("token_endpoint", said.token_url, form, headers)
+        return found
+
+
+class ExchangedTokens:
+    """What a server is shown on the connection of one caller."""
+
+    def __init__(self, exchanges: Exchanges, caller: Caller) -> None:
+        self._exchanges = exchanges
+        self._caller = caller
+
+    async def token(self) -> str:
+        """Return an access token that is good now. Raises `NoCredential`."""
+        return await self._exchanges.token(self._caller.admission)
+
+    def refused(self, token: str) -> None:
+        """Know that the server did not take a token."""
+        self._exchanges.refused(self._caller.admission, token)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _check(answer: Fetched, found: Granted, token: str) -> None:
+    """Refuse what is no answer to an exchange (RFC 8693 section 2.2.1). Raises `FetchFault`."""
+    issued = answer.document().get("issued_token_type")
+    if not isinstance(issued, str) or issued not in _ISSUED:
+        message = "the authorization server does not say that it is an access token that it gives"
+        raise FetchFault(message)
+    if found.token == token:
+        message = "the authorization server gives back the very token that it was sent"
+        raise FetchFault(message)

@@ -1,0 +1,160 @@
+"""Logins that calls need: whoever calls is sent to a page of the gateway to log in at the server, and the call goes on.
+
+A client of the handshake eras is asked while its call waits; one of the stateless era gets the question as its result,
+and calls again. Both only where the client can open addresses for its user (`elicitation` with `url`), and where the
+gateway can tell who follows them (`LoginDesk`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.config.credentials import Login
+from truename.errors import ConfigError
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern
+from truename.gateway.questions.asking import INPUT_REQUIRED, askable, can_answer, put
+from truename.gateway.trust.forms import QUESTION
+from truename.gateway.trust.rounds import ANSWERS, STATE
+from truename.policy import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.types import Scope
+
+    from truename.access.login_desk import Attempt, LoginDesk
+    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.upstream.upstream import Upstream
+
+    Raw = dict[str, Any]
+    Send = Callable[[Mapping[str, Any]], Awaitable[Raw]]
+
+__all__ = ["at_desk", "logged_in_first"]
+
+_DESK: Final = "truename.login_desk"
+# Servers have keys for questions of their own; none of theirs is to be taken for this one.
+_KEY: Final = "dev.truename/login"
+_NEEDED: Final = "login_required"
+_URL: Final[Mapping[str, Any]] = {"mode": "url"}
+_COMPLETE: Final = "notifications/elicitation/complete"
+
+
+def at_desk(scope: Scope, desk: LoginDesk | None) -> None:
+    """Write into a request where its sender can be sent to log in."""
+    scope.setdefault("state", {})[_DESK] = desk
+
+
+async def logged_in_first(request: Request, upstream: Upstream, params: Mapping[str, Any], send: Send) -> Raw:
+    """Send a request; where its server needs a login first, ask for that, and send it then.
+
+    What needs a login was not run, so it can be sent again. Raises what ``send`` raises, and that also where nobody
+    can be asked, or does not log in.
+    """
+    answer, params = _taken(params)
+    if answer is not None:
+        await _finished(request, upstream, answer)
+    try:
+        return await send(params)
+    except UpstreamError as error:
+        attempt = None if answer is not None or STATE in params else _attempt(request, upstream, error)
+        if attempt is None:
+            raise
+        desk, one = attempt
+        if is_modern(request.protocol_version):
+            asked = {"method": QUESTION, "params": _question(desk, one)}
+            return {"resultType": INPUT_REQUIRED, "inputRequests": {_KEY: asked}}
+        if not await _asked(request, desk, one, upstream.settings.answer_timeout):
+            raise
+    _renew(request, upstream)
+    return await send(params)
+
+
+def _taken(params: Mapping[str, Any]) -> tuple[object, Mapping[str, Any]]:
+    """Return what the client says to our question, and the rest, which is the server's; None where it says nothing."""
+    answers = params.get(ANSWERS)
+    if not isinstance(answers, dict) or _KEY not in answers:
+        return None, params
+    others = {key: value for key, value in answers.items() if key != _KEY}
+    rest = {key: value for key, value in params.items() if key != ANSWERS}
+    return answers[_KEY] or {}, {**rest, **({ANSWERS: others} if others else {})}
+
+
+def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[LoginDesk, Attempt] | None:
+    """Return the login that is to be made for a request that failed so; None where its client can't be asked."""
+    if error.code != _NEEDED or (desk := _desk_of(request)) is None:
+        return None
+    auth, address = upstream.config.auth, upstream.config.url
+    if not isinstance(auth, Login) or address is None or not can_answer(askable(request), QUESTION, _URL):
+        return None
+    try:
+        found = desk.attempt(upstream.key, auth, address, principal_of(request))
+    except (StoreError, ConfigError):
+        return None
+    return None if found is None else (desk, found)
+
+
+def _question(desk: LoginDesk, attempt: Attempt) -> Raw:
+    message = (
+        f"Server {printable(attempt.server, 100)!r} needs a login of yours. Log in on this page of the gateway; "
+        "the call goes on then."
+    )
+    return {**_URL, "message": message, "url": desk.url(attempt)}
+
+
+async def _finished(request: Request, upstream: Upstream, answer: object) -> None:
+    """Wait for the login of a user who went there."""
+    desk, auth, address = _desk_of(request), upstream.config.auth, upstream.config.url
+    is_gone_to = isinstance(answer, dict) and answer.get("action") == "accept"
+    if desk is None or not is_gone_to or not isinstance(auth, Login) or address is None:
+        return
+    attempt = desk.open(auth, address, principal_of(request))
+    if attempt is not None:
+        await desk.wait(attempt, upstream.settings.answer_timeout)
+    _renew(request, upstream)
+
+
+async def _asked(request: Request, desk: LoginDesk, attempt: Attempt, patience: float) -> bool:
+    """Ask the user of a client of the handshake eras, once a session; tell whether they logged in."""
+    session = connection_of(request)
+    if (other := attempt.questions.get(session)) is not None:
+        await other.wait()
+        return attempt.over.is_set()
+    question = attempt.questions[session] = anyio.Event()
+    try:
+        async with anyio.create_task_group() as both:
+
+            async def log_in() -> None:
+                await desk.wait(attempt, patience)
+                both.cancel_scope.cancel()
+
+            both.start_soon(log_in)
+            if not await _goes(request, {**_question(desk, attempt), "elicitationId": attempt.id}):
+                both.cancel_scope.cancel()
+        if attempt.over.is_set():
+            await session.outbound.notify(_COMPLETE, {"elicitationId": attempt.id})
+    finally:
+        del attempt.questions[session]
+        question.set()
+    return attempt.over.is_set()
+
+
+async def _goes(request: Request, question: Raw) -> bool:
+    try:
+        return (await put(request, QUESTION, question)).get("action") == "accept"
+    except MCPError:
+        return False
+
+
+def _desk_of(request: Request) -> LoginDesk | None:
+    http = request.request
+    found: LoginDesk | None = None if http is None else http.scope.get("state", {}).get(_DESK)
+    return found
+
+
+def _renew(request: Request, upstream: Upstream) -> None:
+    if upstream.isolation is not None:
+        upstream.isolation.renew(principal_of(request).key)

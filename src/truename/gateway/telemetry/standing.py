@@ -1,0 +1,75 @@
+"""How everything stands at the moment at which it is asked: metrics that nobody counts, for they are there."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from truename.policy import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from truename.gateway.hub import Hub
+    from truename.gateway.telemetry.auditing import Auditing
+    from truename.gateway.upstream.showing import Shown
+
+__all__ = ["Standing"]
+
+_BREAKER: Final = {"closed": 0, "half-open": 1, "open": 2}
+
+
+class Standing(Collector):
+    """How everything stands at the moment at which it is asked."""
+
+    def __init__(self, hub: Hub, audit: Auditing, shown: Shown) -> None:
+        self._hub = hub
+        self._audit = audit
+        self._shown = shown
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Describe nothing: what is there depends on the servers."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield how servers, lists, names, definitions and the journal stand."""
+        hub, vetting = self._hub, self._hub.vetting
+        yield GaugeMetricFamily("truename_requests_running", "Requests that run now.", value=hub.traffic.running)
+        yield GaugeMetricFamily("truename_tools", "Tools of all servers.", value=len(hub.catalog))
+        yield GaugeMetricFamily("truename_ledger_bindings", "Ids in the ledger.", value=len(hub.ledger.bindings()))
+        yield GaugeMetricFamily("truename_tools_hidden", "Tools that wait for a review.", value=len(vetting.hidden))
+        waiting = sum(one.word == "waiting" for one in vetting.book.seen().values())
+        yield GaugeMetricFamily("truename_definitions_waiting", "Definitions not reviewed yet.", value=waiting)
+        with suppress(StoreError):  # what can't be read is not told; the calls that need it say why
+            pending = hub.approving.requests.waiting
+            yield GaugeMetricFamily("truename_approvals_waiting", "Calls that wait for a decision.", value=pending)
+        yield from self._servers()
+        if (recorder := self._audit.recorder) is not None:
+            yield GaugeMetricFamily("truename_audit_waiting", "Records not on the disk yet.", value=recorder.waiting)
+            yield GaugeMetricFamily("truename_audit_lag_seconds", "How long the oldest waits.", value=recorder.lag)
+            yield GaugeMetricFamily("truename_audit_dropped", "Records that were lost.", value=recorder.dropped)
+            well = 1 if recorder.is_well else 0
+            yield GaugeMetricFamily("truename_audit_ok", "Whether the journal can be written.", value=well)
+
+    def _servers(self) -> Iterator[GaugeMetricFamily]:
+        label = ["server"]
+        up = GaugeMetricFamily("truename_server_up", "Whether a server can be called.", labels=label)
+        tools = GaugeMetricFamily("truename_server_tools", "Tools that a server lists.", labels=label)
+        running = GaugeMetricFamily("truename_server_running", "Calls that run there.", labels=label)
+        waiting = GaugeMetricFamily("truename_server_waiting", "Calls that wait for a place there.", labels=label)
+        breaker = GaugeMetricFamily(
+            "truename_server_breaker", "Whether it is left alone: 0 no, 1 tried again, 2 yes.", labels=label
+        )
+        logins = GaugeMetricFamily("truename_logins_required", "People who have to log in there.", labels=label)
+        required = self._shown.logins_required()
+        for key, upstream in self._hub.fleet.items():
+            logins.add_metric([key], required.get(key, 0))
+            up.add_metric([key], 1 if upstream.state in {"ready", "resting"} else 0)
+            tools.add_metric([key], len(upstream.tools or ()))
+            running.add_metric([key], upstream.running.count)
+            waiting.add_metric([key], upstream.calls.waiting)
+            breaker.add_metric([key], _BREAKER[upstream.calls.breaker.state])
+        yield from (up, tools, running, waiting, breaker, logins)

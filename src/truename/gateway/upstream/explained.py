@@ -1,0 +1,35 @@
+"""What a fault of a transport is called, and what to do about it: one row a kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from truename.gateway.upstream.web import ALLOW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CALLED", "CODES", "EXPLAINED"]
+
+EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
+    "unreachable": ("can't be reached", "Check that it runs and that its address is right."),
+    "refused": ("refused the request", "Check its address and the credentials under headers."),
+    "too_large": ("gave an answer that is too large, which was dropped", "Ask for less, or raise max_result."),
+    "lost": ("broke the connection off before it answered", ""),
+    "forgotten": ("was started anew; nothing was run", "Repeat the call."),
+    "protocol": (
+        "answers against the protocol",
+        "Check that it is an MCP server, or report it to its authors.",
+    ),
+    "login": ("needs a login", "Log in with `truename login SERVER --for WHO` where the gateway runs, and call again."),
+    "caller": (
+        "needs the caller's own access token",
+        "Come in with an access token of the authorization server that its auth names; other callers have none.",
+    ),
+    "credential": ("can't be shown an access token", "Check the entry's auth, and its authorization server."),
+    "address": ("is not gone to", ALLOW),
+    "redirected": ("answers from another address", "If that is the server you mean, configure its address."),
+}
+# A session that the server no longer knows is a lost connection, of which more is known.
+CALLED: Final[Mapping[str, str]] = {"forgotten": "lost"}
+CODES: Final[Mapping[str, str]] = {"address": "address_refused", "login": "login_required", "caller": "login_required"}

@@ -1,0 +1,235 @@
+"""How the operator presents tools: titles, descriptions and annotations in the place of the servers', read strictly.
+
+What clients are shown and rules about calls go by is the operator's; what is pinned, digested and compared stays the
+server's own. For whom a tool is, is said elsewhere: `truename.policy.overrides`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.catalog import Catalog
+from truename.errors import excerpt
+from truename.policy.gathering import Faults, fault, nearest
+from truename.policy.globs import ById, fault_in, is_wild, may_meet, unversioned
+from truename.policy.rules.characters import concealed
+from truename.policy.terms import HINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Self
+
+    from truename.catalog import Tool
+    from truename.identity import ToolId
+
+    Words = Mapping[str, Any]
+
+__all__ = ["LONGEST_DESCRIPTION", "LONGEST_TITLE", "Presentation"]
+
+LONGEST_TITLE: Final = 256
+LONGEST_DESCRIPTION: Final = 16_384
+_MOST: Final = 10_000
+# Each is held against each other, and against every tool.
+_MOST_GLOBS: Final = 256
+_MOST_REMEMBERED: Final = 50_000
+_NOTES: Final = "annotations"
+_REMEDY: Final = "Mend it; what is said of tools is used whole, or not at all."
+_NAMES: Final = "A tool's name is fixed in the table overrides."
+# The protocol's hints promise something in one direction only: this is where each promises nothing.
+_STRICT: Final = MappingProxyType(
+    {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+)
+
+
+def _nothing() -> Mapping[str, Mapping[str, Any]]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """What is said of tools in the place of their servers, by id or glob on ids.
+
+    Fields are ``title``, ``description``, and ``annotations`` with the protocol's hints and a ``title``. An exact id
+    goes before globs; of several hints the strictest counts, and several texts that differ are refused where one tool
+    could have both. With ``is_partial`` some servers are not there: what fits no tool may fit theirs.
+
+    Raises `ConfigError` with the key, or an `ExceptionGroup` of them.
+
+    >>> from truename import Catalog
+    >>> tools = Catalog.from_mcp({"disk": [{"name": "tidy", "description": "Tidies up."}]})
+    >>> own = Presentation({"disk/*": {"description": "Deletes files.", "annotations": {"readOnlyHint": False}}})
+    >>> tool = own.over(tools)["disk@1/tidy@1"]
+    >>> tool.shown["description"], tool.definition["description"], tool.digest == tools["disk@1/tidy@1"].digest
+    ('Deletes files.', 'Tidies up.', True)
+    """
+
+    table: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing, hash=False)
+    is_partial: bool = False
+    _by_id: ById[Words] = field(init=False, repr=False, compare=False)
+    _known: dict[ToolId, Words] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", _read(self.table))
+        object.__setattr__(self, "_by_id", ById(self.table))
+
+    @classmethod
+    def read(cls, table: object, file: str = "tools") -> Self:
+        """Read the table of a configuration; what is wrong is told with the file."""
+        return cls(_read(table, file))
+
+    def partly(self) -> Self:
+        """Return the same where some servers are not there."""
+        return replace(self, is_partial=True)
+
+    def about(self, id: ToolId) -> Words:
+        """Return what is said of a tool; empty if nothing is."""
+        if (known := self._known.get(id)) is None:
+            named, globbed = self._by_id.about(id)
+            known = _both(_strictest(said for _, said in globbed), _strictest(said for _, said in named))
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[id] = known
+        return known
+
+    def keys(self, id: ToolId) -> tuple[str, ...]:
+        """Return under which keys of the table something is said of a tool, its own id first."""
+        return tuple(key for entries in self._by_id.about(id) for key, _ in entries)
+
+    def over(self, catalog: Catalog) -> Catalog:
+        """Return a catalogue whose tools are presented so; ids, definitions and digests stay."""
+        if not self._by_id or not any(map(self.about, catalog)):
+            return catalog
+        tools = (self._presented(tool) for tool in catalog.values())
+        return Catalog(tools, catalog.aliases, catalog.notices)
+
+    def idle(self, catalog: Catalog) -> tuple[str, ...]:
+        """Return the keys that fit no tool of a catalogue, where all servers are there."""
+        if self.is_partial or not self.table:
+            return ()
+        used = {key for id in catalog for key in self.keys(id)}
+        return tuple(key for key in self.table if key not in used)
+
+    def _presented(self, tool: Tool) -> Tool:
+        words = self.about(tool.id)
+        return replace(tool, presented=words) if words else tool
+
+
+def _strictest(said: Iterable[Words]) -> Words:
+    """Return words of equal weight as one; texts of which several are given are equal."""
+    found: dict[str, Any] = {}
+    notes: dict[str, Any] = {}
+    for words in said:
+        found |= words
+        for name, value in words.get(_NOTES, {}).items():
+            notes[name] = _STRICT[name] if name in _STRICT and notes.get(name, value) is not value else value
+    return {**found, **({_NOTES: notes} if notes else {})}
+
+
+def _both(below: Words, above: Words) -> Words:
+    notes = {**below.get(_NOTES, {}), **above.get(_NOTES, {})}
+    return MappingProxyType({**below, **above, **({_NOTES: MappingProxyType(notes)} if notes else {})})
+
+
+def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
+    if not isinstance(table, Mapping) or len(table) > _MOST:
+        raise fault(file, "tools", f"it is no table of at most {_MOST:,} tools", _REMEDY)
+    faults = Faults(file, _REMEDY)
+    if sum(is_wild(str(key)) for key in table) > _MOST_GLOBS:
+        faults.add("tools", f"it has more than {_MOST_GLOBS} globs", "Name tools by their ids.")
+    read = {str(key): _entry(key, entry, faults) for key, entry in table.items()}
+    if not len(faults):
+        for key, problem in _contradictions(read):
+            faults.add(key, problem, "Say the same, or write globs that can't both be about one tool.")
+    faults.raise_any()
+    return MappingProxyType(read)
+
+
+def _entry(key: object, entry: object, faults: Faults) -> Words:
+    where = f"tools.{excerpt(str(key))}"
+    if problem := fault_in(key) if isinstance(key, str) else "it is no text":
+        faults.add(where, f"it fits no tool: {problem}")
+    return MappingProxyType(_table(entry, where, _FIELDS, faults))
+
+
+def _table(table: object, where: str, fields: Mapping[str, Callable[..., Any]], faults: Faults) -> dict[str, Any]:
+    """Read an object of these fields; null is not said."""
+    if not isinstance(table, Mapping) or len(table) > len(fields) * 8:
+        faults.add(where, "it is no table of fields")
+        return {}
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        at = f"{where}.{excerpt(str(name))[1:-1]}"
+        if name not in fields:
+            remedy = _NAMES if name == "name" else nearest(name, fields)
+            faults.add(at, "it is nothing that can be said of a tool", remedy)
+        elif value is not None:
+            found[name] = fields[name](value, at, faults)
+    return found
+
+
+def _title(value: object, where: str, faults: Faults) -> str:
+    text = _text(value, where, faults, LONGEST_TITLE)
+    if "\n" in text or "\r" in text or "\t" in text:
+        faults.add(where, "it has more than one line")
+    return text
+
+
+def _description(value: object, where: str, faults: Faults) -> str:
+    return _text(value, where, faults, LONGEST_DESCRIPTION)
+
+
+def _text(value: object, where: str, faults: Faults, most: int) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > most:
+        faults.add(where, f"it is no text of 1 to {most:,} characters")
+        return ""
+    if problem := concealed(value):
+        faults.add(where, problem)
+    return value
+
+
+def _hint(value: object, where: str, faults: Faults) -> bool:
+    if not isinstance(value, bool):
+        faults.add(where, "it is neither true nor false")
+    return value is True
+
+
+def _annotations(value: object, where: str, faults: Faults) -> Words:
+    return MappingProxyType(_table(value, where, _ANNOTATIONS, faults))
+
+
+_ANNOTATIONS: Final[Mapping[str, Callable[..., Any]]] = {**dict.fromkeys(HINTS, _hint), "title": _title}
+_FIELDS: Final[Mapping[str, Callable[..., Any]]] = {
+    "title": _title,
+    "description": _description,
+    _NOTES: _annotations,
+}
+
+
+def _contradictions(table: Mapping[str, Words]) -> Iterator[tuple[str, str]]:
+    """Yield texts that differ from those of another entry of the same weight, where both could be of one tool."""
+    for path in (("title",), ("description",), (_NOTES, "title")):
+        texts = {key: text for key, words in table.items() if (text := _at(words, path)) is not None}
+        for keys in _rivals(texts):
+            for one, other in combinations(keys, 2):
+                if texts[one] != texts[other] and may_meet(one, other):
+                    where = f"tools.{excerpt(other)}.{'.'.join(path)}"
+                    yield where, f"it differs from that of {excerpt(one)}, and both could be about one tool"
+
+
+def _rivals(keys: Iterable[str]) -> Iterable[list[str]]:
+    """Return the keys among which nothing says which goes first: the globs, and the ids of one tool's versions."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for key in keys:
+        groups.setdefault(() if is_wild(key) else unversioned(key), []).append(key)
+    return groups.values()
+
+
+def _at(words: Words, path: tuple[str, ...]) -> str | None:
+    found: Any = words
+    for name in path:
+        found = found.get(name, {})
+    return found if isinstance(found, str) else None

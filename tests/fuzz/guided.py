@@ -1,0 +1,128 @@
+"""Fuzzing by coverage, with atheris: bytes that reach a new line of Truename are kept and changed further.
+
+The code is instrumented as it is imported, once; each target then runs in a process of its own, forked from that one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import re
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.fuzz.chance import Fed, seeded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["Guided", "guided", "is_installed"]
+
+_LONGEST: Final = 4_096
+_FIRST: Final = 64
+_COVERED: Final = re.compile(rb"cov: (\d+)")
+
+
+@dataclass(frozen=True)
+class Guided:
+    """What one target's process brought: cases, places of the code that were reached, findings with their bytes."""
+
+    cases: int
+    covered: int
+    findings: tuple[tuple[str, str, str], ...] = ()
+
+
+def is_installed() -> bool:
+    """Tell whether there is an atheris for this Python."""
+    try:
+        importlib.import_module("atheris")
+    except ImportError:
+        return False
+    return True
+
+
+def guided(names: Iterable[str], seconds: float, seed: int) -> dict[str, Guided]:
+    """Run targets (none: all), each for the same part of the time."""
+    atheris = importlib.import_module("atheris")
+    with _silent(), atheris.instrument_imports(include=["truename"]):
+        targets = importlib.import_module("tests.fuzz.targets").TARGETS
+        judged = importlib.import_module("tests.fuzz.judging").judged
+    chosen = list(names) or list(targets)
+    end, found = time.monotonic() + seconds, {}
+    for number, name in enumerate(chosen):
+        share = max(1, round((end - time.monotonic()) / (len(chosen) - number)))
+        found[name] = _forked(atheris, judged, name, targets, share, seed)
+    return found
+
+
+class _silent:  # noqa: N801 - a context
+    """Keeps what atheris says of each module from standard error."""
+
+    def __enter__(self) -> None:
+        self._kept = os.dup(2)
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+
+    def __exit__(self, *_: object) -> None:
+        os.dup2(self._kept, 2)
+        os.close(self._kept)
+
+
+def _forked(
+    atheris: Any, judged: Callable[..., Any], name: str, targets: Mapping[str, Any], seconds: int, seed: int
+) -> Guided:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        child = os.fork()
+        if child == 0:
+            _run(atheris, judged, name, targets[name], place, [f"-max_total_time={seconds}", f"-seed={seed or 1}"])
+        os.waitpid(child, 0)
+        return _read(place)
+
+
+def _run(atheris: Any, judged: Callable[..., Any], name: str, target: Any, place: Path, options: list[str]) -> None:
+    """Fuzz until the time is over; the process ends with it."""
+    logging.disable(logging.NOTSET)
+    with (place / "log").open("wb") as log:
+        os.dup2(log.fileno(), 2)
+        os.dup2(log.fileno(), 1)
+    corpus = place / "corpus"
+    corpus.mkdir()
+    for number in range(_FIRST):
+        chance = seeded(len(options), name, number)
+        (corpus / str(number)).write_bytes(chance.randbytes(chance.choice((16, 64, 256, 1_024))))
+    keys: set[str] = set()
+
+    def one(raw: bytes) -> None:
+        finding = judged(name, target, Fed(raw))
+        if finding is not None and finding.key not in keys:
+            keys.add(finding.key)
+            with (place / "findings").open("a") as file:
+                file.write(json.dumps([*asdict(finding).values(), raw.hex()]) + "\n")
+
+    atheris.Setup(["fuzz", str(corpus), f"-max_len={_LONGEST}", "-timeout=0", "-rss_limit_mb=0", *options], one)
+    atheris.Fuzz()
+    os._exit(0)
+
+
+def _read(place: Path) -> Guided:
+    log = (place / "log").read_bytes()
+    runs = re.findall(rb"#(\d+)\s", log)
+    covered = _COVERED.findall(log)
+    kept = (place / "findings").read_text().splitlines() if (place / "findings").exists() else []
+    rows = [json.loads(line) for line in kept]
+    findings = tuple((text, key, raw) for _, text, key, raw in rows)
+    if not runs:
+        findings += (("it ended before its first case: " + ascii(log[-400:]), "no run", ""),)
+    return Guided(max(map(int, runs), default=0), max(map(int, covered), default=0), findings)
+
+
+if __name__ == "__main__":
+    found = guided(sys.argv[2:], float(sys.argv[1]), 1)
+    sys.stdout.write(json.dumps({name: asdict(one) for name, one in found.items()}, indent=1) + "\n")

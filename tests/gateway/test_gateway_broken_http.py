@@ -1,0 +1,83 @@
+"""Requests that turn out to be no HTTP while they are being answered: one answer or none, and nothing in the log."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+if TYPE_CHECKING:
+    from tests.gateway.conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+HEAD = b"%s HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n%s\r\ntransfer-encoding: chunked\r\n\r\n"
+ACCEPT = b"accept: application/json, text/event-stream"
+NO_CHUNK = b"2\r\n{}Pn\xd7\r\n"
+BROKEN = {
+    "before anything was said": (HEAD % (b"POST /mcp", ACCEPT) + NO_CHUNK, b"HTTP/1.1 400"),
+    "where there is nothing": (HEAD % (b"POST /nothing", ACCEPT) + NO_CHUNK, b"HTTP/1.1 400"),
+    "a head whose answer has no body": (HEAD % (b"HEAD /", ACCEPT) + NO_CHUNK, b""),
+    "no head at all": (b"\x16\x03\x01\x00\xa5\x01\r\n\r\n", b"HTTP/1.1 400"),
+    "a body that says nothing of its end": (HEAD % (b"GET /mcp", ACCEPT) + NO_CHUNK, b"HTTP/1.1 400"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+async def test_what_is_no_http_has_one_answer_or_none(lab: Lab, caplog: pytest.LogCaptureFixture, what: str) -> None:
+    raw, begins = BROKEN[what]
+    caplog.set_level(logging.ERROR)
+    async with lab.serving() as address:
+        async with await anyio.connect_tcp("127.0.0.1", int(address.rpartition(":")[2])) as stream:
+            await stream.send(raw)
+            said = b""
+            with anyio.fail_after(10):
+                try:
+                    while True:
+                        said += await stream.receive()
+                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    pass
+    assert said.startswith(begins)
+    assert said.count(b"HTTP/1.1") == bool(begins)
+    assert caplog.records == []
+
+
+async def test_what_is_no_http_within_an_answer_ends_the_connection(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The stream of an answer is open while the rest of its request still comes: nothing is written into it."""
+    caplog.set_level(logging.ERROR)
+    async with lab.serving() as address:
+        port = int(address.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(HEAD % (b"GET /mcp/nowhere", ACCEPT) + b"2\r\n{}\r\n")
+            said = b""
+            with anyio.fail_after(10):
+                while b"}" not in said:
+                    said += await stream.receive()
+                await stream.send(b"no chunk\r\n")
+                with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+                    while True:
+                        said += await stream.receive()
+    assert said.startswith(b"HTTP/1.1 404")
+    assert said.count(b"HTTP/1.1") == 1
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("version", [b"2025-06-18", b"2026-07-28"])
+async def test_who_leaves_within_a_request_is_no_fault(
+    lab: Lab, caplog: pytest.LogCaptureFixture, version: bytes
+) -> None:
+    caplog.set_level(logging.ERROR)
+    async with lab.serving() as address:
+        port = int(address.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(HEAD % (b"POST /mcp", ACCEPT + b"\r\nmcp-protocol-version: " + version) + b"2\r\n{}\r\n")
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+            with anyio.fail_after(10):
+                while b"200 OK" not in await stream.receive():
+                    pass
+    assert caplog.records == []

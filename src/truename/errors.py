@@ -11,7 +11,7 @@
     +-- NoLegalName                      id, dialect, styles         no_legal_name
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
-    +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable, login_required
+    +-- UpstreamError (in the gateway)   server, kind, problem       upstream_unavailable and others
     +-- AddressRefused (in access)       host, problem, remedy       address_refused
     +-- MigrationError (in migration)    file, line, problem         rename_refused, invalid_version, left_alone
     +-- InvalidCall (in the policy, ValueError)  field, problem      invalid_call
@@ -25,8 +25,7 @@
         +-- ApprovalRequired             approval_key, call          approval_required
         +-- CallRepeated (in the policy) call, state                 call_reused, call_repeated
 
-An error is a value: typed fields, equal when the fields are equal. Its text is one sentence of fact and one of
-what to do. Several problems at once are an ``ExceptionGroup`` of these.
+An error is a value. Its text is one sentence of fact and one of what to do; several are an ``ExceptionGroup``.
 """
 
 from __future__ import annotations
@@ -105,6 +104,7 @@ CODES: Mapping[str, CodeInfo] = {
     "unrecorded": CodeInfo(-32603, 1),
     "address_refused": CodeInfo(-32602, 3),
     "login_required": CodeInfo(-32603, 3),
+    "answer_blocked": CodeInfo(-32603, 1),
     "approval_required": CodeInfo(-32602, 1),
     "invalid_call": CodeInfo(-32602, 2),
     "invalid_history": CodeInfo(-32602, 2),

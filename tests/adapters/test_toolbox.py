@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from truename import Catalog, project
 from truename.adapters.toolbox import Naming, Toolbox, told
 from truename.errors import ApprovalRequired, NotAllowed, TruenameError, UnknownTool
 from truename.ledger import Ledger
-from truename.policy import Approvals, Call, Caller, CallRule, InvalidCall, Policy
+from truename.policy import Approvals, Call, Caller, CallRule, InvalidCall, Policy, Presentation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,14 @@ def test_what_can_not_be_admitted_is_left_out_and_reported() -> None:
 
     assert list(names.values()) == ["docs_search"]
     assert [notice.code for notice in names.catalog.notices] == ["invalid"] * 3
+
+
+def test_a_model_reads_what_the_operator_says_of_a_tool() -> None:
+    said = Presentation({"docs/search": {"description": "Mine."}})
+    catalog = said.over(Catalog.from_mcp({"docs": [{"name": "search", "description": "Theirs."}]}))
+    offers = Toolbox(names=project(catalog, "openai"), policy=ALLOW).offered
+
+    assert [(offer.description, offer.tool.definition["description"]) for offer in offers] == [("Mine.", "Theirs.")]
 
 
 def test_names_stay_with_a_ledger_whatever_joins() -> None:

@@ -45,6 +45,8 @@ class Source:
         self.heads: list[dict[str, str]] = []
         self.called: list[dict[str, Any]] = []
         self.refuses: list[dict[str, Any]] = []
+        self.says = ""
+        self.waits: dict[str, Any] | None = None
         self.app = Starlette(routes=[Route("/mcp", self.hear, methods=["GET", "POST", "DELETE"])])
 
     async def hear(self, request: Request) -> Response:
@@ -61,7 +63,9 @@ class Source:
 
     def _result(self, message: dict[str, Any]) -> dict[str, Any]:
         if message["method"] == "tools/call":
-            text = f"{self.key}:{message['params']['name']}"
+            if self.waits is not None and "requestState" not in message["params"]:
+                return self.waits
+            text = self.says or f"{self.key}:{message['params']['name']}"
             return {"resultType": "complete", "content": [{"type": "text", "text": text}]}
         listed = {"ttlMs": 0, "cacheScope": "public", "resultType": "complete"}
         if message["method"] == "tools/list":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
 if TYPE_CHECKING:
@@ -68,6 +69,18 @@ class Plain:
             return {"content": [{"type": "text", "text": str(answer["error"])}], "isError": True}
         found: dict[str, Any] = answer["result"]
         return found
+
+
+def starting() -> Starlette:
+    """Return a proxy for pipes, as debuggers of servers have one: its client says which program it is to run."""
+
+    async def start(request: Request) -> PlainTextResponse:
+        said = request.query_params
+        program, code = said["command"], said["args"].split(" ", 1)
+        run = await asyncio.create_subprocess_exec(program, *code)
+        return PlainTextResponse(str(await run.wait()))
+
+    return Starlette(routes=[Route("/stdio", start)])
 
 
 _HOP = frozenset({"host", "connection", "content-length", "content-type", "accept-encoding"})

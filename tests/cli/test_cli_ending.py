@@ -257,13 +257,19 @@ def test_a_port_that_is_taken_is_found_out_before_any_server_starts(
 
 
 def test_a_server_that_is_slow_keeps_nobody_waiting(configure: Callable[..., Path], tmp_path: Path) -> None:
-    source = configure({"one": ["search"]}, servers={"slow": stubborn(tmp_path / "pid", "silent")})
+    pid_file = tmp_path / "pid"
+    source = configure({"one": ["search"]}, servers={"slow": stubborn(pid_file, "silent")})
 
-    with serving(source, "--http", "127.0.0.1:0") as (_, _out, err):
+    with serving(source, "--http", "127.0.0.1:0") as (process, _out, err):
         line = err.until("Still starting, to join when ready: slow.")
         listed, _ = anyio.run(call, f"{line.split()[2].rstrip('.')}/mcp", "one_search")
+        until(pid_file.exists)
+        # A gateway that is killed has nobody who could end its servers, and this one minds no end of its input.
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
 
     assert listed == ["one_search"]
+    assert gone(pid_file)
 
 
 @pytest.mark.parametrize("name", ["mcp.server", "uvicorn.error", "httpx2", "asyncio", "truename.gateway"])

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import Outcome, Run
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.cli.conftest import Outcome, Run
 
 PROGRAMS = ("npx", "node", "uvx", "uv", "python", "python3", "docker", "sh", "bash", "curl", "git", "claude", "codex")
 

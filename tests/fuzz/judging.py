@@ -97,14 +97,14 @@ def _patience() -> Iterator[None]:
 
 
 class _Tracebacks(logging.Handler):
-    """Keeps what is logged with a traceback: an exception that nobody foresaw."""
+    """Keeps errors that are logged with a traceback: exceptions that nobody foresaw."""
 
     def __init__(self) -> None:
         super().__init__()
         self.kept: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.exc_info and record.exc_info[1] is not None:
+        if record.levelno >= logging.ERROR and record.exc_info and record.exc_info[1] is not None:
             self.kept.append(f"{record.getMessage()} {_told(record.exc_info[1])[0]} ")
 
 

@@ -9,7 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.fuzz import targets_audit, targets_envelopes, targets_exposure
+from tests.fuzz import (
+    targets_audit,
+    targets_configuration,
+    targets_envelopes,
+    targets_exposure,
+    targets_kept,
+    targets_tokens,
+    targets_upstream,
+)
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated, mutated_bytes, text, value
 from truename import Catalog, Ledger, NameTable, ToolId, ToolRef, dialects, project, resolve
@@ -207,6 +215,10 @@ TARGETS: Final[dict[str, Callable[[Random], None]]] = {
         journals,
         *targets_audit.TARGETS,
         *targets_envelopes.TARGETS,
+        *targets_configuration.TARGETS,
+        *targets_kept.TARGETS,
         *targets_exposure.TARGETS,
+        *targets_tokens.TARGETS,
+        *targets_upstream.TARGETS,
     )
 }

@@ -21,7 +21,7 @@ from truename.errors import ResolutionError
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["TARGETS"]
+__all__ = ["TARGETS", "called", "still_answers"]
 
 _META: Final = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -152,7 +152,7 @@ def requests(chance: Random) -> None:
     asked, answer = at(house, raw, chunks=chance.choice((1, 1, 1, 2, 5)))
     _judge(house, asked, answer)
     _leave(house, asked, answer)
-    _still_answers(house)
+    still_answers(house)
 
 
 def _other_heads(chance: Random, heads: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -256,14 +256,19 @@ def _leave(house: House, asked: Asked, answer: Answer) -> None:
         at(house, _plain({"mcp-session-id": opened, "mcp-protocol-version": "2025-06-18"}, b"", "DELETE"))
 
 
-def _still_answers(house: House) -> None:
-    name = house.names["read"]
-    params = {"name": name, "arguments": {}}
+def called(house: House, name: str, *, stateless: bool = True) -> Answer:
+    """Call a tool honestly, with the id 5."""
     modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": name}
-    before = {"mcp-protocol-version": "2025-06-18", "mcp-session-id": _session(house)}
-    for heads, more in ((modern, {"_meta": _META}), (before, {})):
-        message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {**params, **more}}
-        _, answer = at(house, _plain(heads, json.dumps(message).encode()))
+    before = {"mcp-protocol-version": "2025-06-18", "mcp-session-id": "" if stateless else _session(house)}
+    params = {"name": name, "arguments": {}, **({"_meta": _META} if stateless else {})}
+    message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
+    return at(house, _plain(modern if stateless else before, json.dumps(message).encode()))[1]
+
+
+def still_answers(house: House) -> None:
+    """Break if an honest call is not answered, in either era."""
+    for stateless in (True, False):
+        answer = called(house, house.names["read"], stateless=stateless)
         texts = [block["text"] for said in answer.messages() for block in _blocks(said)]
         must(texts == ["answer of read"], "an honest call is answered")
 

@@ -17,6 +17,7 @@ from truename.config import Config, Settings
 from truename.config.audit import Audit
 from truename.config.trust import Trust
 from truename.gateway import Gateway, listening
+from truename.identity import ToolId
 from truename.policy import StoreError, read_policy
 from truename.trust import PinBook
 
@@ -78,7 +79,8 @@ async def test_who_called_what_and_what_became_of_it_is_written_down(
         await client.call_tool("nothing", {})
     assert verified(place)[1] == ()
     found = [one for one in records_in(place) if isinstance(one, Record)]
-    assert [one.kind for one in found if one.kind != "definition"] == ["segment", "start", *["call"] * 3, "stop"]
+    told = [one.kind for one in found if one.kind != "definition"]
+    assert told == ["segment", "start", "call", "approval", "call", "call", "stop"]
     note, write, nothing = records(place, "call")
     assert (note["who"], note["tool"], note["outcome"], note["decision"], note["rule"]) == (
         *("local", "j@1/note@1", "ok", "allow", "reading"),
@@ -217,20 +219,29 @@ async def test_another_configuration_is_written_down_and_what_was_refused_withou
     assert [call["arguments"] for call in records(place, "call")] == [{"text": "[redacted]", "path": "x"}]
 
 
-async def test_what_becomes_of_definitions_is_written_down_whoever_does_it(
-    lab: Lab, place: Path, connect: Callable[..., Any], tmp_path: Path
+async def test_what_becomes_of_definitions_is_written_down_and_what_commands_do_is_theirs_to_write(
+    lab: Lab, place: Path, tmp_path: Path
 ) -> None:
-    async with audited(lab, place, lab.normal("w", "read", "write")):
+    async with audited(lab, place, lab.normal("w", "read", "write")) as (gateway, _):
         with PinBook(tmp_path / "pins") as book:
-            pins = book.pins()
-            book.note([replace(pins["w@1/write@1"], digest="sha256:" + "0" * 64, content=None)], "rejected", by="bob")
-            book.forget(["w@1/write@1"])
-            book.trust([pins["w@1/read@1"]], by="ann")
-        await until(place, "definition", lambda found: any(one.get("by") == "ann" for one in found))
-    told = [(one["what"], one["tool"], one.get("by")) for one in records(place, "definition")]
-    assert told[:2] == [("pinned", "w@1/read@1", None), ("pinned", "w@1/write@1", None)]
-    assert ("accepted", "w@1/read@1", "ann") in told
-    assert ("forgotten", "w@1/write@1", None) in told or told.count(("pinned", "w@1/write@1", None)) == 2
+            read, write = (book.pins()[f"w@1/{name}@1"] for name in ("read", "write"))
+            book.note([replace(write, digest="sha256:" + "0" * 64, content=None)], "rejected", by="bob")
+            book.trust([read], by="ann")
+            book.note([replace(write, digest="sha256:" + "1" * 64, content=None)])
+            book.note([replace(write, digest="sha256:" + "2" * 64, content=None)], "rejected")
+            newcomer = replace(write, id=ToolId.parse("w@1/new@1"), name="new")
+            book.note([newcomer])
+            gateway.hub.vetting.book.refresh()
+            gateway.audit.look()
+            book.trust([replace(read, digest="sha256:" + "3" * 64, content=None)])
+            gateway.hub.vetting.book.refresh()
+            gateway.audit.look()
+    told = [(one["what"], one["tool"]) for one in records(place, "definition")]
+    assert told[:2] == [("pinned", "w@1/read@1"), ("pinned", "w@1/write@1")]
+    assert sorted(told[2:]) == [
+        *(("blocked", "w@1/write@1"), ("changed", "w@1/read@1")),
+        *(("held", "w@1/new@1"), ("quarantined", "w@1/write@1")),
+    ]
 
 
 async def test_who_is_turned_away_at_the_door_is_written_down(lab: Lab, place: Path, raw: Callable[[str], Any]) -> None:

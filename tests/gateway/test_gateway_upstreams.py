@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from mcp.server.lowlevel.server import Server
 from tests.gateway.conftest import alive
 from truename.config import Config, ServerConfig
 from truename.gateway import fetch_catalog
+from truename.gateway.news import News
+from truename.gateway.upstream.stdio import open_stdio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -269,3 +272,33 @@ async def test_a_text_that_was_cut_inside_a_character_is_mended(
 ) -> None:
     async with lab.serving(lab.normal("w", "broken")) as address, connect(address + "/mcp", era) as client:
         assert said(await client.call_tool("broken", {})) == "cut \ufffd whole \U0001f600"
+
+
+@pytest.mark.parametrize("steps", [*range(1, 16, 2), 25, 50])
+async def test_a_start_that_is_cut_off_at_any_step_leaves_no_program_behind(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    monkeypatch.setattr("truename.gateway.upstream.stdio._GRACE", 0.1)
+    started: list[int] = []
+
+    class Noted(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            started.append(self.pid)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    # It minds neither the end of its input nor a polite signal.
+    script = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    server = ServerConfig(key="s", command=sys.executable, args=("-c", script))
+
+    async def run() -> None:
+        async with open_stdio(server, 1_000, News()):
+            await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        for _ in range(steps):
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert not [pid for pid in started if alive(pid)]
+    assert started or steps == 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.shared import ROOT
 from truename import Catalog, Ledger, ToolId, project
 from truename.config.trust import Trust
 from truename.errors import ConfigError
@@ -171,6 +173,14 @@ def test_ids_that_are_asked_often_are_remembered_and_not_too_many(monkeypatch: p
     assert len(told._known) <= 2
 
 
+def test_the_page_s_examples_are_so() -> None:
+    page = (ROOT / "docs" / "presentation.md").read_text("utf-8")
+    (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (toml,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    exec(compile(python, "docs/presentation.md", "exec"), {})
+    assert said(tomllib.loads(toml)["tools"], "docs/get_page")["annotations"]["idempotentHint"] is True
+
+
 # Laws.
 
 WORDS = st.fixed_dictionaries(
@@ -189,7 +199,7 @@ LISTS = st.lists(
     ),
     min_size=1,
     max_size=3,
-    unique_by=lambda tool: tool["name"],
+    unique_by=lambda tool: str(tool["name"]),
 )
 
 

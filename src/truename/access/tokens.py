@@ -173,7 +173,8 @@ def _configured(token: KnownToken) -> StaticToken:
 
 
 def _read(content: dict[str, Any]) -> dict[str, StaticToken]:
-    rows = content.get("tokens", {})
+    # What says something else than tokens is damaged, and not without any.
+    rows = content["tokens"] if content else {}
     return {
         id: StaticToken(
             id=id,

@@ -150,7 +150,7 @@ class Toolbox:
 def _under(offer: Offer, listed: Listed) -> Offer:
     if not listed.now:
         return offer
-    description = str(renamed(offer.tool.definition, listed)["description"])
+    description = str(renamed(offer.tool.shown, listed)["description"])
     return offer._replace(key=required_key(listed.name), description=description)
 
 

@@ -117,7 +117,7 @@ def offers(names: NameTable | Layout, dialect: str) -> tuple[Offer, ...]:
 
 def _offer(layout: Layout, id: ToolId) -> Offer:
     tool = layout.names.catalog[id]
-    description, schema = tool.definition.get("description"), tool.definition.get("inputSchema")
+    description, schema = tool.shown.get("description"), tool.definition.get("inputSchema")
     return Offer(
         id=id,
         key=layout.keys[id],

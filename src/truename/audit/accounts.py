@@ -45,6 +45,8 @@ def said(**fields: object) -> dict[str, Any]:
 
 
 def _bounded(value: object) -> Any:
+    if type(value) is str and len(value) <= _LONGEST and value.isascii():
+        return value
     if isinstance(value, (bool, int, float)):
         return value
     return str(value)[:_LONGEST].encode("utf-8", "backslashreplace").decode()
@@ -84,6 +86,7 @@ def account_of(event: CallEvent, redaction: Redaction) -> dict[str, Any]:
         grant=event.grant,
         outcome=event.outcome,
         code=event.code,
+        findings=", ".join(event.findings),
         seconds=round(event.seconds, 6),
         trace=event.trace,
         arguments_digest=_digest(event) if redaction.arguments != "none" else "",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rfc8785
 
+from truename.audit.canonical import canonical
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -27,6 +29,7 @@ LONGEST: Final = 1024 * 1024
 
 _HASH: Final = "hash"
 _FIELDS: Final = ("at", "hash", "kind", "number", "previous")
+_TAKEN: Final = frozenset(_FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +78,14 @@ class Chain:
         >>> read_record(second).previous == read_record(first).hash
         True
         """
-        if taken := body.keys() & set(_FIELDS):
+        if not _TAKEN.isdisjoint(body):
+            taken = _TAKEN & body.keys()
             message = f"a record has a {min(taken)!r} of its own"
             raise ValueError(message)
         plain = {**body, "at": at, "kind": kind, "number": self.number + 1, "previous": self.last}
         # Keys stand in order, so what is hashed becomes the line with the hash put in at its place.
-        before = rfc8785.dumps({name: value for name, value in plain.items() if name < _HASH})[:-1]
-        behind = rfc8785.dumps({name: value for name, value in plain.items() if name > _HASH})[1:]
+        before = canonical({name: value for name, value in plain.items() if name < _HASH})[:-1]
+        behind = canonical({name: value for name, value in plain.items() if name > _HASH})[1:]
         found = sum_of(b"%b,%b" % (before, behind), self.key)
         line = b'%b,"hash":"%b",%b\n' % (before, found.encode(), behind)
         if len(line) > LONGEST:

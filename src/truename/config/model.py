@@ -163,7 +163,8 @@ class ServerConfig:
     ``tool_timeouts`` for calls of single tools: by the server's own name, or a glob. ``idempotent`` are the tools whose
     calls may be sent again. ``max_concurrent`` and ``max_waiting`` go before the settings. ``isolation`` says whether
     all clients share one connection, or each session (or user) has one of its own. ``start`` and ``idle_timeout`` go
-    before the settings. ``auth`` is how access tokens for it are had, if it takes any.
+    before the settings. ``auth`` is how access tokens for it are had, if it takes any. ``allow_redirects`` are the
+    other hosts (``host`` or ``host:port``) to which its redirects are followed.
     """
 
     key: str
@@ -184,6 +185,7 @@ class ServerConfig:
     start: StartMode | None = None
     idle_timeout: float | None = None
     auth: Auth | None = None
+    allow_redirects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

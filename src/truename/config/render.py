@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.auth_reading import plain_auth
@@ -16,6 +17,7 @@ from truename.policy.gathering import fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from dataclasses import Field
 
     from truename.config.model import Config, ServerConfig
     from truename.policy import Convention, Policy
@@ -84,11 +86,27 @@ def _settings(settings: Settings) -> tuple[list[str], list[list[str]]]:
         elif name in _NESTED:
             said = value.table if name == "tools" else value
             tables += [_table((name, key), pairs.items()) for key, pairs in sorted(said.items())]
+        elif is_dataclass(value):
+            tables.append(_table((name,), _said(value).items()))
         elif name == "aliases" and value:
             tables.append(_table((name,), value.items()))
         else:
             simple.append(f"{name} = {_value(value)}")
     return simple, tables
+
+
+def _said(value: Any) -> Any:
+    """Return what a table says: of values their fields, by the words of the file, without those at their defaults."""
+    if isinstance(value, Mapping):
+        return {key: _said(one) for key, one in value.items()}
+    if not is_dataclass(value):
+        return value
+    known = [(one, getattr(value, one.name)) for one in fields(value)]
+    return {one.name: _said(found) for one, found in known if found != _default(one)}
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _policy(policy: Policy) -> list[list[str]]:
@@ -144,7 +162,7 @@ def _plain(server: ServerConfig) -> Iterator[tuple[str, Any]]:
         yield "type", server.type
     if server.timeout is not None:
         yield "timeout", server.timeout if server.timeout <= LONGEST_IN_SECONDS else server.timeout * 1000
-    for name in ("idempotent", "max_concurrent", "max_waiting", "start", "idle_timeout"):
+    for name in ("idempotent", "max_concurrent", "max_waiting", "start", "idle_timeout", "allow_redirects"):
         if (value := getattr(server, name)) not in (None, ()):
             yield name, value
     if server.isolation != "shared":

@@ -86,6 +86,11 @@ _ENTRY: Final[Mapping[str, Mapping[str, Any]]] = {
         "description": "Seconds without a request after which a lazy server is ended; 0: never.",
     },
     "auth": AUTH,
+    "allow_redirects": {
+        "type": "array",
+        "items": _PLAIN,
+        "description": "Other hosts, as host or host:port, to which its redirects are followed, without credentials.",
+    },
     "disabled": {
         "type": "boolean",
         "description": "Switched off: the server is not started, the entry not looked into.",

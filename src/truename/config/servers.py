@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
+from truename.config.access_words import each
 from truename.config.auth_reading import read_auth
 from truename.config.credentials import Auth, Login, TokenExchange
 from truename.config.fields import Fields
@@ -40,6 +41,9 @@ MAX_KEY: Final = 1024
 _Word = TypeVar("_Word", bound=str)
 # Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
 LONGEST_IN_SECONDS: Final = 3600
+_HOST: Final = re.compile(
+    r"(\[[0-9A-Fa-f:.]{2,45}\]|[0-9A-Za-z]([0-9A-Za-z_.-]{0,251}[0-9A-Za-z])?)(:[1-9][0-9]{0,4})?"
+)
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
@@ -88,7 +92,19 @@ def _server(
         start=_chosen(fields, "start", STARTS, "a way to start"),
         idle_timeout=fields.number("idle_timeout", inclusive=True),
         auth=auth,
+        allow_redirects=_redirects(fields, url),
     )
+
+
+def _redirects(fields: Fields, url: str | None) -> tuple[str, ...]:
+    """Return the hosts that a server may lead to, as they are compared."""
+    if "allow_redirects" not in fields:
+        return ()
+    if url is None:
+        problem = "only a server with a url leads anywhere"
+        fields.faults.add(fields.where("allow_redirects"), problem, "Leave it out.")
+    found = each(_HOST, "a host, as in files.example or files.example:8443")(fields, "allow_redirects")
+    return tuple(host.lower() for host in found or ())
 
 
 def _isolation(fields: Fields, auth: Auth | None) -> Isolation:

@@ -20,11 +20,12 @@ __all__ = ["TELEMETRY", "Telemetry", "read_telemetry"]
 class Telemetry:
     """Whether there are metrics (at ``/metrics``) and traces (sent where ``OTEL_*`` in the environment says).
 
-    ``metrics_public``: metrics are told to who shows no credentials. ``metrics_tools`` is of how many tools calls are
-    counted by their id; the others are counted together.
+    ``metrics_sent``: metrics are sent there, too. ``metrics_public``: they are told to who shows no credentials.
+    ``metrics_tools`` is of how many tools calls are counted by their id; the others are counted together.
     """
 
     metrics: bool = False
+    metrics_sent: bool = False
     metrics_public: bool = False
     metrics_tools: int = 0
     traces: bool = False
@@ -36,6 +37,7 @@ def _truth(fields: Fields, name: str) -> bool:
 
 _ROWS: Final[Mapping[str, Row]] = {
     "metrics": Row(_truth, TRUTH, "Whether there are metrics for Prometheus at /metrics."),
+    "metrics_sent": Row(_truth, TRUTH, "Whether metrics are sent by OTLP, as OTEL_* in the environment says."),
     "metrics_public": Row(_truth, TRUTH, "Whether they are told to who shows no credentials."),
     "metrics_tools": Row(
         lambda fields, name: fields.whole(name, least=0),

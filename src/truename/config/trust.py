@@ -21,6 +21,7 @@ __all__ = ["HANDLINGS", "TRUST", "Handling", "Trust", "read_trust", "strictest"]
 Handling = Literal["warn", "quarantine", "block"]
 First = Literal["trust", "review"]
 Serving = Literal["pinned", "hidden"]
+Results = Literal["off", "warn", "block"]
 HANDLINGS: Final[tuple[Handling, ...]] = get_args(Handling)
 """What is done about something, from the mildest."""
 _MEMORY: Final = "memory"
@@ -53,7 +54,8 @@ class Trust:
     what is done about a definition that is no longer the pinned one; in quarantine the pinned one goes on being served
     (``quarantine`` is ``pinned``) as long as calls made by it can be right, or the tool is ``hidden``. ``rules``: what
     is done about a finding of a rule, by the rule's name; of other rules nothing is asked. ``servers`` are those with
-    words of their own. ``pins`` is the file of the pins, if it is not the usual one, or ``memory``. ``lock`` is a
+    words of their own. ``results``: what is done about an answer that looks like an attack on the model; while it is
+    off none is looked at. ``pins`` is the file of the pins, if it is not the usual one, or ``memory``. ``lock`` is a
     `truename.lock`: definitions that were reviewed, and count as pinned before any was seen.
 
     Rules that are not named keep their defaults, as in a file. Raises `ConfigError` for a rule or a word that is none.
@@ -62,6 +64,7 @@ class Trust:
     first: First = "trust"
     drift: Handling = "warn"
     quarantine: Serving = "pinned"
+    results: Results = "off"
     rules: Mapping[str, Handling] = field(default_factory=lambda: MappingProxyType({}))
     servers: Mapping[str, Trust] = field(default_factory=lambda: MappingProxyType({}))
     pins: str | None = None
@@ -103,6 +106,7 @@ _OWN: Final[Mapping[str, Row]] = {
     "first": chosen(get_args(First), "Whether what is there first is trusted, or waits for a review."),
     "drift": chosen(HANDLINGS, "What is done about a definition that changed."),
     "quarantine": chosen(get_args(Serving), "What is shown meanwhile: the pinned definition, or nothing."),
+    "results": chosen(get_args(Results), "What is done about an answer that looks like an attack on the model."),
 }
 _ROWS: Final[Mapping[str, Row]] = {
     **_OWN,

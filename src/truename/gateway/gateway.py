@@ -17,7 +17,7 @@ from truename.gateway.reloading import alone, take
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.telemetry.account import ignore_call
 from truename.gateway.telemetry.auditing import Auditing, auditing
-from truename.gateway.telemetry.extras import metrics_of
+from truename.gateway.telemetry.extras import metrics_of, metrics_sent
 from truename.gateway.telemetry.traces import describe
 from truename.gateway.upstream.fleet import own_version, running_fleet
 from truename.gateway.views.choice import fixed_view
@@ -109,7 +109,8 @@ class Gateway:
             self._hub.accounts.listen(self._on_call)
             self._audit.join(self._hub)
             if self.metrics is not None:
-                self.metrics.join(self._hub, self._audit, fleet.shown)
+                self.metrics.join(self._hub, self._audit, fleet)
+                await stack.enter_async_context(metrics_sent(self.metrics, config.settings))
             if is_traced():
                 self._hub.accounts.listen(describe)
             fleet.joined, fleet.shown.tell = self._hub.welcome, self._audit.shown

@@ -21,6 +21,7 @@ from truename.policy.metadata import Metadata
 from truename.policy.overrides import read_metadata
 from truename.policy.parity import parity, table_parity
 from truename.policy.policy import Check, Policy
+from truename.policy.presentation import Presentation
 from truename.policy.reading import plain_policy, read_policy, read_rules
 from truename.policy.store import FileStore, MemoryStore, Store
 from truename.policy.terms import HINTS
@@ -53,6 +54,7 @@ __all__ = [
     "Outcome",
     "PlainBook",
     "Policy",
+    "Presentation",
     "Rule",
     "Scope",
     "Severity",

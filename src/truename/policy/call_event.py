@@ -35,6 +35,7 @@ class CallEvent:
     of a gateway.
 
     ``rule`` is the rule that decided and ``grant`` the key of a person's decision, "" where there was none.
+    ``findings`` are the rules that the server's answer breaks, where answers are looked at.
     ``began`` is in seconds since 1970, ``seconds`` how long it took, ``trace`` the W3C ``traceparent`` it ran under.
     ``arguments`` are the caller's, to be written down by nobody who was not told to.
     """
@@ -60,6 +61,7 @@ class CallEvent:
     grant: str = ""
     trace: str = ""
     arguments: Mapping[str, Any] | None = None
+    findings: tuple[str, ...] = ()
 
 
 OnCall = Callable[[CallEvent], None]

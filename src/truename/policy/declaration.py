@@ -24,8 +24,8 @@ class Declaration:
 
     ``server`` is the key of the server that lists it, "" for the tools of a source file. ``definition`` is a
     tools/list entry, as far as the source tells it. ``location`` is the place of the name. ``ignored`` are rules that
-    a comment at that place takes back: code -> reason ("" where none is given). ``shown`` is what clients call it, where
-    that is known and another name than its own.
+    a comment at that place takes back: code -> reason ("" where none is given). ``shown`` is what clients call it,
+    beside its own name.
     """
 
     name: str

@@ -116,6 +116,9 @@ class StateFile:
                 self.refuse(f"it can't be used ({error})", "unusable", "Check the path and the disk.")
             except sqlite3.DatabaseError as error:
                 self.refuse(f"it is damaged ({error})")
+            except UnicodeError:
+                # Of its own schema, which SQLite repeats in an error.
+                self.refuse("it is damaged (what should be text is none)")
             except OSError as error:
                 self.refuse(f"it can't be used ({error.strerror or error})", "unusable", "Check the path and the disk.")
 

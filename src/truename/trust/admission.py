@@ -120,8 +120,11 @@ class _Case(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing to decide: it is what was trusted, and nobody said no to it."""
-        if self.before is not None and (not self.is_reviewed or self.before.word == "rejected"):
+        """Whether there is nothing to decide: it is what was trusted, and nobody said no to it.
+
+        What was blocked without anybody's word waits for no more than the lock's.
+        """
+        if self.before is not None and (not self.is_reviewed or (self.before.word == "rejected" and self.before.by)):
             return False
         return self.pin is not None and self.pin.digest == self.now.digest
 

@@ -115,7 +115,10 @@ def is_document(client_id: str) -> bool:
     """Tell whether an id is the address of a document (SEP-991: https, with a path)."""
     if not client_id.startswith("https://") or not client_id.isascii() or not client_id.isprintable():
         return False
-    parts = urlsplit(client_id)
+    try:
+        parts = urlsplit(client_id)
+    except ValueError:
+        return False
     segments = parts.path.split("/")
     plain = not parts.fragment and "@" not in parts.netloc and "#" not in client_id and len(client_id) <= _LONGEST
     return bool(parts.hostname) and plain and parts.path not in {"", "/"} and not {".", ".."} & set(segments)
@@ -210,7 +213,7 @@ class Clients:
         said: Mapping[str, Any] = answer.document()
         uris, name, method = said.get("redirect_uris"), said.get("client_name"), said.get("token_endpoint_auth_method")
         # A document that names another client is not this one's, and a secret that everybody can read is none.
-        if said.get("client_id") != url or "client_secret" in said or method not in {None, "none"}:
+        if said.get("client_id") != url or "client_secret" in said or method not in (None, "none"):
             return None
         if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
             return None

@@ -10,6 +10,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
 from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.tracing import traceparent_now
 from truename.gateway.telemetry.account import Account, account_now
@@ -40,7 +41,7 @@ async def accounted(
 ) -> HandlerResult:
     """Answer a request; of a call of a tool, tell those who listen. Raises what ``answer`` raises."""
     if request.method != _CALL or request.request_id is None or not accounts.is_wanted:
-        return await answer()
+        return await (answer() if accounts.timer is None else timed(request.method, answer(), accounts.timer))
     result: HandlerResult = await accounts.told(_begun(request, accounts), answer, _code)
     return result
 

@@ -232,7 +232,8 @@ class Endpoint:
                 params = self._versions.without({**said, "name": own_name})
                 calling = self._tasks.call(request, upstream, params, view.table.catalog[id].repeatable)
                 answering = shown.texts.error(upstream.key, params, calling)
-                return await rights.recording.watch(judged[0], view, params, answering)
+                answering = rights.recording.watch(judged[0], view, params, answering)
+                return await self._hub.vetting.answers.over(upstream.key, answering)
 
             return await self._hub.approving.answer(request, *judged, params, run)
         except ResolutionError as error:

@@ -9,6 +9,7 @@ from truename.gateway.downstream.logins import logged_in_first
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.writable import unwritable
 from truename.gateway.questions.asking import with_answers
+from truename.gateway.questions.owned import given, taken_back
 from truename.gateway.questions.questions import Asker
 from truename.gateway.upstream.logs import own_level, with_level
 from truename.gateway.upstream.tally import counted
@@ -77,4 +78,7 @@ async def _sent(
     may_be_held = asker.is_modern and bool(asker.able or "requestState" in said)
     if may_be_held and not speaks_modern and upstream.holding is not None:
         return await upstream.holding.call(asker, (upstream.key, method, principal_of(request).key), said, send)
-    return await with_answers(request, upstream.key, upstream.settings, said, send)
+    if not (asker.is_modern and speaks_modern):
+        return await with_answers(request, upstream.key, upstream.settings, said, send)
+    whose = principal_of(request), upstream.key, method
+    return given(await with_answers(request, upstream.key, upstream.settings, taken_back(said, *whose), send), *whose)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from anyio.abc import TaskGroup
-    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from truename.access.events import AccessEvent, OnAccess
@@ -72,6 +71,8 @@ class HttpApp:
         """Answer requests while the block lasts; at its end all streams are closed, which would else stay open."""
         async with background() as tasks, self._entrance.watching():
             self._tasks = tasks
+            if self._gateway.metrics is not None:
+                self._gateway.metrics.sessions = self._sessions
             try:
                 yield
             finally:
@@ -86,13 +87,13 @@ class HttpApp:
         answer = self._doorkeeper.refusal(scope) or self._entrance.page(path)
         answer = answer or probe(path, self._gateway)
         if answer is None and is_open(path, self._gateway.config.settings.telemetry):
-            answer = self._metrics()
+            answer = metrics(self._gateway)
         admission = answer or await self._entrance.admit(scope)
         if not isinstance(admission, Admission):
             await admission(scope, receive, send)
             return
         if path == METRICS:
-            await self._metrics()(scope, receive, send)
+            await metrics(self._gateway)(scope, receive, send)
             return
         if self._tasks is None:
             await JSONResponse({"error": "The gateway is not running."}, 503)(scope, receive, send)
@@ -113,8 +114,8 @@ class HttpApp:
         with left, self._entrance.holding(admission, scope):
             await self._paths.serve(endpoint, self._tasks, scope, receive, send)
 
-    def _metrics(self) -> Response:
-        return metrics(self._gateway, sum(one.open_sessions for one in self._paths))
+    def _sessions(self) -> int:
+        return sum(one.open_sessions for one in self._paths)
 
 
 def _context_headers(scope: Scope) -> tuple[str, ...]:

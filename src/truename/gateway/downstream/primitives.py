@@ -137,7 +137,8 @@ class Primitives:
         params = request.params or {}
         upstream, name = self._origin(request, str(params.get("name")))
         answering = forward(request, upstream, request.method, {**params, "name": name})
-        return await self._view(request).texts.prompt(upstream.key, params, answering)
+        answering = self._view(request).texts.prompt(upstream.key, params, answering)
+        return await self._hub.vetting.answers.over(upstream.key, answering)
 
     def _origin(self, request: Request, name: str) -> tuple[Upstream, str]:
         """Return the server that has this prompt, and its own name for it. Raises `ResolutionError`."""
@@ -159,7 +160,8 @@ class Primitives:
         uri = str(params.get("uri"))
         upstream, own = self.place(request, uri)
         try:
-            result = await forward(request, upstream, request.method, {**params, "uri": own})
+            answering = forward(request, upstream, request.method, {**params, "uri": own})
+            result = await self._hub.vetting.answers.over(upstream.key, answering)
         except MCPError as error:
             if error.code != _NOT_FOUND or not is_modern(request.protocol_version):
                 raise

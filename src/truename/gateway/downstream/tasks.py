@@ -190,7 +190,8 @@ class TaskRequests:
         asked = shapes.renamed(params, task.shown, own)
         waits = (own, task.shown) if method == "tasks/result" else None
         try:
-            result = await forward(request, upstream, method, asked, task=waits)
+            answering = forward(request, upstream, method, asked, task=waits)
+            result = await self._hub.vetting.answers.over(upstream.key, answering)
         except MCPError as error:
             if method == "tasks/get" and error.code == INVALID_PARAMS:
                 self._hub.tasks.forget(task)

@@ -56,9 +56,9 @@ def is_open(path: str, settings: Telemetry) -> bool:
     return path == METRICS and settings.metrics and settings.metrics_public
 
 
-def metrics(gateway: Gateway, sessions: int) -> Response:
-    """Return the metrics; 404 where there are none."""
+def metrics(gateway: Gateway) -> Response:
+    """Return the metrics; 404 where there are none to be shown."""
     found = gateway.metrics
-    if found is None:
+    if found is None or not gateway.config.settings.telemetry.metrics:
         return JSONResponse({"error": "There are no metrics: set telemetry.metrics."}, 404)
-    return Response(found.exposition(sessions), media_type=found.media_type, headers=_NO_STORE)
+    return Response(found.exposition(), media_type=found.media_type, headers=_NO_STORE)

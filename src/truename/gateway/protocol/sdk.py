@@ -97,6 +97,8 @@ class RawSession:
         questions: Questions,
     ) -> None:
         self.questions = questions
+        # Who measures is given the method and what is waited for, and gives that back.
+        self.timed: Callable[[str, Awaitable[dict[str, Any]]], Awaitable[dict[str, Any]]] | None = None
         self._session = session
         self._dispatcher = dispatcher
         self._identity = identity.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -198,7 +200,8 @@ class RawSession:
         if meta:
             body["_meta"] = meta
         own = self.next_number() if number is None else number
-        return await self._dispatcher.forward(method, body, number=own, headers=headers, on_progress=on_progress)
+        sent = self._dispatcher.forward(method, body, number=own, headers=headers, on_progress=on_progress)
+        return await (sent if self.timed is None else self.timed(method, sent))
 
     async def listen(self, on_event: Callable[[], None]) -> None:
         """Follow the changes of the lists in the stateless era until the server's stream ends.

@@ -17,6 +17,7 @@ from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
     from truename.catalog import Tool
+    from truename.gateway.protocol.operations import OnOperation
     from truename.policy import Decision
     from truename.policy.principal import Principal
 
@@ -62,6 +63,7 @@ class Account:
     grant: str = ""
     outcome: Outcome = "ok"
     code: str = ""
+    findings: tuple[str, ...] = ()
     began: float = field(default_factory=time.time)
     _start: float = field(default_factory=time.perf_counter)
 
@@ -88,6 +90,10 @@ class Account:
             self.decision, self.rule = "deny", error.rule
         elif isinstance(error, ApprovalRequired):
             self.decision = "ask"
+
+    def suspected(self, rules: tuple[str, ...]) -> None:
+        """Note which rules the server's answer breaks."""
+        self.findings = rules
 
     def answered(self, result: object) -> None:
         """Note what is answered, unless something went wrong before and that is the answer."""
@@ -122,6 +128,7 @@ class Account:
             grant=self.grant,
             trace=self.trace,
             arguments=self.arguments,
+            findings=self.findings,
         )
 
 
@@ -141,11 +148,15 @@ def noted(error: Fault) -> Fault:
 
 
 class Accounts:
-    """Who is told of calls when they are over, and who is asked before one is sent."""
+    """Who is told of calls when they are over, and who is asked before one is sent.
+
+    ``timer`` is told of all other requests.
+    """
 
     def __init__(self) -> None:
         self._listeners: tuple[OnCall, ...] = ()
         self._gates: tuple[Gate, ...] = ()
+        self.timer: OnOperation | None = None
         self._count = 0
 
     @property

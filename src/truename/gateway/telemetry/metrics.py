@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: calls as they end, and how everything stands when it is asked.
+"""Metrics: calls and requests as they end, and how everything stands when it is asked; in one registry, for all.
 
 No label holds what a client or a server may say: servers are the configuration's keys, codes are known ones, tools are
 counted by their id only as far as the settings allow.
@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from truename.errors import CODES
+from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS
 from truename.gateway.telemetry.standing import Standing
 
 if TYPE_CHECKING:
@@ -23,15 +24,30 @@ if TYPE_CHECKING:
     from truename.gateway.events import Event, OnEvent
     from truename.gateway.hub import Hub
     from truename.gateway.telemetry.auditing import Auditing
-    from truename.gateway.upstream.showing import Shown
+    from truename.gateway.upstream.fleet import Fleet
     from truename.policy.call_event import CallEvent
 
 __all__ = ["Metrics"]
 
-_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+# As OpenTelemetry's conventions for MCP have them, and one below: many calls of a server on this machine are shorter.
+_SECONDS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 _JSONRPC: Final = ("-32700", "-32600", "-32601", "-32602", "-32603", "-32000", "-32001", "-32002", "-32042")
 _KNOWN: Final = frozenset({"", "cancelled", *CODES, *_JSONRPC})
 _OTHER: Final = "other"
+_OPERATION: Final = ("mcp_method_name", "error_type", "server")
+_CALL: Final = "tools/call"
+_FAILED: Final = "tool_error"
+# What clients ask for and servers are asked; whatever else somebody sends is one.
+_METHODS: Final = frozenset(
+    (
+        *SPEC_CLIENT_METHODS,
+        *("tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"),
+        *("notifications/initialized", "notifications/cancelled", "notifications/progress"),
+        "notifications/roots/list_changed",
+    )
+)
+# The conventions' word for a method or an error that has no name of its own.
+_ANY: Final = "_OTHER"
 
 Seen = tuple[str, str, str]
 
@@ -46,11 +62,25 @@ class Metrics:
         self._calls = Counter(
             "truename_calls", "Calls that are over.", ("server", "outcome", "code"), registry=self.registry
         )
-        self._seconds = Histogram(
-            "truename_call_seconds", "How long calls took.", ("server",), buckets=_SECONDS, registry=self.registry
+        self._answered = Histogram(
+            "mcp_server_operation_duration_seconds",
+            "How long clients' requests took, until they were answered.",
+            _OPERATION,
+            registry=self.registry,
+            buckets=_SECONDS,
+        )
+        self._sent = Histogram(
+            "mcp_client_operation_duration_seconds",
+            "How long requests to servers took, until they answered.",
+            _OPERATION,
+            registry=self.registry,
+            buckets=_SECONDS,
         )
         self._tools = Counter(
             "truename_tool_calls", "Calls that are over, by tool.", ("tool", "outcome"), registry=self.registry
+        )
+        self._suspected = Counter(
+            "truename_suspected_answers", "Answers that break a rule.", ("server", "rule"), registry=self.registry
         )
         self._starts = Counter(
             "truename_server_starts", "How often a server became ready.", ("server",), registry=self.registry
@@ -61,13 +91,16 @@ class Metrics:
         self._most_tools = settings.metrics_tools
         self._known_tools: set[str] = set()
         # Finding a child by its labels costs more than counting.
-        self._counted: dict[Seen, Callable[[], None]] = {}
-        self._timed: dict[str, Callable[[float], None]] = {}
+        self._counted: dict[Seen, tuple[Callable[[], None], Callable[[float], None]]] = {}
+        self.sessions: Callable[[], int] = int
+        self.registry.register(_Sessions(self))
 
-    def join(self, hub: Hub, audit: Auditing, shown: Shown) -> None:
-        """Be told of calls, and see how everything stands."""
+    def join(self, hub: Hub, audit: Auditing, fleet: Fleet) -> None:
+        """Be told of calls and other requests, and see how everything stands."""
         hub.accounts.listen(self.called)
-        self.registry.register(Standing(hub, audit, shown))
+        hub.accounts.timer = self.answered
+        fleet.operations.tell = self.sent
+        self.registry.register(Standing(hub, audit, fleet.shown))
 
     def hearing(self, on_event: OnEvent) -> OnEvent:
         """Return a listener that counts what happens to servers, and tells ``on_event``."""
@@ -85,14 +118,22 @@ class Metrics:
         """Count a call that is over."""
         server = "" if event.origin is None else event.origin.server
         seen = server, event.outcome, event.code if event.code in _KNOWN else _OTHER
-        if (count := self._counted.get(seen)) is None:
-            count = self._counted[seen] = self._calls.labels(*seen).inc
-        count()
-        if (time := self._timed.get(server)) is None:
-            time = self._timed[server] = self._seconds.labels(server).observe
-        time(event.seconds)
+        if (known := self._counted.get(seen)) is None:
+            error = _FAILED if event.outcome == _FAILED else _error(event.code)
+            time = self._answered.labels(_CALL, error, server).observe
+            known = self._counted[seen] = self._calls.labels(*seen).inc, time
+        known[0]()
+        known[1](event.seconds)
         if self._most_tools and event.id is not None:
             self._tools.labels(self._tool(str(event.id)), event.outcome).inc()
+
+    def answered(self, method: str, seconds: float, error: str) -> None:
+        """Count a client's request that was answered, and was no call of a tool."""
+        self._answered.labels(_method(method), _error(error), "").observe(seconds)
+
+    def sent(self, server: str, method: str, seconds: float, error: str) -> None:
+        """Count a request to a server that is over."""
+        self._sent.labels(_method(method), error if error == _FAILED else _error(error), server).observe(seconds)
 
     def _tool(self, id: str) -> str:
         if id in self._known_tools:
@@ -102,16 +143,28 @@ class Metrics:
         self._known_tools.add(id)
         return id
 
-    def exposition(self, sessions: int) -> bytes:
-        """Return all of it in the text format; ``sessions`` are open now over HTTP."""
-        own = CollectorRegistry()
-        own.register(_Once("truename_sessions", "Sessions that are open over HTTP.", sessions))
-        return generate_latest(self.registry) + generate_latest(own)
+    def exposition(self) -> bytes:
+        """Return all of it in the text format."""
+        return generate_latest(self.registry)
 
 
-class _Once(Collector):
-    def __init__(self, name: str, what: str, value: float) -> None:
-        self._family = GaugeMetricFamily(name, what, value=value)
+def _method(method: str) -> str:
+    return method if method in _METHODS else _ANY
+
+
+def _error(code: str) -> str:
+    return code if code in _KNOWN else _ANY
+
+
+class _Sessions(Collector):
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Describe nothing: it is there when it is asked."""
+        return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        yield self._family
+        """Yield the one number."""
+        value = self._metrics.sessions()
+        yield GaugeMetricFamily("truename_sessions", "Sessions that are open over HTTP.", value=value)

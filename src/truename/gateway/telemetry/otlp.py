@@ -107,14 +107,16 @@ def _written(key: str, value: Any) -> bytes:
     """Return a span that has this attribute and nothing else; what is of a kind that is in none of ours has none."""
     if (field := _VALUES.get(type(value))) is None:
         return b""
-    return Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))]).SerializeToString()
+    written: bytes = Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))]).SerializeToString()
+    return written
 
 
 def _sized(field: bytes, content: bytes) -> bytes:
     """Return a field of bytes: what it is, how long, and the bytes."""
     left, length = len(content), bytearray()
-    while left > 0x7F:  # noqa: PLR2004 - seven bits a byte, and one that says whether there are more
+    # Seven bits a byte, and one that says whether there are more.
+    while left > 0x7F:
         length.append(left & 0x7F | 0x80)
         left >>= 7
     length.append(left)
-    return b"%b%b%b" % (field, length, content)
+    return b"".join((field, length, content))

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import (
     NonRecordingSpan,
     NoOpTracer,
@@ -25,7 +26,7 @@ from opentelemetry.trace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from opentelemetry.context import Context
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["OwnSpan", "Provider"]
 
 _OWN: Final = "truename"
-_FLAGS: Final = {(sampled, random): TraceFlags(sampled | random << 1) for sampled in (0, 1) for random in (0, 1)}
+_FLAGS: Final = {
+    (sampled, random): TraceFlags(sampled | random << 1) for sampled in (False, True) for random in (False, True)
+}
 
 
 class OwnSpan(Span):
@@ -52,6 +55,7 @@ class OwnSpan(Span):
         context: SpanContext,
         parent: SpanContext | None,
         attributes: Mapping[str, Any] | None,
+        *,
         end: Callable[[Any], None],
     ) -> None:
         self.name = name
@@ -121,8 +125,8 @@ class _OwnTracer(Tracer):
         if type(above) is OwnSpan and above.context.trace_flags & TraceFlags.SAMPLED:
             # All samplers that the environment can name say of a child what they said of its parent here.
             parent = above.context
-            number = SpanContext(parent[0], self._ids.generate_span_id(), False, parent[3], parent[4])  # noqa: FBT003
-            return OwnSpan(name, kind, number, parent, attributes, self._end)
+            number = SpanContext(parent[0], self._ids.generate_span_id(), False, parent[3], parent[4])
+            return OwnSpan(name, kind, number, parent, attributes, end=self._end)
         said = above.get_span_context()
         return self._rooted(name, context, kind, attributes, said if said.is_valid else None)
 
@@ -137,13 +141,15 @@ class _OwnTracer(Tracer):
         trace = self._ids.generate_trace_id() if parent is None else parent.trace_id
         said: SamplingResult = self._sampler.should_sample(context, trace, name, kind, attributes)
         is_random = self._ids.is_trace_id_random() if parent is None else parent.trace_flags.random_trace_id
-        flags = _FLAGS[said.decision.is_sampled(), is_random]
-        number = SpanContext(trace, self._ids.generate_span_id(), False, flags, said.trace_state)  # noqa: FBT003
-        if not said.decision.is_recording():
+        flags = _FLAGS[said.decision is Decision.RECORD_AND_SAMPLE, is_random]
+        number = SpanContext(trace, self._ids.generate_span_id(), False, flags, said.trace_state)
+        if said.decision is Decision.DROP:
             return NonRecordingSpan(number)
-        return OwnSpan(name, kind, number, parent, attributes, self._end)
+        return OwnSpan(name, kind, number, parent, attributes, end=self._end)
 
-    def start_as_current_span(self, *args: Any, end_on_exit: bool = True, **more: Any) -> AbstractContextManager[Any]:
+    def start_as_current_span(  # type: ignore[override]  # what that returns has no public name
+        self, *args: Any, end_on_exit: bool = True, **more: Any
+    ) -> AbstractContextManager[Span]:
         """Begin a span around a block."""
         return use_span(self.start_span(*args, **more), end_on_exit=end_on_exit)
 

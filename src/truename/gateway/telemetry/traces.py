@@ -42,6 +42,7 @@ def describe(event: CallEvent) -> None:
         "truename.rule": event.rule,
         "truename.grant": event.grant,
         "truename.definition.digest": event.digest,
+        "truename.answer.findings": ", ".join(event.findings),
         "mcp.session.id": event.session,
     }
     said |= {key: printable(value, _KEY) for key, value in more.items() if value}

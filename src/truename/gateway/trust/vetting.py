@@ -17,6 +17,7 @@ from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed
 from truename.gateway.faults import printable
+from truename.gateway.trust.answers import Answers
 from truename.policy import StoreError
 from truename.trust import Admission, Drift, Offer, PinBook, admit
 from truename.trust.reviewed import BY_LOCK, Reviewed
@@ -61,6 +62,7 @@ class Vetting:
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
         self._last = Admission()
         self._look_at = -math.inf
+        self.answers = Answers(trust, self.names_of)
         if self._reviewed.unkeyed:
             news.tell("unkeyed", _UNKEYED.format(count=self._reviewed.unkeyed))
 
@@ -69,6 +71,7 @@ class Vetting:
         reviewed = self._reviewed if trust.lock == self._trust.lock else None
         other = Vetting(self._book, trust, self._news, self._ledger, reviewed=reviewed)
         other._said, other._digests, other._last = self._said, self._digests, self._last
+        other.answers.know(self.answers.tools)
         return other
 
     @property
@@ -121,6 +124,7 @@ class Vetting:
         pins, seen, reviewed = self._book.pins(), self._book.seen(), self._reviewed.digests
         found = admit(offer, pins, seen, self._trust, lambda _: self._screen(tools), reviewed=reviewed)
         self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
+        self.answers.know(tools)
         self._write(found)
         self._last = found
         self._tell(found.drifts)

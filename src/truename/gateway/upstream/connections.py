@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Iterator
 
+    from truename.access.whereabouts import Where
+
 __all__ = ["Connections"]
 
 _CHUNK: Final = 64 * 1024
@@ -43,8 +45,8 @@ class Connections(httpx2.AsyncBaseTransport):
     Addresses are judged as they are connected to, and to none other. Raises `AddressRefused`.
     """
 
-    def __init__(self, whereabouts: Whereabouts | None = None) -> None:
-        self._whereabouts = whereabouts or Whereabouts()
+    def __init__(self, whereabouts: Where | None = None) -> None:
+        self._whereabouts: Where = whereabouts or Whereabouts()
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
 

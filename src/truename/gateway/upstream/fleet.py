@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from truename.access.exchanging import Caller
     from truename.config import Config, ServerConfig
     from truename.gateway.events import OnEvent
+    from truename.gateway.protocol.operations import Operations
     from truename.gateway.questions.questions import Asker, User
     from truename.gateway.upstream.isolation import Make
     from truename.gateway.upstream.showing import Shown
@@ -83,6 +84,11 @@ class Fleet(Mapping[str, Upstream]):
     def shown(self) -> Shown:
         """What came of asking for credentials for servers."""
         return self._outside.credentials.shown
+
+    @property
+    def operations(self) -> Operations:
+        """Who is told of requests to servers."""
+        return self._outside.operations
 
     def start(self) -> None:
         """Start all of them."""

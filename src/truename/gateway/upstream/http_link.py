@@ -27,7 +27,6 @@ from truename.gateway.upstream.web import (
     ASKED,
     CONNECT,
     FAILURES,
-    FRAMING,
     MESSAGE,
     SESSION_HEADER,
     failure,
@@ -35,6 +34,7 @@ from truename.gateway.upstream.web import (
     misleading,
     moved,
     reason,
+    unframed,
 )
 
 if TYPE_CHECKING:
@@ -140,9 +140,8 @@ class Contained(httpx2.AsyncBaseTransport):
             return self._fault("refused", f"HTTP {status} {response.reason_phrase}".strip())
         if asked is not None and response.is_success and (wrong := _no_answer(message, kind, asked)):
             return self._fault("protocol", wrong)
-        headers = [(name, value) for name, value in response.headers.multi_items() if name not in FRAMING]
         told = {**response.extensions, MESSAGE: message}
-        return httpx2.Response(status, headers=headers, content=body, extensions=told)
+        return httpx2.Response(status, headers=unframed(response), content=body, extensions=told)
 
     async def _sent(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, to another place of its origin if the server says so."""

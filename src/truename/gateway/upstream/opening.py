@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from truename.gateway.faults import UpstreamError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.news import News
+    from truename.gateway.protocol.sdk import RawSession
     from truename.gateway.upstream.link import Link
     from truename.gateway.upstream.outside import Outside
 
@@ -47,6 +49,10 @@ class Opening:
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
         self._refusal: UpstreamError | None = None
+
+    def measure(self, session: RawSession, server: str) -> None:
+        """Have whoever measures told of what is sent in this session."""
+        session.timed = partial(self._outside.operations.timed, server)
 
     def link(self, server: ServerConfig, settings: Settings, news: News) -> AbstractAsyncContextManager[Link]:
         """Return the channel for the next attempt. Raises `UpstreamError` as `open_link` does, when it is entered."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from truename.access.whereabouts import Whereabouts
+from truename.gateway.protocol.operations import Operations
 from truename.gateway.upstream.bearing import Bearing
 from truename.gateway.upstream.credentials import Credentials
+from truename.gateway.upstream.redirecting import Redirecting
 from truename.gateway.upstream.showing import Showing
 from truename.gateway.upstream.web import transport_to
 from truename.policy.principal import LOCAL
@@ -28,11 +31,13 @@ class Outside:
     """``whereabouts`` knows where servers were found first, which no later connection may forget.
 
     ``credentials`` are what they are shown, and ``principal`` is whose connections these are: the operator's, unless
-    they are a user's own: then ``caller`` is how they were let in.
+    they are a user's own: then ``caller`` is how they were let in. ``operations`` knows who is told how long requests
+    took.
     """
 
     whereabouts: Whereabouts = field(default_factory=Whereabouts)
     credentials: Credentials = field(default_factory=Credentials)
+    operations: Operations = field(default_factory=Operations)
     principal: str = LOCAL.key
     caller: Caller | None = None
 
@@ -46,6 +51,9 @@ class Outside:
         """Return how a server over HTTP is reached, and shown what it is to be shown."""
         plain = transport_to(server.url or "", self.whereabouts)
         credential = self.credentials.of(server, self.principal, self.caller)
-        if credential is None:
-            return plain
-        return Bearing(plain, Showing(credential, server.key, self.principal, self.credentials.shown))
+        own = plain
+        if credential is not None:
+            own = Bearing(plain, Showing(credential, server.key, self.principal, self.credentials.shown))
+        if not server.allow_redirects:
+            return own
+        return Redirecting(own, server, self.whereabouts.named_by(urlsplit(server.url or "").hostname or ""))

@@ -32,11 +32,11 @@ from truename.gateway.upstream.web import (
     ALLOW,
     CONNECT,
     FAILURES,
-    FRAMING,
     failure,
     headers_for,
     misleading,
     reason,
+    unframed,
 )
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class _Bodiless(httpx2.AsyncBaseTransport):
                 await _read_out(response)
         finally:
             await response.aclose()
-        headers = [(name, value) for name, value in response.headers.multi_items() if name not in FRAMING]
+        headers = unframed(response)
         return httpx2.Response(response.status_code, headers=headers, content=b"", extensions=response.extensions)
 
     async def aclose(self) -> None:

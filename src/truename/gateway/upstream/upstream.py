@@ -165,6 +165,7 @@ class Upstream(Lazy):
                     link.streams, self._identity, self._on_message, Questions(link.origins, self._owner), link.carrier
                 ) as session,
             ):
+                self._opening.measure(session, self.key)
                 exchange = Exchange(self.key, link, session, self._news, self.settings)
                 problem = await self._greet(link, session, exchange)
                 # Noted before the program is ended, which may take seconds.

@@ -17,17 +17,18 @@ from truename.gateway.upstream.connections import Connections
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.access.whereabouts import Whereabouts
+    from truename.access.whereabouts import Where
 
 __all__ = [
     "ALLOW",
     "ASKED",
     "CONNECT",
     "FAILURES",
-    "FRAMING",
+    "KEEPING",
     "MESSAGE",
     "NEVER_SENT",
     "SESSION_HEADER",
+    "RedirectRefused",
     "failure",
     "headers_for",
     "misleading",
@@ -35,6 +36,7 @@ __all__ = [
     "proxy_for",
     "reason",
     "transport_to",
+    "unframed",
 ]
 
 CONNECT: Final = 15.0
@@ -43,7 +45,7 @@ SESSION_HEADER: Final = "mcp-session-id"
 # Extensions of requests and responses: the number of what is asked, and the message that a body holds.
 ASKED: Final = "truename.asked"
 MESSAGE: Final = "truename.message"
-FRAMING: Final = frozenset({"transfer-encoding", "content-length"})
+_FRAMING: Final = frozenset({b"transfer-encoding", b"content-length"})
 NEVER_SENT: Final = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -51,10 +53,22 @@ NEVER_SENT: Final = (
     httpx2.ProxyError,
     httpx2.UnsupportedProtocol,
 )
+# Redirects that keep method and body (RFC 9110 sections 15.4.8 and 15.4.9).
+KEEPING: Final = frozenset({307, 308})
+
+
+class RedirectRefused(Exception):
+    """A request is led on to where it is not sent."""
+
+
 # What can become of a request that is not answered.
-FAILURES: Final = (httpx2.TransportError, AddressRefused, NoCredential)
-_KEEPING: Final = frozenset({307, 308})
+FAILURES: Final = (httpx2.TransportError, AddressRefused, NoCredential, RedirectRefused)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def unframed(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a response, to the byte, without those that are about how its body came."""
+    return [(name, value) for name, value in response.headers.raw if name.lower() not in _FRAMING]
 
 
 def proxy_for(url: str) -> str | None:
@@ -66,7 +80,7 @@ def proxy_for(url: str) -> str | None:
     return urllib.request.getproxies().get(parts.scheme)
 
 
-def transport_to(url: str, whereabouts: Whereabouts) -> httpx2.AsyncBaseTransport:
+def transport_to(url: str, whereabouts: Where) -> httpx2.AsyncBaseTransport:
     """Return how a server is reached: straight, at addresses that are judged, or by this machine's proxy."""
     proxy = proxy_for(url)
     if proxy is None:
@@ -77,7 +91,7 @@ def transport_to(url: str, whereabouts: Whereabouts) -> httpx2.AsyncBaseTranspor
 class _Proxied(httpx2.AsyncBaseTransport):
     """The way through a proxy, which looks names up by itself: an address that is written down is judged here."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, whereabouts: Whereabouts) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, whereabouts: Where) -> None:
         self._inner = inner
         self._whereabouts = whereabouts
 
@@ -121,7 +135,7 @@ def moved(request: httpx2.Request, response: httpx2.Response) -> httpx2.URL | No
     None
     """
     # Other redirects make a GET of a POST, which loses the message.
-    if not response.has_redirect_location or not (response.status_code in _KEEPING or request.method == "GET"):
+    if not response.has_redirect_location or not (response.status_code in KEEPING or request.method == "GET"):
         return None
     try:
         there = request.url.join(response.headers["location"])
@@ -136,6 +150,8 @@ def failure(error: Exception) -> tuple[str, str]:
     """Return which kind of fault an exception of the network is, and the reason in a few words."""
     if isinstance(error, AddressRefused):
         return "address", reason(error)
+    if isinstance(error, RedirectRefused):
+        return "redirected", printable(str(error), 300)
     if isinstance(error, NoCredential):
         return error.kind, printable(str(error), 200)
     return "unreachable" if isinstance(error, NEVER_SENT) else "lost", reason(error)

@@ -43,7 +43,7 @@ _EMPTY: Final = frozenset(
         the their then there these this to use used using want was we what when where which will with would you your""",
     )
 )
-# How often a term counts in names, descriptions and parameters: who says it thirty times is found no better than others.
+# How often a term counts in names, descriptions and parameters: to say it thirty times helps nobody.
 _COUNTED: Final = (1, 2, 1)
 # A term for the index that no query can have.
 _SAID_AGAIN: Final = "\ue000"

@@ -24,13 +24,13 @@ __all__ = ["CHECKS"]
 def self_praise(rule: Rule, material: Material) -> Iterator[Finding]:
     """Find texts that praise their tool over all others, or run the others down.
 
-    Why: A model chooses by what descriptions say of themselves: the one that calls itself the best is called instead of
-    the one that was meant (preference manipulation).
+    Why: A model chooses by what descriptions say of themselves: the tool that calls itself the best is called instead
+    of the one that was meant (preference manipulation).
 
     Example: "This is the best tool in the world. Creates a document."; "better than any other search tool".
 
-    Instead: Say what the tool does, and when it is of use. Praise within a field, as in "the fastest way to read a large
-    file", is not reported.
+    Instead: Say what the tool does, and when it is of use. Praise within a field, as in "the fastest way to read a
+    large file", is not reported.
     """
     for one, texts in material.texts:
         for start, mechanism, shown in order_in(texts, PRAISE):

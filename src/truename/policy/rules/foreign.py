@@ -1,4 +1,4 @@
-"""Parameters that ask for what is the caller's and not the tool's business: its model, its talk, its orders, its tools."""
+"""Parameters that ask for what is the caller's and no business of the tool: its model, talk, orders, tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.naming.words import words as words_of
+from truename.policy.rules.mechanisms import cues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,13 +29,14 @@ _OF_ITS_OWN: Final = re.compile(
 )
 # Of these one at least is in a name, or in a text, that asks for any of it.
 _NAMED: Final = re.compile(
-    r"llm|(?<![a-z])ai[ _a]|model|conversation|chat|dialog|message|prompt|instruction|tool|available|installed|connected"
+    r"llm|(?<![a-z])ai[ _a]|model|conversation|chat|dialog|message|prompt|instruction|tool|available|installed"
+    r"|connected"
     r"|reasoning|thought|scratchpad|password|cookie|credential|secret|api_?key"
 )
-_SAID: Final = frozenset(
-    "model llm prompt message instructions guidelines conversation conversations chat chats dialog dialogs dialogue dialogues"
-    " history transcript everything tools functions servers reasoning thought thoughts scratchpad credential credentials"
-    " password passwords cookies keys tokens secrets".split()
+_SAID: Final = cues(
+    "model llm prompt message instructions guidelines conversation conversations chat chats dialog dialogs dialogue"
+    " dialogues history transcript everything tools functions servers reasoning thought thoughts scratchpad credential"
+    " credentials password passwords cookies keys tokens secrets"
 )
 _WORD: Final = re.compile(r"[a-z]{2,40}")
 _WHOLE: Final = (
@@ -75,7 +77,7 @@ class Foreign:
 
 
 def _foreign(asks: str, name: str, said: str, about: str) -> Foreign:
-    return Foreign(asks, re.compile(name), re.compile(said), frozenset(about.split()))
+    return Foreign(asks, re.compile(name), re.compile(said), cues(about))
 
 
 _FOREIGN: Final = (
@@ -83,14 +85,17 @@ _FOREIGN: Final = (
         "the model that calls it",
         r"(?:(?:your|calling|caller|current|client|my) )?(?:llm|language model|ai (?:model|agent|assistant))"
         r"(?: model)?(?: (?:name|version|vendor|provider))|(?:your|calling|caller) model(?: name)?",
-        r"\b(?:your (?:own )?(?:model|llm) (?:name|version|identity)|(?:name|version) of (?:the |your )(?:llm|ai|(?:language )?model)"
+        r"\b(?:your (?:own )?(?:model|llm) (?:name|version|identity)|(?:name|version) of (?:the |your )(?:llm|ai"
+        r"|(?:language )?model)"
         r" (?:that is|which is|you are|calling|making|currently|in use)|which (?:llm|ai|model) you are)\b",
         "llm llms model models agent agents completion inference prompt chatbot assistant assistants",
     ),
     _foreign(
         "the conversation",
-        r"(?:(?:full|entire|whole|complete|previous|recent|prior|raw|user) )?(?:conversation|chat|dialog|dialogue|message)"
-        r" (?:history|transcript|log|logs|context)|(?:full|entire|whole|complete|raw) (?:conversation|chat|dialog|dialogue)"
+        r"(?:(?:full|entire|whole|complete|previous|recent|prior|raw|user) )?(?:conversation|chat|dialog|dialogue"
+        r"|message)"
+        r" (?:history|transcript|log|logs|context)|(?:full|entire|whole|complete|raw) (?:conversation|chat|dialog"
+        r"|dialogue)"
         r"|(?:previous|prior|all|earlier) (?:user )?messages",
         rf"\b(?:{_WHOLE} {_TALK}(?: (?:so far|up to|until|between|with the user|history))?"
         rf"|(?:summary|transcript|copy|contents?|text) of (?:the |this |your |our )(?:{_WHOLE} )?{_TALK}"
@@ -102,32 +107,42 @@ _FOREIGN: Final = (
         "the orders that the model was given",
         r"(?:(?:your|full|initial|original|current) )?(?:system|developer) (?:prompt|message|instructions?)"
         r"|(?:your|initial|original|hidden) (?:instructions?|prompt)",
-        r"\byour (?:own )?(?:(?:full|initial|original|hidden|current) )?(?:system (?:prompt|message)|instructions|guidelines)\b"
-        r"|\b(?:system|developer) (?:prompt|message) (?:you were given|of this (?:conversation|session)|verbatim|in full)\b",
-        "llm llms model models agent agents prompt prompts completion completions generate assistant assistants chatbot gpt"
+        r"\byour (?:own )?(?:(?:full|initial|original|hidden|current) )?(?:system (?:prompt|message)|instructions"
+        r"|guidelines)\b"
+        r"|\b(?:system|developer) (?:prompt|message) (?:you were given|of this (?:conversation|session)|verbatim|in"
+        r" full)\b",
+        "llm llms model models agent agents prompt prompts completion completions generate assistant assistants"
+        " chatbot gpt"
         " claude gemini chat",
     ),
     _foreign(
         "the tools of others",
-        r"(?:all |your )?(?:available|other|known|installed|accessible|connected|remaining) (?:mcp )?(?:tools?|functions?|servers?)"
+        r"(?:all |your )?(?:available|other|known|installed|accessible|connected|remaining) (?:mcp )?(?:tools?"
+        r"|functions?|servers?)"
         r"(?: (?:names?|list))?|(?:tool|tools|mcp servers?) (?:list|names)",
         r"\b(?:(?:all|other|names? of|list of) (?:the |all |your )*(?:other )?(?:mcp )?(?:tools|functions|servers)"
         r" (?:that )?(?:you (?:have|can|know)|available to you|at your disposal|you are connected to))\b",
-        "tool tools function functions mcp server servers agent agents plugin plugins workflow workflows assistant skill skills",
+        "tool tools function functions mcp server servers agent agents plugin plugins workflow workflows assistant"
+        " skill skills",
     ),
     _foreign(
         "what the model thinks",
-        r"(?:your |model |internal |hidden )(?:reasoning|thoughts?|chain of thought|scratchpad)|chain of thought|scratchpad",
-        r"\byour (?:own )?(?:(?:full|internal|hidden|private|step-by-step|complete) )+(?:reasoning|thoughts?|chain of thought"
+        r"(?:your |model |internal |hidden )(?:reasoning|thoughts?|chain of thought|scratchpad)|chain of thought"
+        r"|scratchpad",
+        r"\byour (?:own )?(?:(?:full|internal|hidden|private|step-by-step|complete) )+(?:reasoning|thoughts?|chain"
+        r" of thought"
         r"|scratchpad)\b",
         "think thinking thought thoughts reasoning reason plan planning reflect reflection agent draft mind steps",
     ),
     _foreign(
         "credentials that are somebody else's",
-        r"(?:other|user|users|all|saved|stored|browser|your) (?:[a-z]+ )?(?:passwords|cookies|credentials|secrets|api keys|tokens)",
-        r"\b(?:credentials?|passwords?|api[ -]?keys?|tokens?|secrets?|cookies) (?:of|for|from|to) (?:(?:any|all|every|each) )?"
+        r"(?:other|user|users|all|saved|stored|browser|your) (?:[a-z]+ )?(?:passwords|cookies|credentials|secrets"
+        r"|api keys|tokens)",
+        r"\b(?:credentials?|passwords?|api[ -]?keys?|tokens?|secrets?|cookies) (?:of|for|from|to) (?:(?:any|all"
+        r"|every|each) )?"
         r"(?:other|another) (?:[a-z]{1,20} )?(?:tools?|servers?|services?|accounts?|users?)\b",
-        "password passwords vault secret secrets credential credentials cookie cookies keychain login auth browser session",
+        "password passwords vault secret secrets credential credentials cookie cookies keychain login auth browser"
+        " session",
     ),
 )
 
@@ -166,7 +181,7 @@ def _parameters(schema: Any) -> Iterator[Parameter]:
         for name, one in islice(properties.items(), room):
             room -= 1
             said = one.get("description") if isinstance(one, Mapping) else None
-            place = (*path, str(name)) if len(path) < 8 else path  # noqa: PLR2004 - as much as is read
+            place = (*path, str(name)) if len(path) < 8 else path
             yield Parameter(place, str(name), said if isinstance(said, str) else "")
             if isinstance(one, Mapping):
                 left += ((place, inner) for inner in (one, one.get("items")) if isinstance(inner, Mapping))

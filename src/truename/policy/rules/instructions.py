@@ -93,8 +93,8 @@ def capability_mismatch(rule: Rule, material: Material) -> Iterator[Finding]:
 def foreign_parameter(rule: Rule, material: Material) -> Iterator[Finding]:
     """Find parameters that ask for what is the caller's: its model, conversation, instructions, tools, credentials.
 
-    Why: A model fills in what a schema asks for; what was said to it goes to a server that needs none of it, with a call
-    that looks like any other (out-of-scope parameter).
+    Why: A model fills in what a schema asks for; what was said to it goes to a server that needs none of it, with a
+    call that looks like any other (out-of-scope parameter).
 
     Example: `create_document` with a parameter `llm_name`, or one described as "the full conversation so far".
 

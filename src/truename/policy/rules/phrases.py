@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from truename.policy.rules.deceptions import DECEPTIONS
+from truename.policy.rules.impostures import IMPOSTURES
 from truename.policy.rules.mechanisms import Mechanism, cues, gap, words
 from truename.policy.rules.vocabulary import (
     AIMED,
@@ -174,4 +175,5 @@ MECHANISMS: Final = (
         ("OWASP MCP05",),
     ),
     *DECEPTIONS,
+    *IMPOSTURES,
 )

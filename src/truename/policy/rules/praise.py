@@ -10,13 +10,15 @@ __all__ = ["PRAISE"]
 
 _TOOL: Final = r"(?:tools?|functions?|servers?|mcps?|plugins?|actions?|apis?|services?|solutions?|options?|choices?)\b"
 _QUALITY: Final = (
-    r"(?:best|greatest|finest|fastest|cheapest|safest|smartest|leading|ultimate|number one|no\. ?1|#1|top[- ](?:rated|ranked)"
+    r"(?:best|greatest|finest|fastest|cheapest|safest|smartest|leading|ultimate|number one|no\. ?1|#1"
+    r"|top[- ](?:rated|ranked)"
     r"|most (?:powerful|advanced|accurate|reliable|trusted|comprehensive|complete|popular|secure|efficient|effective"
     r"|intelligent|capable|useful))"
 )
 # Praise within a field ("the most powerful search of Confluence") is a description; this has no measure.
 _BOUNDLESS: Final = (
-    r"(?:in the (?:whole |entire )?world|on (?:earth|the market)|in existence|available|anywhere|ever(?: made| built)?|of all"
+    r"(?:in the (?:whole |entire )?world|on (?:earth|the market)|in existence|available|anywhere|ever(?: made|"
+    r" built)?|of all"
     r"|there is|for (?:everything|all (?:tasks|purposes|uses|requests)|any (?:task|purpose|request)))\b"
 )
 _BETTER: Final = (
@@ -35,7 +37,8 @@ PRAISE: Final = (
         "boundless",
         "that it is the best of all",
         cues(
-            "best greatest finest fastest cheapest safest smartest leading ultimate number no top rated ranked most world"
+            "best greatest finest fastest cheapest safest smartest leading ultimate number no top rated ranked most"
+            " world"
             " worlds"
         ),
         (
@@ -43,7 +46,8 @@ PRAISE: Final = (
             ("world", "earth", "market", "existence", "available", "anywhere", "ever", "of all", "there is", "for a"),
         ),
         words(
-            rf"\b{_QUALITY}(?: and [a-z-]{{1,20}})?(?: [a-z-]{{1,20}}){{0,3}} {_TOOL}(?: [a-z]{{1,20}}){{0,2}}? {_BOUNDLESS}",
+            rf"\b{_QUALITY}(?: and [a-z-]{{1,20}})?(?: [a-z-]{{1,20}}){{0,3}} {_TOOL}(?: [a-z]{{1,20}}){{0,2}}?"
+            rf" {_BOUNDLESS}",
             rf"\b{_QUALITY} (?!available){_BOUNDLESS}",
             rf"\bthe world'?s (?:very )?{_QUALITY}",
         ),
@@ -53,7 +57,8 @@ PRAISE: Final = (
         "better",
         "that it is better than others",
         cues(
-            "better faster safer cheaper superior smarter accurate reliable powerful efficient secure complete trustworthy"
+            "better faster safer cheaper superior smarter accurate reliable powerful efficient secure complete"
+            " trustworthy"
         ),
         (
             (" than", "superior to"),
@@ -75,7 +80,8 @@ PRAISE: Final = (
             rf" (?:over|instead of|rather than|above|in place of) {_REST}",
             rf"\b(?:must|should|has to|is to)(?: always)? be (?:preferred|chosen|picked|selected)"
             rf" (?:first|over|above|before|instead of|to) (?:{_REST}|everything)?",
-            rf"\b{_CHOOSE} (?:this|it)(?: tool| function| server| one)?(?:,? even)? (?:if|when|where|though) (?:an)?other"
+            rf"\b{_CHOOSE} (?:this|it)(?: tool| function| server| one)?(?:,? even)? (?:if|when|where|though)"
+            rf" (?:an)?other"
             rf" (?:[a-z-]{{1,20}} ){{0,2}}?{_TOOL}",
         ),
         ("MSB, preference manipulation",),
@@ -89,7 +95,8 @@ PRAISE: Final = (
             ("tool", "function", "server", "plugin", "alternative", "others"),
         ),
         rf"\b(?:all |any |the )*(?:(?:other|competing) (?:[a-z-]{{1,20}} )?{_TOOL}|alternatives|others)"
-        r" (?:are|is|will|may|can) (?:[a-z-]{1,20} )?(?:deprecated|unreliable|unsafe|outdated|inferior|broken|insecure|wrong"
+        r" (?:are|is|will|may|can) (?:[a-z-]{1,20} )?(?:deprecated|unreliable|unsafe|outdated|inferior|broken"
+        r"|insecure|wrong"
         r"|fail)\b",
         ("MSB, preference manipulation",),
     ),

@@ -73,7 +73,7 @@ def steered_call(rule: Rule, material: Material) -> Iterator[Finding]:
     """
     owners = _Owners(material)
     for one, texts, mentioned in material.mentions:
-        steered = owners.steered(one, mentioned + quoted_words(texts) if owners.has_others else ())
+        steered = owners.steered(one, (*mentioned, *quoted_words(texts)) if owners.has_others else ())
         if steered is not None:
             at, other = steered
             fact = f"{texts.called(at)} tells the model about calling {_of(other)}."

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from truename.policy.rules.mechanisms import cues
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -19,7 +21,8 @@ _SEPARATORS: Final = ",;|/•"
 _LONGEST_ITEM: Final = 40
 # The label of a list that stands there for a search and says nothing to who reads.
 _LABEL: Final = re.compile(
-    r"\b(?:key ?words?|search(?:able)? (?:terms?|words?|tags?)|seo(?: terms?)?|hash ?tags?|also (?:matches|found (?:as|for)))"
+    r"\b(?:key ?words?|search(?:able)? (?:terms?|words?|tags?)|seo(?: terms?)?|hash ?tags?|also (?:matches|found"
+    r" (?:as|for)))"
     r" ?(?::|=|-)"
 )
 _LABELLED: Final = 8
@@ -29,26 +32,21 @@ _SHARE: Final = 0.4
 # In a row: "email email email email".
 _IN_A_ROW: Final = re.compile(r"\b([a-z][a-z'-]{2,40})(?:[,;|/\s]{1,3}\1\b){3,20}")
 _FIELDS_FROM: Final = 12
-# fmt: off
-_FIELDS: Final = {
-    word: number
-    for number, field in enumerate((
-        "email emails mail gmail outlook", "calendar schedule meeting meetings", "weather forecast", "stocks stock trading",
-        "crypto bitcoin cryptocurrency", "news headlines", "maps navigation directions", "travel flight flights hotel hotels",
-        "music songs playlist", "video videos movie movies", "image images photo photos", "translate translation",
-        "database databases sql", "git github gitlab", "file files folder folders", "pdf", "spreadsheet spreadsheets excel",
-        "payment payments banking invoice invoices", "shopping ecommerce store", "recipe recipes food restaurant restaurants",
-        "health medical fitness", "sports football", "game games gaming", "crm sales", "slack chat messaging", "sms phone",
-        "contacts", "notes", "todo todos tasks", "dns", "kubernetes docker", "browser browsing", "law legal", "jobs careers",
-        "education homework", "math calculator", "time clock timezone",
-    ))
-    for word in field.split()
-}
-_COMMON: Final = frozenset(
-    "the and for with that this from are you your can will not has have all any its into one use when each which than then"
-    " must should may only also".split()
+_OF_FIELDS: Final = """
+    email emails mail gmail outlook | calendar schedule meeting meetings | weather forecast | stocks stock trading
+    | crypto bitcoin cryptocurrency | news headlines | maps navigation directions | travel flight flights hotel hotels
+    | music songs playlist | video videos movie movies | image images photo photos | translate translation
+    | database databases sql | git github gitlab | file files folder folders | pdf | spreadsheet spreadsheets excel
+    | payment payments banking invoice invoices | shopping ecommerce store | recipe recipes food restaurant
+    | health medical fitness | sports football | game games gaming | crm sales | slack chat messaging | sms phone
+    | contacts | notes | todo todos tasks | dns | kubernetes docker | browser browsing | law legal | jobs careers
+    | education homework | math calculator | time clock timezone
+"""
+_FIELDS: Final = {word: number for number, field in enumerate(_OF_FIELDS.split("|")) for word in field.split()}
+_COMMON: Final = cues(
+    "the and for with that this from are you your can will not has have all any its into one use when each which than"
+    " then must should may only also"
 )
-# fmt: on
 
 
 def stuffed(texts: Texts) -> tuple[int, str] | None:

@@ -1,0 +1,94 @@
+"""Answers of servers on their way to a model: passed on as they are, told of, or kept back. Off unless it is set."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio.to_thread
+
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.telemetry.account import account_now
+from truename.identity import fold
+from truename.trust.answers import said_in, suspicions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable, Mapping
+
+    from truename.catalog import Tool
+    from truename.config.trust import Trust
+    from truename.trust.screening import Names
+
+__all__ = ["Answers"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+# A longer text is looked at beside the loop; for a shorter one the way there takes longer than the look.
+_SHORT: Final = 4_000
+_DON_T: Final = "The call was made: don't repeat it. An operator decides by `[trust] results`."
+
+
+class Answers:
+    """Looks at what servers answer, where ``results`` is not off. ``names`` are what clients call a tool."""
+
+    def __init__(self, trust: Trust, names: Names) -> None:
+        self._trust = trust
+        self._names = names
+        self.tools: tuple[Tool, ...] = ()
+        self._owners: Mapping[str, frozenset[str]] | None = None
+        self._is_on = any(one.results != "off" for one in (trust, *trust.servers.values()))
+
+    def know(self, tools: Iterable[Tool]) -> None:
+        """Take in which tools there are now."""
+        self.tools, self._owners = tuple(tools), None
+
+    def over(self, server: str, answering: Awaitable[dict[str, Any]]) -> Awaitable[dict[str, Any]]:
+        """Return what is awaited for a server's answer: `passed`, and where nothing is looked at just this."""
+        return self.passed(server, answering) if self._is_on else answering
+
+    async def passed(self, server: str, answering: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+        """Return the answer of a server as it is.
+
+        Raises what ``answering`` raises, and `UpstreamError` (``answer_blocked``) for an answer that is kept back.
+        """
+        handling = self._trust.of(server).results
+        try:
+            answer = await answering
+        except MCPError as error:
+            if handling != "off":
+                await self._look(server, {"error": [error.message, error.data]}, handling)
+            raise
+        if handling != "off":
+            await self._look(server, answer, handling)
+        return answer
+
+    async def _look(self, server: str, answer: Mapping[str, Any], handling: str) -> None:
+        said = said_in(answer)
+        if len(said) <= _SHORT:
+            found = suspicions(said, server, self._whose)
+        else:
+            found = await anyio.to_thread.run_sync(suspicions, said, server, self._whose)
+        if not found:
+            return
+        if (account := account_now()) is not None:
+            account.suspected(found)
+        names = ", ".join(found)
+        # What it says may be a secret.
+        whose = printable(server, 200)
+        log.warning("an answer of %s looks like an attack on the model (%s): %s", whose, names, handling)
+        if handling == "block":
+            problem = f"answered what looks like an attack on the model ({names}), and the answer is kept back"
+            raise UpstreamError(server=server, kind="blocked", problem=problem, remedy=_DON_T, code="answer_blocked")
+
+    def _whose(self, name: str) -> frozenset[str]:
+        """Return the servers that have a tool of this name, folded. An index of all is made at the first question."""
+        owners = self._owners
+        if owners is None:
+            found: defaultdict[str, set[str]] = defaultdict(set)
+            for tool in self.tools:
+                for known in (tool.origin.name, *self._names(tool)):
+                    found[fold(known)].add(tool.origin.server_id)
+            owners = self._owners = {key: frozenset(servers) for key, servers in found.items()}
+        return owners.get(name, frozenset())

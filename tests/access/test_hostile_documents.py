@@ -1,0 +1,61 @@
+"""What strangers write into documents and ids that are read before anybody is known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from truename.access.addresses import Nearness
+from truename.access.fetching import Fetched
+from truename.access.sign_in.clients import Clients, is_document
+from truename.access.sign_in.issued import Issued
+
+pytestmark = pytest.mark.anyio
+
+HERE = "https://tools.example"
+ID = "https://client.example/id.json"
+GOOD = {"client_id": ID, "client_name": "A client", "redirect_uris": ["https://client.example/back"]}
+WRONG: dict[str, dict[str, Any]] = {
+    "a list of ways to prove itself": {"token_endpoint_auth_method": ["none"]},
+    "an object as its way": {"token_endpoint_auth_method": {"none": 1}},
+    "a secret": {"client_secret": "x"},
+    "another's id": {"client_id": ID + "x"},
+    "addresses that are none": {"redirect_uris": ["https://[red]/back"]},
+    "addresses that are no texts": {"redirect_uris": [7]},
+    "addresses that are no list": {"redirect_uris": "https://client.example/back"},
+}
+
+
+class Net:
+    def __init__(self, **pages: Any) -> None:
+        self.pages = pages
+
+    async def __call__(self, url: str, **_: Any) -> Fetched:
+        return Fetched(200, json.dumps(self.pages["document"]).encode())
+
+    async def nearness(self, _: str) -> Nearness:
+        return Nearness.PUBLIC
+
+
+def clients(document: dict[str, Any]) -> Clients:
+    issued = Issued(b"k" * 32, HERE, lambda: 0.0)
+    return Clients(issued, Net(document=document), issuer=HERE, scopes=(), schemes=(), clock=lambda: 0.0)
+
+
+async def test_a_client_is_what_its_document_says() -> None:
+    found = await clients(GOOD).get(ID)
+    assert found is not None
+    assert (found.client_id, found.client_name) == (ID, "A client")
+
+
+@pytest.mark.parametrize("what", WRONG)
+async def test_a_document_with_what_is_not_meant_is_no_clients(what: str) -> None:
+    assert await clients({**GOOD, **WRONG[what]}).get(ID) is None
+
+
+@pytest.mark.parametrize("id", ["https://[red]/id", "https://[::1/id", "https://a]b/id"])
+async def test_an_id_that_is_no_address_is_no_documents(id: str) -> None:
+    assert not is_document(id)
+    assert await clients(GOOD).get(id) is None

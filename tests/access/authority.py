@@ -33,7 +33,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from tests.access.exchange_grant import GRANT_TYPE, exchange_grant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Authority", "authority"]
 
@@ -153,6 +153,9 @@ class Authority:
     refuses: str = ""
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    registered: list[dict[str, Any]] = field(default_factory=list)
+    # Reads the document of a client whose id is an address.
+    read: Callable[[str], dict[str, Any]] | None = None
     # Token exchange: the audience of the tokens that it takes, for what it gives others, which it takes no more.
     gateway: str = ""
     targets: set[str] = field(default_factory=set)
@@ -163,6 +166,13 @@ class Authority:
 
     def __post_init__(self) -> None:
         self.gate.set()
+
+    def known(self, id: str) -> OwnClient | None:
+        if self.read is None or not id.startswith("https://"):
+            return self.clients.get(id)
+        said = self.read(id)
+        assert said["client_id"] == id
+        return OwnClient(id, "", tuple(said["redirect_uris"]))
 
     def client(self, id: str, *redirect_uris: str, secret: str = "") -> OwnClient:
         found = self.clients[id] = OwnClient(id, secret, redirect_uris)
@@ -237,7 +247,7 @@ def _app(one: Authority) -> Flask:
         )
 
     server = AuthorizationServer()
-    server.init_app(app, query_client=one.clients.get, save_token=save_token)
+    server.init_app(app, query_client=one.known, save_token=save_token)
     _register(server, one)
     _routes(app, server, one)
     return app
@@ -458,8 +468,11 @@ def _routes(app: Flask, server: Any, one: Authority) -> None:
     @app.post("/register")
     def register() -> Any:
         said = request.get_json()
-        found = one.client(secrets.token_hex(8), *said["redirect_uris"])
-        return jsonify({**said, "client_id": found.id, "token_endpoint_auth_method": "none"}), 201
+        one.registered.append(said)
+        secret = secrets.token_urlsafe(24) if said.get("token_endpoint_auth_method") == "client_secret_basic" else ""
+        found = one.client(secrets.token_hex(8), *said["redirect_uris"], secret=secret)
+        more = {"client_secret": secret} if secret else {"token_endpoint_auth_method": "none"}
+        return jsonify({**said, "client_id": found.id, **more}), 201
 
     @app.get("/elsewhere")
     def elsewhere() -> Any:

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from truename.access.addresses import Nearness
-from truename.access.fetching import Fetched
+from truename.access.admission import Admission
+from truename.access.fetching import Fetched, FetchFault
+from truename.access.keys import Speaker
+from truename.access.oauth import IssuerWay
 from truename.access.sign_in.clients import Clients, is_document
 from truename.access.sign_in.issued import Issued
+from truename.access.site import usable
+from truename.config import Issuer
 
 pytestmark = pytest.mark.anyio
 
@@ -28,11 +33,22 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
+METADATA = {name: f"https://idp.example/{name}" for name in ("authorization_endpoint", "token_endpoint")}
+TAKEN: list[tuple[Any, bool]] = [
+    (["S256"], True),
+    (["plain"], False),
+    (7, False),
+    ("S256", False),
+    ({"S256": 1}, False),
+]
+
+
 class Net:
     def __init__(self, **pages: Any) -> None:
         self.pages = pages
 
     async def __call__(self, url: str, **_: Any) -> Fetched:
+        assert url.startswith("https://")
         return Fetched(200, json.dumps(self.pages["document"]).encode())
 
     async def nearness(self, _: str) -> Nearness:
@@ -59,3 +75,22 @@ async def test_a_document_with_what_is_not_meant_is_no_clients(what: str) -> Non
 async def test_an_id_that_is_no_address_is_no_documents(id: str) -> None:
     assert not is_document(id)
     assert await clients(GOOD).get(id) is None
+
+
+@pytest.mark.parametrize(("methods", "is_usable"), TAKEN)
+async def test_an_authority_that_says_it_otherwise_takes_no_pkce(methods: Any, is_usable: bool) -> None:
+    said = {"issuer": "https://idp.example", **METADATA, "code_challenge_methods_supported": methods}
+    speaker = Speaker("https://idp.example", Net(document=said), lambda: 0.0)
+    if is_usable:
+        assert await usable(speaker) == said
+    else:
+        with pytest.raises(FetchFault, match="PKCE"):
+            await usable(speaker)
+
+
+async def test_an_authority_that_names_no_end_is_asked_again() -> None:
+    said = {"active": True, "aud": HERE, "sub": "ann", "client_id": "cli", "exp": None}
+    issuer = Issuer(issuer="https://idp.example", introspection="always", introspection_url="https://idp.example/ask")
+    found = await IssuerWay(issuer, HERE, Net(document=said), lambda: 100.0).admit("opaque")
+    assert isinstance(found, Admission)
+    assert found.until == 400.0

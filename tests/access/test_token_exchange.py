@@ -20,6 +20,7 @@ from truename.access.exchanging import CallerTokenNeeded, Exchanges
 from truename.access.fetching import web
 from truename.access.tokens import digest_of, fresh, named_id
 from truename.config import Access, Issuer, KnownToken, parse
+from truename.config.audit import Audit
 from truename.config.credentials import TokenExchange
 from truename.config.render import render
 from truename.errors import ConfigError
@@ -84,7 +85,8 @@ async def test_each_caller_is_shown_by_a_token_of_their_own_and_their_first_one_
             assert all(one.removeprefix("Bearer ") in given for one in sent)
             return str(result["content"][0]["text"])
 
-        async with lab.serving(far, access=_access(idp)) as here, raw(here) as http:
+        audit = Audit(path=str(lab.folder / "audit"), arguments="redacted")
+        async with lab.serving(far, access=_access(idp), audit=audit) as here, raw(here) as http:
             for name in ("ann", "bob", "ann", "bob"):
                 assert (await call(name, shown[name])).startswith("This is")
             # Once for each of them, for this very server.
@@ -104,7 +106,8 @@ async def test_each_caller_is_shown_by_a_token_of_their_own_and_their_first_one_
     for token in (*shown.values(), SECRET):
         assert token not in everything
     kept = b"".join(one.read_bytes() for one in lab.folder.rglob("*") if one.is_file())
-    assert not any(token.access_token.encode() in kept for token in idp.tokens)
+    assert b"test_simple_text" in kept
+    assert not any(token.encode() in kept for token in (*shown.values(), *(one.access_token for one in idp.tokens)))
 
 
 async def test_a_client_that_renews_its_token_goes_on_with_what_the_new_one_gives(
@@ -145,6 +148,20 @@ async def test_who_came_in_without_such_a_token_is_told_and_the_server_is_not_ca
                 assert "without an access token" in text_of(await local.call_tool("test_simple_text", {}))
     assert app.calls == []
     assert foreign not in str(idp.seen)
+
+
+async def test_without_a_token_of_the_gateways_own_nobody_lists_and_the_reason_is_told(
+    idp: Authority, lab: Lab, upstreams: Upstreams
+) -> None:
+    idp.clients["truename"].check_grant_type = GRANT_TYPE.__eq__  # type: ignore[method-assign]
+    app = Guarded(Everything().server.streamable_http_app(), idp)
+    async with upstreams.app(app) as url:
+        far = lab.at("far", f"{url}/mcp", auth=_said(idp), isolation="user")
+        async with lab.gateway(far) as gateway:
+            told = gateway.status().servers[0].error or ""
+    assert "can't be shown an access token" in told
+    assert "unauthorized_client" in told
+    assert app.shown == []
 
 
 async def test_no_exchange_is_sent_twice_and_none_outlives_the_token_that_it_was_for(idp: Authority) -> None:

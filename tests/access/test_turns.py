@@ -128,7 +128,7 @@ async def test_two_processes_that_want_the_same_login_renewed_renew_it_once(idp:
             assert tokens == {idp.tokens[-1].access_token}
             # No refresh token was used twice, which would have ended the login.
             assert len(set(_renewals(idp))) == len(_renewals(idp)) == number
-        # Killed in the middle of it, one is in nobody's way: the other one's answer is there long before its patience ends.
+        # Killed in the middle of it, one is in nobody's way: the other one does not wait until its patience ends.
         idp.gate.clear()
         one.go()
         assert await one.said() == "asking"
@@ -196,8 +196,10 @@ async def test_what_is_renewed_is_not_kept_over_what_was_done_meanwhile(
             else:
                 logins.keep("ann", anew)
             idp.gate.set()
-        expected: tuple[str | type, Granted | None] = (LoginNeeded, None) if meanwhile == "logged out" else ("anew", anew)
-        assert (got[0], logins.of("ann")) == expected
+        left = logins.of("ann")
+    assert (got, left) == (([LoginNeeded], None) if meanwhile == "logged out" else (["anew"], anew))
+    # What was given after somebody logged out is good for nobody.
+    assert idp.tokens[-1].revoked == (meanwhile == "logged out")
 
 
 async def test_where_no_lock_can_be_had_a_login_is_renewed_all_the_same(tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import anyio
 import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from tests.attacks.plain import Plain
 from tests.gateway.conftest import (  # noqa: F401 - fixtures
@@ -18,12 +21,16 @@ from tests.gateway.conftest import (  # noqa: F401 - fixtures
     Upstreams,
     anyio_backend,
     connect,
+    connected,
     lab,
     raw,
     raw_client,
+    text_of,
     upstreams,
 )
 from truename.config.trust import Trust
+from truename.gateway import Gateway, listening
+from truename.gateway.downstream.leaving import piped
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -38,7 +45,7 @@ def tool(name: str, description: str | None = None, **more: Any) -> dict[str, An
 
 
 class Source:
-    """A server of the stateless era: lists what it is told to, says who answered, keeps all that it hears."""
+    """A server of the stateless era, or with a handshake: lists what it is told to, keeps all that it hears."""
 
     def __init__(self, key: str, *tools: dict[str, Any]) -> None:
         self.key, self.tools = key, list(tools)
@@ -46,6 +53,7 @@ class Source:
         self.called: list[dict[str, Any]] = []
         self.refuses: list[dict[str, Any]] = []
         self.says = ""
+        self.has_sessions = False
         self.waits: dict[str, Any] | None = None
         self.app = Starlette(routes=[Route("/mcp", self.hear, methods=["GET", "POST", "DELETE"])])
 
@@ -59,6 +67,9 @@ class Source:
             self.called.append(message["params"])
             if self.refuses:
                 return JSONResponse({**said, "error": self.refuses.pop(0)})
+        # What answers the plain aggregator, which knows no handshake, is the same.
+        if self.has_sessions and message["method"] == "server/discover":
+            return JSONResponse({**said, "error": {"code": -32601, "message": "Method not found"}})
         return JSONResponse({**said, "result": self._result(message)})
 
     def _result(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -71,19 +82,58 @@ class Source:
         if message["method"] == "tools/list":
             return {**listed, "tools": self.tools}
         able = {"capabilities": {"tools": {}}, "serverInfo": {"name": self.key, "version": "1"}}
+        if message["method"] == "initialize":
+            return {**able, "protocolVersion": message["params"]["protocolVersion"]}
         return {**listed, **able, "supportedVersions": ["2026-07-28"]}
+
+
+class Voice:
+    """A client of the SDK, asked in the words of `Raw`: over HTTP with sessions, or over a pipe without."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        assert (method, params) == ("tools/list", {})
+        return {"tools": [one.model_dump(by_alias=True) for one in (await self.client.list_tools()).tools]}
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        try:
+            return text_of(await self.client.call_tool(name, arguments))
+        except MCPError as error:
+            return str(error)
+
+
+@asynccontextmanager
+async def pipe_to(gateway: Gateway) -> AsyncIterator[Any]:
+    """Serve a gateway as `serve_stdio` does, to a client in this process: what is written are messages, not lines."""
+    to_server, from_client = anyio.create_memory_object_stream[Any](0)
+    to_client, from_server = anyio.create_memory_object_stream[Any](0)
+    server = gateway.endpoint().server
+    with piped(gateway.hub.traffic):
+        async with to_server, from_client, to_client, from_server, anyio.create_task_group() as tasks:
+            tasks.start_soon(server.run, from_client, to_client, server.create_initialization_options())
+            yield from_server, to_server
+            tasks.cancel_scope.cancel()
+
+
+# How clients come, and of which era the servers are: raw requests, a session over HTTP, a pipe without a handshake.
+WAYS = ("raw", "session", "pipe")
+every_way = pytest.mark.parametrize("bench", WAYS, indirect=True)
 
 
 class Bench:
     """Both sides of a row: the same servers behind the plain aggregator, and behind the gateway."""
 
-    def __init__(self, lab: Lab, upstreams: Upstreams) -> None:  # noqa: F811 - the fixtures above
-        self.lab, self.upstreams = lab, upstreams
+    def __init__(self, lab: Lab, upstreams: Upstreams, way: str = "raw") -> None:  # noqa: F811 - the fixtures above
+        self.lab, self.upstreams, self.way = lab, upstreams, way
 
     @asynccontextmanager
     async def _urls(self, *sources: Source) -> AsyncIterator[dict[str, str]]:
-        async with AsyncExitStack() as stack:
-            yield {one.key: await stack.enter_async_context(self.upstreams.app(one.app)) + "/mcp" for one in sources}
+        # One listener for all of them: a start each takes longer than most of the rows.
+        together = Starlette(routes=[Mount(f"/{one.key}", one.app) for one in sources])
+        async with self.upstreams.app(together) as address:
+            yield {one.key: f"{address}/{one.key}/mcp" for one in sources}
 
     @asynccontextmanager
     async def plain(self, *sources: Source, **more: Any) -> AsyncIterator[Raw]:
@@ -100,12 +150,21 @@ class Bench:
         ledger = str(self.lab.folder / "ledger")
         pins = Trust(pins=str(self.lab.folder / "pins"), **(trust or {}))
         more: dict[str, Any] = {"style": "prefixed", "trust": pins, "ledger": Ledger.open(ledger), **settings}
-        async with (
-            self._urls(*sources) as urls,
-            self.lab.serving(*(self.lab.at(key, url) for key, url in urls.items()), **more) as address,
-            raw_client(address) as http,
-        ):
-            yield http
+        for source in sources:
+            source.has_sessions = self.way == "session"
+        async with self._urls(*sources) as urls, AsyncExitStack() as stack:
+            servers = [self.lab.at(key, url) for key, url in urls.items()]
+            gateway = await stack.enter_async_context(self.lab.gateway(*servers, **more))
+            if self.way == "pipe":
+                client = await stack.enter_async_context(connected(pipe_to(gateway), "2026-07-28"))
+            else:
+                address = await stack.enter_async_context(listening(gateway))
+                if self.way == "raw":
+                    yield await stack.enter_async_context(raw_client(address))
+                    return
+                client = await stack.enter_async_context(connected(f"{address}/mcp", "legacy"))
+            # In the words of `Raw` as far as rows of every way go.
+            yield cast("Raw", Voice(client))
 
 
 async def names(http: Raw) -> list[str]:
@@ -118,11 +177,13 @@ async def texts(http: Raw) -> dict[str, str]:
 
 async def call(http: Raw, name: str, **more: Any) -> str:
     """Call: the text of what comes back, error or not."""
+    if isinstance(http, Voice):
+        return await http.call(name, more.get("arguments", {}))
     headers = {"mcp-name": name} if name.isascii() else {}
     answer = (await http.post("tools/call", {"name": name, "arguments": {}, **more}, headers=headers)).json()
     return str(answer["result"]["content"][0]["text"]) if "result" in answer else str(answer["error"])
 
 
 @pytest.fixture
-def bench(lab: Lab, upstreams: Upstreams) -> Bench:  # noqa: F811 - the fixtures above
-    return Bench(lab, upstreams)
+def bench(request: pytest.FixtureRequest, lab: Lab, upstreams: Upstreams) -> Bench:  # noqa: F811 - the fixtures above
+    return Bench(lab, upstreams, getattr(request, "param", "raw"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -20,6 +21,10 @@ META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+
+
+# To read the certificates takes longer than a request.
+_TLS = ssl.create_default_context()
 
 
 def joined(key: str, tool: str) -> str:
@@ -60,7 +65,7 @@ class Plain:
 
     async def _asked(self, url: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-        async with httpx2.AsyncClient(follow_redirects=True, timeout=15) as web:
+        async with httpx2.AsyncClient(follow_redirects=True, timeout=15, verify=_TLS) as web:
             answer = (await web.post(url, json=body, headers=self.shown)).json()
         if "error" in answer:
             # Its text decides whether a call is repeated.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.attacks.conftest import Source, call, names, tool
+from tests.attacks.conftest import Source, call, every_way, names, tool
 from tests.gateway.office import ASK, Office
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 SMALL, LARGE = {"arguments": {"amount": 1}}, {"arguments": {"amount": 999}}
 
 
+@every_way
 async def test_an_approval_is_used_for_other_arguments(bench: Bench, tmp_path: Path) -> None:
     bank, office = Source("bank", tool("pay")), Office(tmp_path)
     async with bench.plain(bank, approved={"bank_pay"}) as http:
@@ -76,6 +77,7 @@ async def test_what_is_too_deep_or_too_long(bench: Bench) -> None:
     assert len(fs.called) == 1
 
 
+@every_way
 async def test_a_name_without_end(bench: Bench) -> None:
     fs = Source("fs", tool("read" * 5000))
     async with bench.plain(fs) as http:

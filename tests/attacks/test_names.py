@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.attacks.conftest import Source, call, names, texts, tool
+from tests.attacks.conftest import Source, call, every_way, names, texts, tool
 from tests.attacks.plain import joined
 from truename.config.trust import Trust
 from truename.policy import read_policy
@@ -14,7 +14,7 @@ from truename.policy import read_policy
 if TYPE_CHECKING:
     from tests.attacks.conftest import Bench
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, every_way]
 
 # Two that join to one name; the second is the newcomer's.
 AMBIGUOUS = [

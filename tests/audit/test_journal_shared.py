@@ -126,7 +126,8 @@ def test_any_turns_and_any_kills_leave_one_chain(
         path = Path(folder)
         kept = [0, 0, 0]
         writers = [Journal(path, key, max_bytes=700, alone=not number) for number in range(3)]
-        stack.callback(lambda: [one.close() for one in writers])
+        for one in writers:
+            stack.callback(one.close)
         for place, (who, count) in enumerate(turns):
             before = _state(path)
             writers[who].append([("call", {"who": str(who), "place": number}) for number in range(count)])

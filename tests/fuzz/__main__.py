@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from tests.fuzz.chance import Fed, seeded
 from tests.fuzz.guided import Guided, guided, is_installed
-from tests.fuzz.judging import judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +44,7 @@ def main() -> int:
     if options.case is not None or options.bytes is not None:
         _again(ran, options.target, options.seed, options.case, options.bytes)
     else:
-        # First, as long as no thread runs in this process.
+        # First: no thread runs in this process yet, and nothing of Truename was imported without its instruments.
         guided_seconds = options.seconds * (1 - _SEEDED) if is_installed() else 0.0
         if guided_seconds:
             ran.guided = guided(options.target, guided_seconds, options.seed)
@@ -55,7 +54,8 @@ def main() -> int:
 
 
 def _again(ran: Ran, names: Sequence[str], seed: int, case: int | None, given: str | None) -> None:
-    from tests.fuzz.targets import TARGETS  # noqa: PLC0415 - instrumented, if it is, before
+    from tests.fuzz.judging import judged  # noqa: PLC0415 - after what is guided
+    from tests.fuzz.targets import TARGETS  # noqa: PLC0415 - as above
 
     for name in names or TARGETS:
         ran.counts[name] = 1
@@ -67,6 +67,7 @@ def _again(ran: Ran, names: Sequence[str], seed: int, case: int | None, given: s
 
 def _seeded(ran: Ran, names: Sequence[str], seed: int, seconds: float) -> None:
     from tests.fuzz import house  # noqa: PLC0415 - as above
+    from tests.fuzz.judging import judged  # noqa: PLC0415 - as above
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415 - as above
 
     spent = dict.fromkeys(names or TARGETS, 0.0)
@@ -89,10 +90,16 @@ def _seeded(ran: Ran, names: Sequence[str], seed: int, seconds: float) -> None:
 def _report(ran: Ran, seed: int) -> None:
     again = [*ran.findings]
     again += [
-        (name, text, f"--target {name} --bytes {raw}") for name, one in ran.guided.items() for text, _, raw in one.findings
+        (name, text, f"--target {name} --bytes {raw}")
+        for name, one in ran.guided.items()
+        for text, _, raw in one.findings
     ]
     cases = sum(ran.counts.values()) + sum(one.cases for one in ran.guided.values())
-    lines = [f"seed {seed}: {cases:,} cases, {len(again)} findings", "", f"  {'target':20}{'random':>10}{'guided':>10}{'places':>8}"]
+    lines = [
+        f"seed {seed}: {cases:,} cases, {len(again)} findings",
+        "",
+        f"  {'target':20}{'random':>10}{'guided':>10}{'places':>8}",
+    ]
     for name in {**ran.counts, **ran.guided}:
         one = ran.guided.get(name, Guided(0, 0))
         lines.append(f"  {name:20}{ran.counts.get(name, 0):10,}{one.cases:10,}{one.covered:8,}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import logging
 import os
 import re
 import sys
@@ -20,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.fuzz.chance import Fed, seeded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
+
+    from tests.fuzz.judging import Finding
 
 __all__ = ["Guided", "guided", "is_installed"]
 
@@ -57,7 +58,7 @@ def guided(names: Iterable[str], seconds: float, seed: int) -> dict[str, Guided]
     end, found = time.monotonic() + seconds, {}
     for number, name in enumerate(chosen):
         share = max(1, round((end - time.monotonic()) / (len(chosen) - number)))
-        found[name] = _forked(atheris, judged, name, targets, share, seed)
+        found[name] = _forked(atheris, judged, name, targets[name], seconds=share, seed=seed)
     return found
 
 
@@ -74,33 +75,31 @@ class _silent:  # noqa: N801 - a context
         os.close(self._kept)
 
 
-def _forked(
-    atheris: Any, judged: Callable[..., Any], name: str, targets: Mapping[str, Any], seconds: int, seed: int
-) -> Guided:
+def _forked(atheris: Any, judged: Callable[..., Any], name: str, target: Any, *, seconds: int, seed: int) -> Guided:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         child = os.fork()
         if child == 0:
-            _run(atheris, judged, name, targets[name], place, [f"-max_total_time={seconds}", f"-seed={seed or 1}"])
+            options = [f"-max_total_time={seconds}", f"-seed={seed or 1}"]
+            _run(atheris, lambda chance: judged(name, target, chance), place, options, seed)
         os.waitpid(child, 0)
         return _read(place)
 
 
-def _run(atheris: Any, judged: Callable[..., Any], name: str, target: Any, place: Path, options: list[str]) -> None:
+def _run(atheris: Any, judged: Callable[[Fed], Finding | None], place: Path, options: list[str], seed: int) -> None:
     """Fuzz until the time is over; the process ends with it."""
-    logging.disable(logging.NOTSET)
     with (place / "log").open("wb") as log:
         os.dup2(log.fileno(), 2)
         os.dup2(log.fileno(), 1)
     corpus = place / "corpus"
     corpus.mkdir()
     for number in range(_FIRST):
-        chance = seeded(len(options), name, number)
+        chance = seeded(seed, place.name, number)
         (corpus / str(number)).write_bytes(chance.randbytes(chance.choice((16, 64, 256, 1_024))))
     keys: set[str] = set()
 
     def one(raw: bytes) -> None:
-        finding = judged(name, target, Fed(raw))
+        finding = judged(Fed(raw))
         if finding is not None and finding.key not in keys:
             keys.add(finding.key)
             with (place / "findings").open("a") as file:

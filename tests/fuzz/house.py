@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import SocketStream
 
-__all__ = ["TOKEN", "Answer", "Asked", "House", "Hostile", "at", "close", "here", "upstream"]
+__all__ = ["TOKEN", "Answer", "Asked", "Hostile", "House", "at", "close", "here", "upstream"]
 
 T = TypeVar("T")
 TOKEN: Final = "the-one-token-0123456789"
@@ -71,7 +71,7 @@ class Hostile:
         if method in self.said:
             return self.said[method]
         if method == "initialize":
-            able = {"tools": {}}
+            able: dict[str, Any] = {"tools": {}}
             server = {"name": "x", "version": "1"}
             return {"protocolVersion": "2025-06-18", "capabilities": able, "serverInfo": server}
         if method == "tools/list":
@@ -101,7 +101,7 @@ def _response(status: str, body: bytes, kind: str = "application/json") -> bytes
 async def upstream(server: Hostile) -> AsyncIterator[str]:
     """Have a server listen on loopback while the block lasts; gives its address."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - not Django's
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, server)
         yield f"http://127.0.0.1:{port}/mcp"

@@ -15,6 +15,7 @@ from tests.fuzz import (
     targets_envelopes,
     targets_exposure,
     targets_kept,
+    targets_sign_in,
     targets_tokens,
     targets_upstream,
 )
@@ -218,6 +219,7 @@ TARGETS: Final[dict[str, Callable[[Random], None]]] = {
         *targets_configuration.TARGETS,
         *targets_kept.TARGETS,
         *targets_exposure.TARGETS,
+        *targets_sign_in.TARGETS,
         *targets_tokens.TARGETS,
         *targets_upstream.TARGETS,
     )

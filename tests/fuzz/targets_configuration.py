@@ -47,7 +47,9 @@ def drawn(chance: Random, schema: Any, depth: int = 6) -> Any:
 
 def _object(chance: Random, schema: dict[str, Any], depth: int) -> Any:
     known = schema.get("properties", {})
-    some = [name for name in known if name in schema.get("required", ()) or chance.random() < min(0.5, 2.5 / len(known))]
+    some = [
+        name for name in known if name in schema.get("required", ()) or chance.random() < min(0.5, 2.5 / len(known))
+    ]
     found = {name: drawn(chance, known[name], depth - 1) for name in some}
     more = schema.get("additionalProperties")
     if isinstance(more, dict):

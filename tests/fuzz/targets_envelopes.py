@@ -147,7 +147,9 @@ def requests(chance: Random) -> None:
     heads = list(_heads(chance, message, stateless=stateless, session=_session(house)).items())
     for _ in range(chance.choice((0, 0, 1, 1, 2))):
         heads = _other_heads(chance, heads)
-    raw = _bytes(chance, method, path if chance.random() < 0.9 else mutated(chance, path), heads, _written(chance, message))
+    raw = _bytes(
+        chance, method, path if chance.random() < 0.9 else mutated(chance, path), heads, _written(chance, message)
+    )
     house.good.calls.clear()
     asked, answer = at(house, raw, chunks=chance.choice((1, 1, 1, 2, 5)))
     _judge(house, asked, answer)
@@ -278,7 +280,9 @@ def lines_of_clients(chance: Random) -> None:
     messages = [_message(chance, stateless=chance.random() < 0.5) for _ in range(chance.choice((1, 1, 2, 4)))]
     lines = [_written(chance, message).replace(b"\n", b" ") for message in messages]
     if chance.random() < 0.2:
-        lines.append(chance.choice((b"", b"\xff\xfe", b"null", b"[]", b"{}", b"1" * 200_000, json.dumps(value(chance)).encode())))
+        lines.append(
+            chance.choice((b"", b"\xff\xfe", b"null", b"[]", b"{}", b"1" * 200_000, json.dumps(value(chance)).encode()))
+        )
     house.good.calls.clear()
     answers = pipe(house).said(lines)
     asked = [_parsed(line) for line in lines]

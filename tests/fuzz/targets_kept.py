@@ -19,7 +19,8 @@ from truename.migration.lock import Lock
 from truename.policy.book import CallRecord, Where
 from truename.policy.grants import Subject
 from truename.policy.store import FileStore
-from truename.trust.book import Pinned, PinBook, digest_of as digest_of_definition
+from truename.trust.book import PinBook, Pinned
+from truename.trust.book import digest_of as digest_of_definition
 from truename.trust.pending import Pending, PendingBook
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from random import Random
 
-__all__ = ["TARGETS"]
+__all__ = ["TARGETS", "Net", "done"]
 
 T = TypeVar("T")
 _ISSUER: Final = "https://idp.example"
@@ -49,7 +49,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
 
 
-def _done(what: Coroutine[Any, Any, T]) -> T:
+def done(what: Coroutine[Any, Any, T]) -> T:
     return _loop().run_until_complete(asyncio.wait_for(what, 3.0))
 
 
@@ -82,7 +82,7 @@ def bearer_tokens(chance: Random) -> None:
         given = mutated(chance, given)
     headers = [f"{chance.choice(('Bearer', 'bearer', 'Basic', text(chance)[:20]))} {given}"]
     headers *= chance.choice((1, 1, 1, 0, 2))
-    found = _done(doors.admit(headers))
+    found = done(doors.admit(headers))
     if isinstance(found, Admission):
         must(given.strip(" ") in {token, "the-one"}, "nobody comes in by another token")
         must(found.principal.name == ("ann" if given.strip(" ") == token else "one"), "and as nobody else")
@@ -106,8 +106,15 @@ def _pages() -> dict[str, bytes]:
 
 
 _CLAIMS: Final[dict[str, Any]] = {
-    **{"iss": _ISSUER, "aud": _HERE, "sub": "ann", "exp": _NOW + 600, "iat": _NOW, "client_id": "cli"},
-    **{"scope": "read write", "groups": ["eng"], "jti": "x"},
+    "iss": _ISSUER,
+    "aud": _HERE,
+    "sub": "ann",
+    "exp": _NOW + 600,
+    "iat": _NOW,
+    "client_id": "cli",
+    "scope": "read write",
+    "groups": ["eng"],
+    "jti": "x",
 }
 _HEAD: Final = {"alg": "ES256", "typ": "at+jwt", "kid": "one"}
 
@@ -137,7 +144,7 @@ def signed_tokens(chance: Random) -> None:
         token = _signed({**_HEAD, **chance.choice(({}, {"typ": text(chance)}, {"x": value(chance)}))}, claims)
     else:
         token = forged(chance)
-    found = _done(way.admit(token)) if way.knows(token) else None
+    found = done(way.admit(token)) if way.knows(token) else None
     if not isinstance(found, Admission):
         return
     if forged is not None:
@@ -167,9 +174,13 @@ def _other_signature(chance: Random) -> str:
 
 
 _METADATA: Final[dict[str, Any]] = {
-    **{"issuer": _ISSUER, "authorization_endpoint": f"{_ISSUER}/authorize", "token_endpoint": f"{_ISSUER}/token"},
-    **{"jwks_uri": f"{_ISSUER}/keys", "introspection_endpoint": f"{_ISSUER}/ask"},
-    **{"code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": ["none"]},
+    "issuer": _ISSUER,
+    "authorization_endpoint": f"{_ISSUER}/authorize",
+    "token_endpoint": f"{_ISSUER}/token",
+    "jwks_uri": f"{_ISSUER}/keys",
+    "introspection_endpoint": f"{_ISSUER}/ask",
+    "code_challenge_methods_supported": ["S256"],
+    "token_endpoint_auth_methods_supported": ["none"],
 }
 _INTROSPECTED: Final = {**_CLAIMS, "active": True}
 _TOKENS: Final = {"access_token": "abc", "token_type": "Bearer", "expires_in": 600, "refresh_token": "r"}
@@ -185,13 +196,13 @@ def documents_of_authorities(chance: Random) -> None:
     issuer = Issuer(issuer=_ISSUER, introspection=chance.choice(("never", "opaque", "always")), client_id="x")
     way = IssuerWay(issuer, _HERE, net, lambda: float(_NOW))
     token = chance.choice((_good(), "opaque"))
-    found = _done(way.admit(token))
+    found = done(way.admit(token))
     if isinstance(found, Admission):
         must(found.principal.name.isprintable() and len(found.principal.name) <= 256, "a name is short and printable")
         must(found.until is not None and found.until > _NOW - 31, "it has not expired")
     for name in ("token_endpoint", "jwks_uri"):
         try:
-            url = _done(Speaker(_ISSUER, net, time.time).endpoint(name, None))
+            url = done(Speaker(_ISSUER, net, time.time).endpoint(name, None))
         except FetchFault as fault:
             must(len(str(fault)) < 2_000, "a fault is short")
         else:
@@ -219,7 +230,9 @@ def answers_of_authorities(chance: Random) -> None:
 
 _CLIENT: Final = "https://client.example/id.json"
 _DOCUMENT: Final = {
-    **{"client_id": _CLIENT, "client_name": "A client", "redirect_uris": ["https://client.example/back"]},
+    "client_id": _CLIENT,
+    "client_name": "A client",
+    "redirect_uris": ["https://client.example/back"],
     "token_endpoint_auth_method": "none",
 }
 
@@ -228,7 +241,7 @@ def documents_of_clients(chance: Random) -> None:
     issued = Issued(b"k" * 32, _HERE, lambda: float(_NOW))
     net = Net({_CLIENT: _document(chance, _DOCUMENT)})
     clients = Clients(issued, net, issuer=_HERE, scopes=("use",), schemes=("cursor",), clock=lambda: float(_NOW))
-    found = _done(clients.get(chance.choice((_CLIENT, _CLIENT, mutated(chance, _CLIENT), text(chance)))))
+    found = done(clients.get(chance.choice((_CLIENT, _CLIENT, mutated(chance, _CLIENT), text(chance)))))
     if found is not None:
         uris = [str(uri) for uri in found.redirect_uris or ()]
         must(bool(uris) and all(wrong_redirect(uri, ("cursor",)) is None for uri in uris), "it leads where it may")

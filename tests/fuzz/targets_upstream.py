@@ -11,7 +11,7 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.fuzz.house import SETTINGS, Answer, Hostile, at, here, upstream
+from tests.fuzz.house import SETTINGS, Answer, Hostile, here, upstream
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, mutated_bytes, text, value
 from tests.fuzz.targets_envelopes import called, still_answers
@@ -89,7 +89,10 @@ _HEADS: Final = (
     b"connection: close",
     b"set-cookie: a=b",
 )
-_STATUS: Final = (b"200 OK",) * 8 + (b"202 Accepted", b"204 No", b"302 Found", b"400 Bad", b"401 No", b"404 Not", b"500 X")
+_STATUS: Final = (
+    *(b"200 OK",) * 8,
+    *(b"202 Accepted", b"204 No", b"302 Found", b"400 Bad", b"401 No", b"404 Not", b"500 X"),
+)
 
 
 def answers_of_servers(chance: Random) -> None:

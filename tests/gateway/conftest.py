@@ -19,6 +19,7 @@ from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Event, Gateway, listening
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from mcp.server.lowlevel.server import Server
@@ -189,9 +190,30 @@ def connect() -> Callable[..., Any]:
 
 
 class _Quiet(uvicorn.Server):
+    """Leaves signals alone, and ends when it is told to, where uvicorn looks and waits in tenths of a second."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = anyio.Event()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self._ending.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - the caller's word
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        # What was answered last leaves first.
+        await anyio.sleep(0.01)
+
+    def end(self) -> None:
+        self._ending.set()
 
 
 class Upstreams:
@@ -217,8 +239,7 @@ class Upstreams:
             try:
                 yield f"http://127.0.0.1:{bound}"
             finally:
-                running.should_exit = True
-                running.force_exit = True
+                running.end()
 
     async def hold(
         self, server: Server[Any], url: str = "http://x:0/mcp", *, task_status: anyio.abc.TaskStatus[Any]

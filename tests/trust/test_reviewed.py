@@ -178,7 +178,7 @@ def test_the_lock_is_read_anew_when_it_is_written_and_a_broken_one_changes_nothi
 
 
 def test_a_lock_that_is_not_there_is_an_error_and_none_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="can't be read"):
+    with pytest.raises(ConfigError, match="there is no such lock"):
         Reviewed(tmp_path / "truename.lock")
     with pytest.raises(ConfigError, match="no regular file"):
         Reviewed(tmp_path)

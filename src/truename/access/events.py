@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 __all__ = ["AccessEvent", "OnAccess", "Turnstile", "ignore_access"]
 
-What = Literal["signed_in", "sign_in_refused", "sign_in_ended", "turned_away"]
+What = Literal["signed_in", "sign_in_refused", "sign_in_ended", "turned_away", "logged_in"]
 _AT_ONCE: Final = 20.0
 _A_SECOND: Final = 1.0
 
@@ -18,12 +18,14 @@ _A_SECOND: Final = 1.0
 class AccessEvent:
     """One thing that happened. ``principal`` is the key of whose it is, "" where nobody knows; ``client`` who acts.
 
-    ``why`` says what the reason was, and nothing of a token; ``times`` how often it happened since it was told last.
+    ``server`` is where somebody logged in, by the gateway's own page. ``why`` says what the reason was, and nothing of
+    a token; ``times`` how often it happened since it was told last.
     """
 
     what: What
     principal: str = ""
     client: str = ""
+    server: str = ""
     why: str = ""
     times: int = 1
 

@@ -122,7 +122,7 @@ async def front_of(
             clock=clock,
             on_access=on_access,
         )
-        desk = _desk(config, here, pages, is_near=is_near and access.public_url is None, clock=clock)
+        desk = _desk(config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access)
         rooms = [] if pages is None else [pages]
         if desk is not None:
             stack.push_async_callback(desk.close)
@@ -132,14 +132,16 @@ async def front_of(
         )
 
 
-def _desk(config: Config, here: str, pages: Any, *, is_near: bool, clock: Callable[[], float]) -> LoginDesk | None:
-    """Return where people log in at servers, if logins are kept and it can be told who comes there."""
+def _desk(
+    config: Config, here: str, pages: Any, *, is_near: bool, clock: Callable[[], float], tell: OnAccess
+) -> LoginDesk | None:
+    """Return where people log in at servers, if logins are kept."""
     directory = config.access_path()
-    if directory is None or not (is_near or pages is not None):
+    if directory is None:
         return None
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses
-    return LoginDesk(here, directory, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock)
+    return LoginDesk(here, directory, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)
 
 
 def _has(rooms: Sequence[Any], path: str) -> bool:

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.access.fetching import Fetched
+    from truename.access.keys import Speaker
 
-__all__ = ["Client", "Granted", "TokenRefused", "granted", "proven"]
+__all__ = ["Client", "Granted", "TokenRefused", "granted", "proven", "revoked"]
 
 _LONGEST: Final = 16 * 1024
 # For how long a token is good whose server does not say it, and when a new one is asked for.
@@ -74,6 +75,20 @@ def granted(answer: Fetched, now: float) -> Granted:
         lasting = _ASSUMED
     until = now + lasting - min(_EARLY, lasting * _EARLY_SHARE)
     return Granted(str(token), until, str(refresh) if _is_token(refresh) else "")
+
+
+async def revoked(client: Client, had: Granted, speaker: Speaker) -> bool:
+    """Have the authorization server revoke tokens (RFC 7009); False if it knows no way to. Raises `FetchFault`."""
+    metadata = await speaker.metadata()
+    if "revocation_endpoint" not in metadata:
+        return False
+    more, headers = proven(client, metadata)
+    for token in filter(None, (had.refresh, had.token)):
+        answer = await speaker.ask("revocation_endpoint", None, {"token": token, **more}, headers)
+        if answer.status != 200:
+            message = f"the authorization server does not revoke it (HTTP {answer.status})"
+            raise FetchFault(message)
+    return True
 
 
 def _is_token(token: object) -> bool:

@@ -14,7 +14,7 @@ from anyio.abc import SocketAttribute
 
 from truename.access.authorizing import login_request
 from truename.access.fetching import FetchFault
-from truename.access.granted import Granted, proven
+from truename.access.granted import revoked
 from truename.access.keys import Speaker
 from truename.access.site import site_of
 from truename.errors import TruenameError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from truename.access.arrangements import Arrangements
     from truename.access.fetching import Fetch
+    from truename.access.granted import Granted
     from truename.config.credentials import Login
 
 __all__ = ["LoggedIn", "logged_in", "logged_out"]
@@ -54,15 +55,16 @@ async def logged_in(
     show: Callable[[str], None],
     *,
     port: int = 0,
+    may_move: bool = False,
     seconds: float = _SECONDS,
     clock: Callable[[], float] = time.time,
 ) -> LoggedIn:
     """Show where somebody logs in, wait until they have, and return their tokens. Raises `FetchFault`, `StoreError`.
 
-    Whoever is at this machine decides where the server may send people. What comes back counts only with the state of
-    this very login.
+    ``may_move`` takes another issuer than that of the first login (`site_of`). What comes back counts only with the
+    state of this very login.
     """
-    site = await site_of(kept, fetch, may_move=True, clock=clock)
+    site = await site_of(kept, fetch, may_move=may_move, clock=clock)
     async with _listening(port, _ports_of(kept, site.said.issuer)) as (redirect, waiting):
         asked = await login_request(site, redirect)
         answers = waiting(asked.state)
@@ -86,17 +88,7 @@ def _ports_of(kept: Arrangements, issuer: str) -> list[int]:
 
 async def logged_out(said: Login, had: Granted, fetch: Fetch, clock: Callable[[], float] = time.time) -> bool:
     """Have the authorization server revoke tokens (RFC 7009); False if it knows no way to. Raises `FetchFault`."""
-    speaker = Speaker(said.issuer, fetch, clock)
-    metadata = await speaker.metadata()
-    if "revocation_endpoint" not in metadata:
-        return False
-    more, headers = proven(said, metadata)
-    for token in filter(None, (had.refresh, had.token)):
-        answer = await speaker.ask("revocation_endpoint", None, {"token": token, **more}, headers)
-        if answer.status != 200:
-            message = f"the authorization server does not revoke it (HTTP {answer.status})"
-            raise FetchFault(message)
-    return True
+    return await revoked(said, had, Speaker(said.issuer, fetch, clock))
 
 
 @asynccontextmanager

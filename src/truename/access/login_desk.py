@@ -19,6 +19,7 @@ import anyio
 
 from truename.access.arrangements import Arrangements
 from truename.access.authorizing import LoginRequest, login_request
+from truename.access.events import AccessEvent, ignore_access
 from truename.access.fetching import FetchFault, Web
 from truename.access.logins import login_vault
 from truename.access.sign_in.held import Held
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
     from pathlib import Path
 
+    from truename.access.events import OnAccess
     from truename.access.granted import Granted
     from truename.access.sign_in.recognizing import Recognizer
     from truename.access.vault import Vault
@@ -85,8 +87,10 @@ class LoginDesk:
         is_near: bool = False,
         allowed: Iterable[str] = (),
         clock: Callable[[], float] = time.time,
+        tell: OnAccess = ignore_access,
     ) -> None:
         self.here = here
+        self._tell = tell
         self.recognizer = recognizer
         self._is_near = is_near
         self._directory = directory
@@ -162,6 +166,7 @@ class LoginDesk:
         if pinned is not None and pinned.issuers != (request.said.issuer,):
             raise FetchFault(_GONE)
         attempt.kept.keep(attempt.principal.key, request.said, tokens)
+        self._tell(AccessEvent(what="logged_in", principal=attempt.principal.key, server=attempt.server))
         self._links.take(attempt.link)
         attempt.over.set()
         return attempt

@@ -6,13 +6,14 @@ import json
 import os
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from truename.access.client_tokens import LoginNeeded, NoCredential
 from truename.access.fetching import FetchFault
-from truename.access.granted import Granted, TokenRefused, granted, proven
+from truename.access.granted import Granted, TokenRefused, granted, proven, revoked
 from truename.access.keys import Speaker
 from truename.access.sign_in.sessions import VAULT
 from truename.access.turns import turn
@@ -155,7 +156,16 @@ class UserTokens:
         except (FetchFault, StoreError) as error:
             self._failure, self._failed_at = str(error), self._clock()
             raise NoCredential(self._failure) from error
-        return new if is_kept else self._had()
+        return new if is_kept else await self._had_anew(new)
+
+    async def _had_anew(self, stray: Granted) -> Granted:
+        """Return what there is now; what was renewed for who logged out meanwhile is revoked, as far as can be."""
+        try:
+            return self._had()
+        except LoginNeeded:
+            with suppress(FetchFault):
+                await revoked(self._said, stray, self._speaker)
+            raise
 
     def _after(self, error: TokenRefused, had: Granted) -> Granted:
         """Judge a refusal: whoever did not wait may have renewed it meanwhile, else the login is over."""

@@ -117,6 +117,6 @@ class IssuerWay:
         if missing := [scope for scope in issuer.scopes if scope not in principal.scopes]:
             text = f"The token lacks the scope {missing[0]}."
             return Refusal(error="insufficient_scope", text=text, scopes=issuer.scopes)
-        if "exp" in claims:
+        if claims.get("exp") is not None:
             until = min(until, float(claims["exp"]) + issuer.leeway)
         return Admission(principal=principal, until=until)

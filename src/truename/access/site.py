@@ -75,7 +75,7 @@ async def _found(address: str, fetch: Fetch, pinned: Found | None, *, may_move: 
         return replace(found, issuers=pinned.issuers)
     message = (
         f"the server sends people to {found.issuers[0]} now, and sent them to {pinned.issuers[0]} at the first login; "
-        "if that is right, `truename login` takes the new one"
+        "if that is right, `truename login --new-issuer` takes the new one"
     )
     raise FetchFault(message)
 
@@ -83,7 +83,8 @@ async def _found(address: str, fetch: Fetch, pinned: Found | None, *, may_move: 
 async def usable(speaker: Speaker) -> dict[str, Any]:
     """Return the metadata of an issuer at which one can log in. Raises `FetchFault`."""
     metadata = await speaker.metadata()
-    if S256 not in (metadata.get("code_challenge_methods_supported") or ()):
+    methods = metadata.get("code_challenge_methods_supported")
+    if not isinstance(methods, list) or S256 not in methods:
         message = f"{speaker.issuer} does not say that it takes PKCE ({S256}), without which codes can be stolen"
         raise FetchFault(message)
     for name in ("authorization_endpoint", "token_endpoint"):

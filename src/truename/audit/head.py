@@ -8,8 +8,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import rfc8785
-
+from truename.audit.canonical import canonical
 from truename.audit.chain import sum_of
 from truename.files.durable import read_own, sync_directory, write_new
 
@@ -55,4 +54,4 @@ def write_head(path: Path, head: Head, key: bytes | None) -> None:
 
 def _written(head: Head, key: bytes | None) -> bytes:
     said = head._asdict()
-    return rfc8785.dumps({**said, "sum": sum_of(rfc8785.dumps(said), key)}) + b"\n"
+    return canonical({**said, "sum": sum_of(canonical(said), key)}) + b"\n"

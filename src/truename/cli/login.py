@@ -19,6 +19,9 @@ from truename.config.credentials import Login
 __all__ = ["login"]
 
 Port = Annotated[int, Parameter(name="--port", help="The port of this machine that the browser comes back to; 0: any.")]
+NewIssuer = Annotated[
+    bool, Parameter(name="--new-issuer", negative="", help="Take another place to log in than at the first login.")
+]
 Seconds = Annotated[float, Parameter(name="--timeout", help="Seconds to wait for the browser.")]
 
 
@@ -30,6 +33,7 @@ def login(
     for_: ForWhom = "",
     port: Port = 0,
     timeout: Seconds = 300.0,
+    new_issuer: NewIssuer = False,
     as_json: JsonOutput = False,
 ) -> int:
     """Log in at a server."""
@@ -47,7 +51,7 @@ def login(
     async def entered(said: Login, config: Config) -> None:
         with arranged(config, address, said) as kept:
             async with web(config.settings.allow_addresses) as fetch:
-                had = await logged_in(kept, fetch, tell, port=port, seconds=timeout)
+                had = await logged_in(kept, fetch, tell, port=port, seconds=timeout, may_move=new_issuer)
             with witnessed(config, "credential", "logged_in", [{"who": principal, "server": server}]):
                 kept.keep(principal, *had)
 

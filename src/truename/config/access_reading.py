@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
@@ -21,10 +20,12 @@ from truename.config.access_words import (
     url,
 )
 from truename.errors import excerpt
+from truename.files.person import at_home
 from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from truename.config.fields import Fields
 
@@ -140,7 +141,7 @@ def read_access(fields: Fields, name: str, base: Path) -> Access | None:
     _check_words(said, (*_ACCESS, "tokens", "oauth", "sign_in"))
     given = _given(said, _ACCESS)
     if "state" in given:
-        given["state"] = str(base / Path(given["state"]).expanduser())
+        given["state"] = str(base / at_home(given["state"]))
     tokens = _each_named(said, "tokens", _TOKEN, ("hash",))
     issuers = _each_named(said, "oauth", _ISSUER, ("issuer",))
     sign_in = _sign_in(said)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.config.rows import SECONDS, TEXT, WHOLE, Row, chosen, read_row_table, row_schema
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from truename.config.fields import Fields
 
@@ -41,7 +42,7 @@ class Asking:
 
 def _path(fields: Fields, name: str) -> str | None:
     text = fields.text(name)
-    return text if text is None or text == _MEMORY else str(Path(text).expanduser())
+    return text if text is None or text == _MEMORY else str(at_home(text))
 
 
 def _seconds(fields: Fields, name: str) -> float | None:

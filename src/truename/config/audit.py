@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.config.rows import TEXT, TRUTH, WHOLE, Row, chosen, read_row_table, row_schema
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ class Audit:
 
 def _path(fields: Fields, name: str) -> str | None:
     text = fields.text(name)
-    return None if text is None else str(Path(text).expanduser())
+    return None if text is None else str(at_home(text))
 
 
 def _key(fields: Fields, name: str) -> str | None:

@@ -15,6 +15,7 @@ from truename.config.approvals import Asking
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
 from truename.config.trust import Trust
+from truename.files.person import at_home
 from truename.ledger import MAX_CLAIMS
 from truename.naming import DEFAULT_SERVER_NAME
 from truename.policy import Context, Exposure
@@ -210,7 +211,7 @@ class Config:
         if self.settings.ledger == MEMORY or (self.settings.ledger is None and self.path is None):
             return None
         if self.settings.ledger is not None:
-            return Path(self.settings.ledger).expanduser()
+            return at_home(self.settings.ledger)
         return state_path(self.path or Path(), environ)
 
     @property
@@ -223,7 +224,7 @@ class Config:
     def access_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
         """Return the directory of tokens and sign-ins, or None where nothing of them is kept."""
         if self.settings.access.state is not None:
-            return Path(self.settings.access.state).expanduser()
+            return at_home(self.settings.access.state)
         return self._state("access", "", environ)
 
     def pins_path(self, environ: Mapping[str, str] | None = None) -> Path | None:

@@ -12,6 +12,7 @@ from truename.config.contexts import plain_context
 from truename.config.model import Settings
 from truename.config.servers import LONGEST_IN_SECONDS
 from truename.config.settings import SETTINGS
+from truename.config.trust import plain_trust
 from truename.policy import plain_convention, plain_policy
 from truename.policy.gathering import fault
 
@@ -32,7 +33,9 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"
 _LARGEST: Final = 2**53
 _DEFAULTS: Final = Settings()
 # Tables of tables.
-_NESTED: Final = ("overrides", "metadata", "tools")
+_NESTED: Final = ("overrides", "metadata", "tools", "profiles")
+# What is called by another word in Python.
+_WORDS: Final = {"excluded": "except"}
 
 
 def render(
@@ -81,10 +84,12 @@ def _settings(settings: Settings) -> tuple[list[str], list[list[str]]]:
             tables += _convention(value)
         elif name == "context":
             tables.append(_table((name,), plain_context(value).items()))
+        elif name == "trust":
+            tables.append(_table((name,), plain_trust(value).items()))
         elif name == "contexts":
             tables += [_table((name, key), plain_context(one).items()) for key, one in sorted(value.items())]
         elif name in _NESTED:
-            said = value.table if name == "tools" else value
+            said = value.table if name == "tools" else _said(value)
             tables += [_table((name, key), pairs.items()) for key, pairs in sorted(said.items())]
         elif is_dataclass(value):
             tables.append(_table((name,), _said(value).items()))
@@ -102,7 +107,7 @@ def _said(value: Any) -> Any:
     if not is_dataclass(value):
         return value
     known = [(one, getattr(value, one.name)) for one in fields(value)]
-    return {one.name: _said(found) for one, found in known if found != _default(one)}
+    return {_WORDS.get(one.name, one.name): _said(found) for one, found in known if found != _default(one)}
 
 
 def _default(field: Field[Any]) -> Any:

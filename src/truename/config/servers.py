@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
@@ -15,9 +14,11 @@ from truename.config.credentials import Auth, Login, TokenExchange
 from truename.config.fields import Fields
 from truename.config.model import Isolation, ServerConfig, StartMode
 from truename.errors import excerpt
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
 
     from truename.policy.gathering import Faults
 
@@ -203,7 +204,7 @@ def _check_headers(headers: Mapping[str, str], fields: Fields) -> None:
 
 
 def _directory(text: str | None, base: Path) -> str | None:
-    return None if text is None else str(base / Path(text).expanduser())
+    return None if text is None else str(base / at_home(text))
 
 
 def _tool_timeouts(fields: Fields) -> Mapping[str, float]:

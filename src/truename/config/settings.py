@@ -24,6 +24,7 @@ from truename.config.tables import METADATA, POLICY, TEXTS
 from truename.config.telemetry import TELEMETRY, read_telemetry
 from truename.config.trust import TRUST, read_trust
 from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt
+from truename.files.person import at_home
 from truename.identity import ToolId
 from truename.naming import STYLES
 from truename.policy import read_convention, read_metadata, read_policy
@@ -98,7 +99,7 @@ def _chosen(known: Iterable[str], what: str) -> Reader:
 
 def _path(fields: Fields, name: str, base: Path) -> str | None:
     text = fields.text(name)
-    return text if text is None or (name == "ledger" and text == MEMORY) else str(base / Path(text).expanduser())
+    return text if text is None or (name == "ledger" and text == MEMORY) else str(base / at_home(text))
 
 
 def _seconds(fields: Fields, name: str, _: Path) -> float | None:

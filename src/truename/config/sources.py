@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["KINDS", "NoValue", "Sources"]
 
@@ -58,10 +60,7 @@ class Sources(Mapping[str, str]):
         return self._in_file(what) if kind == "file" else _in_keyring(what)
 
     def _in_file(self, what: str) -> str:
-        try:
-            path = Path(what).expanduser()
-        except RuntimeError:
-            path = Path(what)
+        path = at_home(what)
         if not path.is_absolute() or "\0" in what:
             problem = f"{what!r} is no absolute path"
             raise NoValue(problem, "Write the whole path: ${file:/run/secrets/NAME}.")

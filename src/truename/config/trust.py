@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.config.rows import TEXT, Row, chosen, read_row_table, row_schema
 from truename.errors import ConfigError, excerpt
+from truename.files.person import at_home
 from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from truename.config.fields import Fields
 
-__all__ = ["HANDLINGS", "TRUST", "Handling", "Trust", "read_trust", "strictest"]
+__all__ = ["HANDLINGS", "TRUST", "Handling", "Trust", "plain_trust", "read_trust", "strictest"]
 
 Handling = Literal["warn", "quarantine", "block"]
 First = Literal["trust", "review"]
@@ -99,7 +100,7 @@ def _text(fields: Fields, name: str) -> str | None:
 
 def _under(base: Path, path: str | None) -> str | None:
     """Return a path as seen from the directory of the configuration."""
-    return path if path is None or path == _MEMORY else str(base / Path(path).expanduser())
+    return path if path is None or path == _MEMORY else str(base / at_home(path))
 
 
 _OWN: Final[Mapping[str, Row]] = {
@@ -135,11 +136,20 @@ def read_trust(fields: Fields, name: str, base: Path) -> Trust | None:
         return None
     before = len(fields.faults)
     whole = _read(table, Trust(), _ROWS, ("rules", "servers"))
+    whole = replace(whole, pins=_under(base, whole.pins), lock=_under(base, whole.lock))
     servers = table.nested("servers", "an object: SERVER -> object")
     own = {key: _server(servers, key, whole) for key in servers or () if servers is not None}
     if len(fields.faults) != before:
         return None
-    return replace(whole, servers=MappingProxyType(own), pins=_under(base, whole.pins), lock=_under(base, whole.lock))
+    return replace(whole, servers=MappingProxyType(own))
+
+
+def plain_trust(trust: Trust) -> dict[str, Any]:
+    """Return the table that is read to this. For single servers all is written: what is said there is never empty."""
+    said = {name: getattr(trust, name) for name in (*_ROWS, "rules")}
+    plain = {name: value for name, value in said.items() if value != getattr(Trust(), name)}
+    own = {key: {name: getattr(one, name) for name in (*_OWN, "rules")} for key, one in trust.servers.items()}
+    return {**plain, "servers": own} if own else plain
 
 
 def _server(servers: Fields, key: str, whole: Trust) -> Trust:

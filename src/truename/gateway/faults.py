@@ -8,7 +8,7 @@ from typing import Final
 
 from truename.errors import TruenameError
 
-__all__ = ["BrokenOff", "Tail", "UpstreamError", "fault_within", "printable", "unavailable", "unusable"]
+__all__ = ["BrokenOff", "Tail", "UpstreamError", "fault_within", "needs_login", "printable", "unavailable", "unusable"]
 
 _MAX_TEXT: Final = 500
 _MAX_LINE: Final = 300
@@ -41,6 +41,11 @@ class UpstreamError(TruenameError):
     def __str__(self) -> str:
         said = f" Its last words: {' | '.join(self.output)}" if self.output else ""
         return f"Server {printable(self.server)!r} {self.problem}. {self.remedy}{said}"
+
+
+def needs_login(problem: UpstreamError | None) -> bool:
+    """Tell whether somebody has to log in first: waiting does not mend that."""
+    return problem is not None and problem.code == "login_required"
 
 
 class BrokenOff(UpstreamError):

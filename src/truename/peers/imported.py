@@ -64,7 +64,7 @@ _REMEDY: Final[Mapping[str, str]] = MappingProxyType(
         "server": "Add it to the configuration by hand.",
         "filter": "Filter the tools at the server, or in the clients.",
         "rename": "Choose another name under [overrides.universal], or leave it to Truename.",
-        "description": "Nothing needs to be done, unless models relied on it.",
+        "description": "Say it under [tools] here, if models relied on it.",
         "access": "Put what guards the servers in front of them, or keep them out of this gateway.",
         "kept-elsewhere": "Look it up in the other gateway and write it here.",
         "setting": "See whether you need it.",

@@ -191,18 +191,21 @@ def bound_call(
     keys: Mapping[LookupKey, ToolId] | None = None,
     endpoints: Mapping[str, str] | None = None,
     digests: Callable[[Tool], tuple[str, str]] | None = None,
+    tool: Tool | None = None,
 ) -> Call:
     """Return the call of these parts, for an adapter whose payloads have another shape; as `call_of` otherwise.
 
     ``digests`` gives the digests of a tool's definition, with its name and without, where somebody knows them already
-    and knows that nobody changes a definition in place.
+    and knows that nobody changes a definition in place. ``tool`` is the one of the catalogue that is meant, where
+    somebody found out already, from all that was said.
     """
     parts = {"name": name, "call_id": call_id, "namespace": namespace}
     called, identifier = _text(parts, "name"), _text(parts, "call_id")
     key = lookup_key(called, _optional(parts, "namespace"))
     assert key is not None  # noqa: S101 - the name was checked
     read = arguments_of(arguments)
-    tool = names.catalog[_tool_of(key, names, keys or {})]
+    if tool is None:
+        tool = names.catalog[_tool_of(key, names, keys or {})]
     digest, shape = digests_of(tool) if digests is None else digests(tool)
     return Call(
         id=tool.id,

@@ -157,6 +157,8 @@ def _read_former_ids(ledger: Ledger) -> Former:
         old, new = _id_of(name), _redirected(name, ledger)
         if old is not None and new is not None:
             redirected[new].append(old)
+    if not redirected:
+        return _never
 
     def former(id: ToolId) -> tuple[ToolId, ...]:
         found, reached = [id], 0

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Schema", "StateFile"]
 
 _PATIENCE: Final = 5.0
+_LEAST: Final = 512
 _OPEN: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -52,7 +53,12 @@ class StateFile:
         if self.path is not None:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Made with its mode before SQLite makes it with another; a link is not followed to somebody's file.
-            os.close(os.open(self.path, _OPEN, 0o600))
+            descriptor = os.open(self.path, _OPEN, 0o600)
+            size = os.fstat(descriptor).st_size
+            os.close(descriptor)
+            # SQLite begins a file anew of which it can't read one page.
+            if 0 < size < _LEAST:
+                self.refuse("it is damaged (cut off)")
         where = self.path or ":memory:"
         data = sqlite3.connect(where, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from truename.config.watch import Watch
+from truename.errors import ConfigError
 from truename.migration import LOCK_FILE
 from truename.migration.lock_file import read_lock
 from truename.trust.book import Pinned
@@ -67,6 +68,9 @@ class Reviewed:
 
 
 def _read(path: Path) -> Digests:
+    if not path.exists():
+        remedy = f"Write it with `truename lock CONFIGURATION --file {path.name}`, or leave trust.lock out."
+        raise ConfigError(file=str(path), key="", problem="there is no such lock", remedy=remedy)
     return MappingProxyType({pin.key: pin.digest for pin in read_lock(path).tools})
 
 

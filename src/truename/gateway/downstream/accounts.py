@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.server.context import HandlerResult
+    from starlette.requests import HTTPConnection
 
     from truename.gateway.hub import Hub
     from truename.gateway.protocol.sdk import Request
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["accounted", "note_meant", "note_tool"]
 
 _CALL: Final = "tools/call"
-_SESSION: Final = "mcp-session-id"
+_SESSION: Final = b"mcp-session-id"
 _TRACE: Final = "traceparent"
 _LONGEST: Final = 1_000
 # Version 00 of the W3C's trace context, and what a later one begins with.
@@ -78,9 +79,13 @@ def _begun(request: Request, accounts: Accounts) -> Account:
 
 def _session(request: Request) -> str:
     """Return by what a session is known again, and can't be taken over."""
-    http = request.request
-    number = None if http is None else http.headers.get(_SESSION)
-    return "" if number is None else hashlib.sha256(number.encode()).hexdigest()[:16]
+    number = _header(request.request, _SESSION)
+    return "" if number is None else hashlib.sha256(number).hexdigest()[:16]
+
+
+def _header(http: HTTPConnection | None, name: bytes) -> bytes | None:
+    """Return a header, the first of that name: without a look at each by a name that is text."""
+    return None if http is None else next((value for key, value in http.scope["headers"] if key == name), None)
 
 
 def _trace(request: Request, params: Mapping[str, Any]) -> str:

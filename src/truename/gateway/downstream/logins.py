@@ -13,7 +13,7 @@ import anyio
 
 from truename.config.credentials import Login
 from truename.errors import ConfigError
-from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.faults import UpstreamError, needs_login, printable
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern
 from truename.gateway.questions.asking import INPUT_REQUIRED, askable, can_answer, put
@@ -38,7 +38,6 @@ __all__ = ["at_desk", "logged_in_first"]
 _DESK: Final = "truename.login_desk"
 # Servers have keys for questions of their own; none of theirs is to be taken for this one.
 _KEY: Final = "dev.truename/login"
-_NEEDED: Final = "login_required"
 _URL: Final[Mapping[str, Any]] = {"mode": "url"}
 _COMPLETE: Final = "notifications/elicitation/complete"
 
@@ -57,6 +56,7 @@ async def logged_in_first(request: Request, upstream: Upstream, params: Mapping[
     answer, params = _taken(params)
     if answer is not None:
         await _finished(request, upstream, answer)
+    _renew(request, upstream)
     try:
         return await send(params)
     except UpstreamError as error:
@@ -85,7 +85,7 @@ def _taken(params: Mapping[str, Any]) -> tuple[object, Mapping[str, Any]]:
 
 def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[LoginDesk, Attempt] | None:
     """Return the login that is to be made for a request that failed so; None where its client can't be asked."""
-    if error.code != _NEEDED or (desk := _desk_of(request)) is None:
+    if not needs_login(error) or (desk := _desk_of(request)) is None:
         return None
     auth, address = upstream.config.auth, upstream.config.url
     if not isinstance(auth, Login) or address is None or not can_answer(askable(request), QUESTION, _URL):
@@ -114,7 +114,6 @@ async def _finished(request: Request, upstream: Upstream, answer: object) -> Non
     attempt = desk.open(auth, address, principal_of(request))
     if attempt is not None:
         await desk.wait(attempt, upstream.settings.answer_timeout)
-    _renew(request, upstream)
 
 
 async def _asked(request: Request, desk: LoginDesk, attempt: Attempt, patience: float) -> bool:

@@ -100,6 +100,7 @@ class WebServer(uvicorn.Server):
         )
         super().__init__(config)
         self.listens = anyio.Event()
+        self._finishing = anyio.Event()
         self._ended = anyio.Event()
 
     @contextmanager
@@ -120,9 +121,36 @@ class WebServer(uvicorn.Server):
         finally:
             self._ended.set()
 
+    async def main_loop(self) -> None:
+        """Tick once a second, for the date in answers, and end when told to (uvicorn looks ten times a second)."""
+        while not await self.on_tick(0):
+            with anyio.move_on_after(1.0):
+                await self._finishing.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections; let what is being answered end, for a moment (uvicorn sleeps before it looks)."""
+        for listener in (*self.servers, *(sockets or ())):
+            listener.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        with anyio.move_on_after(_SHUTDOWN_SECONDS) as moment:
+            await self._emptied()
+        if moment.cancelled_caught:
+            for task in self.server_state.tasks:
+                task.cancel()
+
+    async def _emptied(self) -> None:
+        pause = 0.001
+        while self.server_state.connections or self.server_state.tasks:
+            await anyio.sleep(pause)
+            pause = min(2 * pause, 0.1)
+        for server in self.servers:
+            await server.wait_closed()
+
     async def finish(self) -> None:
         """Take no more requests and wait a moment for those that are being answered."""
         self.should_exit = True
+        self._finishing.set()
         with anyio.CancelScope(shield=True):
             await self._ended.wait()
 

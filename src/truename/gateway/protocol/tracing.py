@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server._otel import OpenTelemetryMiddleware
 from mcp_types import INVALID_PARAMS, ErrorData
+from opentelemetry.baggage import get_all
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import attach, detach
-from opentelemetry.propagate import extract, inject
+from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.trace import (
     ProxyTracerProvider,
     SpanKind,
@@ -25,6 +27,7 @@ from opentelemetry.trace import (
     get_tracer_provider,
     set_span_in_context,
 )
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from pydantic import ValidationError
 
 from truename.gateway.faults import printable
@@ -34,13 +37,17 @@ if TYPE_CHECKING:
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span
+    from opentelemetry.trace import Span, SpanContext
 
 __all__ = ["Traced", "is_traced", "note_fault", "traced", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
+_HEADER: Final = _PARENT.encode()
 _KEYS: Final = (_PARENT, "tracestate", "baggage")
+# By SEP-414 these and no others, whatever else the process propagates.
+_BAGGAGE: Final = W3CBaggagePropagator()
+_W3C: Final = CompositePropagator([TraceContextTextMapPropagator(), _BAGGAGE])
 _LONGEST: Final = 8_192
 _NAME: Final = 100
 
@@ -61,14 +68,17 @@ def _tracer() -> Tracer:
 
 def is_traced() -> bool:
     """Tell whether anybody takes spans."""
-    return not isinstance(get_tracer_provider(), ProxyTracerProvider)
+    # It is asked several times in each call, and of an abstract class `isinstance` takes its time.
+    return type(get_tracer_provider()) is not ProxyTracerProvider
 
 
 def traceparent_now() -> str:
     """Return the W3C ``traceparent`` of the span in which this runs; "" where there is none."""
     context = get_current_span().get_span_context() if is_traced() else None
-    if context is None or not context.is_valid:
-        return ""
+    return "" if context is None or not context.is_valid else _written(context)
+
+
+def _written(context: SpanContext) -> str:
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
 
@@ -104,19 +114,30 @@ class Traced(OpenTelemetryMiddleware):
 
 def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
     """Return the caller's trace context: what its request says, else what its HTTP request says."""
-    http = ctx.request
-    carriers = (ctx.meta or {}, {} if http is None else http.headers)
-    return next((found for carrier in carriers if (found := _extracted(carrier)) is not None), None)
+    if ctx.meta is not None and _PARENT in ctx.meta and (found := _extracted(ctx.meta)) is not None:
+        return found
+    # Nearly all requests have none of it, and to look into the headers one by one costs more than all of them.
+    if ctx.request is None or all(name != _HEADER for name, _ in ctx.request.scope["headers"]):
+        return None
+    return _extracted(ctx.request.headers)
 
 
 def _extracted(carrier: Mapping[str, Any]) -> Context | None:
-    if carrier.get(_PARENT) is None:
-        return None
     said = {key: value for key in _KEYS if isinstance(value := carrier.get(key), str) and len(value) <= _LONGEST}
     if _PARENT not in said:
         return None
-    found = extract(said)
+    found = _W3C.extract(said)
     return found if get_current_span(found).get_span_context().is_valid else None
+
+
+def _hand_on(span: Span, meta: dict[str, Any]) -> None:
+    """Write the trace context of a span, and the baggage, where the server looks for them."""
+    context = span.get_span_context()
+    meta[_PARENT] = _written(context)
+    if context.trace_state:
+        meta["tracestate"] = context.trace_state.to_header()
+    if get_all():
+        _BAGGAGE.inject(meta)
 
 
 def _asked(method: str, ctx: ServerRequestContext[Any, Any]) -> dict[str, str]:
@@ -159,8 +180,8 @@ async def traced(
     token = attach(set_span_in_context(span))
     try:
         meta = dict(params.get("_meta") or {})
-        inject(meta)
-        outcome = await send({**message, "params": {**params, "_meta": meta}} if meta else message)
+        _hand_on(span, meta)
+        outcome = await send({**message, "params": {**params, "_meta": meta}})
         if isinstance(outcome, ErrorData):
             note_fault(span, str(outcome.code), is_status=True)
         elif method == _CALL and outcome.get("isError") is True:

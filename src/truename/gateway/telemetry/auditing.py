@@ -133,7 +133,14 @@ class Auditing:
     def entered(self, event: AccessEvent) -> None:
         """Write down what happened at the door."""
         self.note(
-            "access", what=event.what, who=event.principal, oauth_client=event.client, why=event.why, times=event.times
+            "credential" if event.server else "access",
+            what=event.what,
+            who=event.principal,
+            oauth_client=event.client,
+            server=event.server,
+            via="page" if event.server else None,
+            why=event.why,
+            times=event.times,
         )
 
     def look(self) -> None:

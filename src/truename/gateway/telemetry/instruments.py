@@ -63,7 +63,7 @@ class Reading:
 
     def of(self, families: Iterable[Family], now: int) -> list[Metric]:
         """Return the metrics as they are; ``now`` is in nanoseconds since 1970."""
-        found = [self._metric(family, self._began, now) for family in families]
+        found = [self._metric(family, self._began, now) for family in families if family.samples]
         if self._is_delta:
             self._began = now
         return found
@@ -137,7 +137,9 @@ def _named(name: str) -> tuple[str, str]:
 
 
 def _point(sample: Sample, since: int, now: int, value: float) -> NumberDataPoint:
-    return NumberDataPoint(_attributes(sample.labels), start_time_unix_nano=since, time_unix_nano=now, value=value)
+    return NumberDataPoint(
+        _attributes(sample.labels), start_time_unix_nano=since, time_unix_nano=now, value=float(value)
+    )
 
 
 def _attributes(labels: Mapping[str, str]) -> dict[str, str]:

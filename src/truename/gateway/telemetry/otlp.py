@@ -7,6 +7,7 @@ is the bytes of its attributes, kept from the last one that had the same, and of
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -27,14 +28,31 @@ if TYPE_CHECKING:
 __all__ = ["Writing"]
 
 _MOST: Final = 4_096
-_LONGEST: Final = 256
-_KINDS: Final = {kind: Message.SpanKind.Value(f"SPAN_KIND_{kind.name}") for kind in SpanKind}
+_LONGEST: Final = 512
 # Of a field that has bytes: its number and its kind, before their length.
 _RESOURCE_SPANS: Final = b"\x0a"
 _SCOPE_SPANS: Final = b"\x12"
 _SPAN: Final = b"\x12"
-# That it is told at all whether the parent is another process's, and that it is.
-_KNOWN, _REMOTE = 0x100, 0x200
+
+
+def _bytes(message: Message) -> bytes:
+    written: bytes = message.SerializeToString()
+    return written
+
+
+# Of fields that have always as many bytes: what stands before these.
+_TRACE_ID: Final = _bytes(Message(trace_id=bytes(16)))[:-16]
+_SPAN_ID: Final = _bytes(Message(span_id=bytes(8)))[:-8]
+_PARENT_ID: Final = _bytes(Message(parent_span_id=bytes(8)))[:-8]
+_STARTED: Final = _bytes(Message(start_time_unix_nano=1))[:-8]
+_ENDED: Final = _bytes(Message(end_time_unix_nano=1))[:-8]
+_TIMES: Final = Struct("<cQcQ")
+_KINDS: Final = {kind: _bytes(Message(kind=Message.SpanKind.Value(f"SPAN_KIND_{kind.name}"))) for kind in SpanKind}
+_STATUS: Final = {
+    one: _bytes(Message(status=Status(code=Status.StatusCode.Value(f"STATUS_CODE_{one.name}")))) for one in StatusCode
+}
+# That it is told at all whether the parent is another process's, and whether it is.
+_FLAGS: Final = {False: _bytes(Message(flags=0x100)), True: _bytes(Message(flags=0x300))}
 _VALUES: Final = {str: "string_value", bool: "bool_value", int: "int_value", float: "double_value"}
 
 
@@ -59,56 +77,54 @@ class Writing:
 
     def _span(self, span: OwnSpan) -> bytes:
         trace, number, _, _, state, _ = span.context
-        parts, dropped = self._attributes(span.attributes)
-        own = Message(
-            trace_id=trace.to_bytes(16, "big"),
-            span_id=number.to_bytes(8, "big"),
-            name=span.name,
-            kind=_KINDS[span.kind],
-            start_time_unix_nano=span.started,
-            end_time_unix_nano=span.ended,
-            flags=_KNOWN,
-        )
-        if (parent := span.parent) is not None:
-            own.parent_span_id = parent.span_id.to_bytes(8, "big")
-            own.flags |= _REMOTE if parent.is_remote else 0
+        parent = span.parent
+        name = "", span.name
+        parts = [
+            _TRACE_ID,
+            trace.to_bytes(16, "big"),
+            _SPAN_ID,
+            number.to_bytes(8, "big"),
+            _TIMES.pack(_STARTED, span.started, _ENDED, span.ended),
+            _KINDS[span.kind],
+            _STATUS[span.status],
+            self._known.get(name) or self._keep(name, Message(name=span.name)),
+            _FLAGS[parent is not None and parent.is_remote],
+        ]
+        if parent is not None:
+            parts += (_PARENT_ID, parent.span_id.to_bytes(8, "big"))
         if state:
-            own.trace_state = state.to_header()
-        if span.status is not StatusCode.UNSET:
-            own.status.CopyFrom(Status(code=span.status.value))
-        if dropped:
-            own.dropped_attributes_count = dropped
-        parts.append(own.SerializeToString())
-        return b"".join(parts)
+            parts.append(Message(trace_state=state.to_header()).SerializeToString())
+        return b"".join(parts + self._attributes(span.attributes))
 
-    def _attributes(self, said: dict[str, Any]) -> tuple[list[bytes], int]:
-        """Return the attributes, and how many there is no room for: of those the first, as the SDK does it."""
+    def _attributes(self, said: dict[str, Any]) -> list[bytes]:
+        """Return the attributes; where there is no room for all, the first are left out, as the SDK does it."""
         most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
         kept = list(said.items())
         dropped = 0 if most is None else max(0, len(kept) - most)
         if longest is not None:
             kept = [(key, value[:longest] if isinstance(value, str) else value) for key, value in kept]
-        return [self._attribute(key, value) for key, value in kept[dropped:]], dropped
+        if dropped:
+            kept = kept[dropped:]
+        known = self._known.get
+        # Of texts only: 1, 1.0 and True are equal, and written in three ways.
+        found = [known(one) or self._attribute(one) for one in kept]
+        return [*found, Message(dropped_attributes_count=dropped).SerializeToString()] if dropped else found
 
-    def _attribute(self, key: str, value: Any) -> bytes:
-        # Of 1, 1.0 and True only one could be kept, for they are equal.
-        if type(value) is not str:
-            return _written(key, value)
-        if (found := self._known.get((key, value))) is None:
-            found = _written(key, value)
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            if len(value) <= _LONGEST:
-                self._known[key, value] = found
-        return found
+    def _attribute(self, one: tuple[str, Any]) -> bytes:
+        key, value = one
+        if (field := _VALUES.get(type(value))) is None:
+            # What is of a kind that none of ours is of.
+            return b""
+        message = Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))])
+        return self._keep(one, message) if type(value) is str else _bytes(message)
 
-
-def _written(key: str, value: Any) -> bytes:
-    """Return a span that has this attribute and nothing else; what is of a kind that is in none of ours has none."""
-    if (field := _VALUES.get(type(value))) is None:
-        return b""
-    written: bytes = Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))]).SerializeToString()
-    return written
+    def _keep(self, what: tuple[str, str], message: Message) -> bytes:
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        written = _bytes(message)
+        if len(written) <= _LONGEST:
+            self._known[what] = written
+        return written
 
 
 def _sized(field: bytes, content: bytes) -> bytes:

@@ -115,8 +115,10 @@ class Decisions:
         """
         if self._policy is None:
             return None
-        with self._closed(call):
+        try:
             decision = self._policy.decide(call)
+        except StoreError as error:
+            raise self._unread(call, error) from error
         if (account := account_now()) is not None:
             account.decided(decision)
         if decision.outcome == "deny":
@@ -241,8 +243,11 @@ class Decisions:
         try:
             yield
         except StoreError as error:
-            self._news.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
-            raise NotAllowed(id=call.id, rule="approvals", decision=_CLOSED) from error
+            raise self._unread(call, error) from error
+
+    def _unread(self, call: Call, error: StoreError) -> NotAllowed:
+        self._news.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
+        return NotAllowed(id=call.id, rule="approvals", decision=_CLOSED)
 
 
 def _opened(path: Path | None) -> tuple[Approvals, PendingBook]:

@@ -28,7 +28,10 @@ EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "credential": ("can't be shown an access token", "Check the entry's auth, and its authorization server."),
     "address": ("is not gone to", ALLOW),
-    "redirected": ("answers from another address", "If that is the server you mean, configure its address."),
+    "redirected": (
+        "answers from another address",
+        "If that is the server you mean, configure its address; if it may lead there, add the host to allow_redirects.",
+    ),
 }
 # A session that the server no longer knows is a lost connection, of which more is known.
 CALLED: Final[Mapping[str, str]] = {"forgotten": "lost"}

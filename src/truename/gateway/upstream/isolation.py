@@ -10,7 +10,7 @@ import anyio
 
 from truename.access.exchanging import Caller
 from truename.gateway.background import background
-from truename.gateway.faults import UpstreamError
+from truename.gateway.faults import UpstreamError, needs_login
 from truename.gateway.protocol.callers import admission_of, principal_of
 from truename.gateway.protocol.sdk import connection_of, is_modern
 from truename.gateway.questions.questions import A_USER
@@ -86,9 +86,9 @@ class Isolation:
         return upstream
 
     def renew(self, whose: str) -> None:
-        """End somebody's connection that is down: their next request has one made, which is shown what there is now."""
+        """End somebody's connection that waits for a login: one is made anew, and shown what there is by then."""
         own = self._own.get(whose)
-        if own is not None and own.upstream.problem is not None:
+        if own is not None and needs_login(own.upstream.problem):
             self._end(whose)
 
     def _open(self, key: Hashable, owner: Asker | User, principal: str, *, is_lasting: bool) -> None:

@@ -27,7 +27,7 @@ _MOST: Final = 5
 _FOLLOWED: Final = frozenset({"GET", "POST"})
 # What a request says of itself, and not of who sends it.
 _PLAIN: Final = frozenset(
-    {"accept", "accept-encoding", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"}
+    {"accept", "accept-encoding", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"}
 )
 # What only the server itself may say to whoever it knows.
 _OWN: Final = frozenset({"set-cookie", "mcp-session-id", "www-authenticate"})
@@ -45,7 +45,7 @@ class Redirecting(httpx2.AsyncBaseTransport):
         self._own = own
         self._where = where
         self._listed = frozenset(server.allow_redirects)
-        self._plain = _PLAIN - {name.lower() for name in server.headers}
+        self._configured = frozenset(name.lower() for name in server.headers)
         self._others: dict[tuple[str, str, int], httpx2.AsyncBaseTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -90,21 +90,19 @@ class Redirecting(httpx2.AsyncBaseTransport):
             scheme, host, port = host_of(str(there))
         except AddressRefused:
             return False
+        # Two readers of one address: what one takes for the host is what the other connects to, or nobody goes there.
+        if (there.scheme, there.raw_host.decode("ascii").strip("[]").rstrip("."), _port(there)) != (scheme, host, port):
+            return False
         if scheme == "http" and (here.scheme == "https" or not _is_here(host)):
             return False
         shown = f"[{host}]" if ":" in host else host
         return bool({f"{shown}:{port}", shown if port == _PORTS[scheme] else None} & self._listed)
 
     def _stripped(self, headers: httpx2.Headers) -> dict[str, str]:
-        # The names of arguments in headers (MCP 2026-07-28) say no more than the body does.
-        return {
-            name: value
-            for name, value in headers.items()
-            if name in self._plain or (name.startswith("mcp-param-") and name not in self._plain)
-        }
+        return {name: value for name, value in headers.items() if _is_plain(name) and name not in self._configured}
 
     def _to(self, there: httpx2.URL) -> httpx2.AsyncBaseTransport:
-        place = there.scheme, there.host, there.port or _PORTS[there.scheme]
+        place = there.scheme, there.host, _port(there)
         if place not in self._others:
             self._others[place] = transport_to(str(there), self._where)
         return self._others[place]
@@ -113,6 +111,15 @@ class Redirecting(httpx2.AsyncBaseTransport):
         """Close what is below."""
         for one in (self._own, *self._others.values()):
             await one.aclose()
+
+
+def _port(url: httpx2.URL) -> int:
+    return url.port or _PORTS.get(url.scheme, 0)
+
+
+def _is_plain(name: str) -> bool:
+    # Arguments in headers (MCP 2026-07-28) say no more than the body does.
+    return name in _PLAIN or name.startswith("mcp-param-")
 
 
 def _is_here(host: str) -> bool:

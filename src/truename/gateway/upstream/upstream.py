@@ -11,7 +11,7 @@ from mcp_types import UNSUPPORTED_PROTOCOL_VERSION, Implementation
 
 from truename.gateway.background import background
 from truename.gateway.events import Event, EventKind, OnEvent
-from truename.gateway.faults import UpstreamError, fault_within, printable, unavailable, unusable
+from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unusable
 from truename.gateway.news import News
 from truename.gateway.protocol.sdk import MCPError, RawSession
 from truename.gateway.questions.questions import Questions
@@ -131,7 +131,7 @@ class Upstream(Lazy):
             self._withdraw()
         if self._exchange is None:
             self._patience.hurry()
-            with anyio.move_on_after(_CALL_PATIENCE):
+            with anyio.move_on_after(0 if needs_login(self.problem) else _CALL_PATIENCE):
                 await self._up.wait()
         if self._exchange is not None:
             return self._exchange

@@ -12,7 +12,6 @@ from truename.gateway.views.contexts import Contexts
 from truename.gateway.views.prompts import prompts_for
 from truename.gateway.views.recording import Recording
 from truename.gateway.views.sights import Sights
-from truename.identity.keys import lookup_key
 from truename.policy import Caller, bound_call
 from truename.policy.call import digests_of
 from truename.policy.grants import formerly
@@ -174,18 +173,17 @@ def _call(
     caller: Caller,
     endpoints: Mapping[str, str],
 ) -> Call:
-    arguments, name = params.get("arguments"), str(params.get("name"))
-    key = lookup_key(name, None)
+    arguments = params.get("arguments")
     return bound_call(
-        name=name,
+        name=str(params.get("name")),
         call_id=f"request-{number}",
         arguments={} if arguments is None else arguments,
         names=view.table,
         caller=caller,
-        # What the client meant by the name was found before, from all that it said.
-        keys={} if key is None else {key: id},
         endpoints=endpoints,
         digests=_digests,
+        # What the client meant by the name was found before, from all that it said.
+        tool=view.table.catalog[id],
     )
 
 

@@ -1,0 +1,164 @@
+"""The gateway's own spans: what is sent of them is what the SDK would send, under the environment's limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry import trace
+from opentelemetry.context import attach, detach
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags, TraceState
+
+from truename.gateway.telemetry.otlp import Writing
+from truename.gateway.telemetry.spans import OwnSpan, Provider
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RESOURCE = Resource({"service.name": "here", "process.pid": 12, "host.names": ("a", "b")}, "https://schema.example")
+REMOTE = SpanContext(
+    2**127 + 1, 2**63 + 5, is_remote=True, trace_flags=TraceFlags(1), trace_state=TraceState([("v", "1")])
+)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=300)
+VALUES = TEXTS | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
+
+
+class Kept:
+    """A provider under the environment, and what it would send."""
+
+    def __init__(self) -> None:
+        self.ended: list[OwnSpan] = []
+        self.provider = Provider(self.ended.append, resource=RESOURCE, shutdown_on_exit=False)
+        self.tracer = self.provider.get_tracer("truename")
+
+    def below(self, parent: SpanContext) -> Any:
+        return trace.set_span_in_context(NonRecordingSpan(parent))
+
+
+def by_the_sdk(spans: Sequence[OwnSpan]) -> ExportTraceServiceRequest:
+    """Return what the SDK writes of spans that say the same."""
+    return encode_spans(
+        [
+            ReadableSpan(
+                one.name,
+                one.context,
+                one.parent,
+                RESOURCE,
+                one.attributes,
+                kind=one.kind,
+                status=trace.Status(one.status),
+                start_time=one.started,
+                end_time=one.ended,
+                instrumentation_scope=InstrumentationScope("truename", ""),
+            )
+            for one in spans
+        ]
+    )
+
+
+def sent(spans: Sequence[OwnSpan]) -> ExportTraceServiceRequest:
+    found = ExportTraceServiceRequest()
+    found.ParseFromString(Writing(RESOURCE, "truename").request(spans))
+    return found
+
+
+@given(
+    st.lists(
+        st.tuples(
+            TEXTS,
+            st.sampled_from(list(SpanKind)),
+            st.dictionaries(TEXTS, VALUES, max_size=6),
+            st.sampled_from(list(StatusCode)),
+            st.sampled_from([None, REMOTE]),
+        ),
+        max_size=5,
+    )
+)
+def test_what_is_sent_is_what_the_sdk_would_send(said: list[tuple[Any, ...]]) -> None:
+    kept = Kept()
+    for name, kind, attributes, status, parent in said:
+        context = None if parent is None else kept.below(parent)
+        span = kept.tracer.start_span(name, context, kind, attributes)
+        child = kept.tracer.start_span(name, trace.set_span_in_context(span), SpanKind.CLIENT, attributes)
+        for one in (child, span):
+            one.set_status(status, "not told")
+            one.end()
+    assert sent(kept.ended).resource_spans == (
+        by_the_sdk(kept.ended).resource_spans if said else sent([]).resource_spans
+    )
+
+
+def test_numbers_that_are_equal_stay_what_they_are() -> None:
+    kept = Kept()
+    for value in (1, True, 1.0, "1"):
+        kept.tracer.start_span("x", attributes={"a": value}).end()
+    assert sent(kept.ended) == by_the_sdk(kept.ended)
+
+
+@pytest.mark.parametrize("name", [name for name in dir(OwnSpan) if name in {"add_event", "record_exception"}])
+def test_nobody_can_put_a_text_into_one_beside_its_attributes(name: str) -> None:
+    kept = Kept()
+    span = kept.tracer.start_span("x")
+    getattr(span, name)(ValueError("hunter2"))
+    span.set_status(StatusCode.ERROR, "hunter2")
+    span.end()
+    assert b"hunter2" not in Writing(RESOURCE, "truename").request(kept.ended)
+
+
+@pytest.mark.parametrize(
+    ("environment", "root", "below"),
+    [
+        ({}, True, True),
+        ({"OTEL_TRACES_SAMPLER": "always_off"}, False, False),
+        ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, False, True),
+        ({"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, False, False),
+        ({"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "1"}, True, True),
+        ({"OTEL_SDK_DISABLED": "true"}, False, False),
+    ],
+)
+def test_who_is_sampled_is_the_environment_s_matter(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], root: bool, below: bool
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    kept = Kept()
+    for context in (None, kept.below(REMOTE)):
+        span = kept.tracer.start_span("a", context)
+        token = attach(trace.set_span_in_context(span))
+        with kept.tracer.start_as_current_span("b"):
+            assert trace.get_current_span().get_span_context().trace_id == span.get_span_context().trace_id
+        detach(token)
+        span.end()
+        span.end()
+    assert [one.name for one in kept.ended] == ["b", "a"] * (root + below)
+
+
+def test_limits_are_the_environment_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "2")
+    monkeypatch.setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "3")
+    kept = Kept()
+    kept.tracer.start_span("x", attributes={"a": "1234", "b": "5678", "c": 90123}).end()
+    (span,) = sent(kept.ended).resource_spans[0].scope_spans[0].spans
+    assert [(one.key, one.value.string_value, one.value.int_value) for one in span.attributes] == [
+        ("b", "567", 0),
+        ("c", "", 90123),
+    ]
+    assert span.dropped_attributes_count == 1
+
+
+def test_the_spans_of_others_are_the_sdk_s() -> None:
+    kept = Kept()
+    with kept.provider.get_tracer("other").start_as_current_span("x") as span:
+        span.add_event("told")
+        inside = kept.tracer.start_span("ours")
+    assert isinstance(span, ReadableSpan)
+    assert [type(one) for one in span.events] == [Event]
+    assert isinstance(inside, OwnSpan)
+    assert inside.parent == span.get_span_context()

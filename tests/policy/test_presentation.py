@@ -130,6 +130,12 @@ def test_two_texts_that_one_tool_could_have_are_refused_and_both_are_named(table
     assert all(repr(key) in str(caught.value) for key in table)
 
 
+def test_not_more_contradictions_are_told_than_anybody_reads() -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        Presentation({f"a/{'*' * number}": {"title": str(number)} for number in range(1, 50)})
+    assert len(caught.value.exceptions) == 20
+
+
 def test_what_fits_no_tool_is_idle_unless_servers_are_missing() -> None:
     catalog = Catalog.of("disk/tidy")
     told = Presentation({"disk/*": SAFE, "disk/tydy": SAFE, "mail/*": SAFE})

@@ -99,13 +99,17 @@ def _places(address: str) -> tuple[str, ...]:
 def _is_usable(url: object, address: str) -> bool:
     """Tell whether a server may name this: what is encrypted, unless its own address, which you wrote, is not."""
     ways = ("https://", "http://") if address.startswith("http://") else ("https://",)
-    return isinstance(url, str) and len(url) <= _LONGEST and url.isascii() and url.startswith(ways)
+    return _is_plain(url) and str(url).startswith(ways)
+
+
+def _is_plain(text: object) -> bool:
+    return isinstance(text, str) and len(text) <= _LONGEST and text.isascii() and text.isprintable()
 
 
 def _read(answer: Fetched, address: str, asked: str) -> Found:
     said = answer.document()
     resource = said.get("resource")
-    if not isinstance(resource, str) or not covers(resource, address):
+    if not isinstance(resource, str) or not _is_plain(resource) or not covers(resource, address):
         # Else one server could have tokens made for another (RFC 9728 section 3.3).
         message = "what the server says of where to log in is another server's"
         raise FetchFault(message)

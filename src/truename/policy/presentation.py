@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog import Catalog
 from truename.errors import excerpt
@@ -35,6 +35,7 @@ LONGEST_DESCRIPTION: Final = 16_384
 _MOST: Final = 10_000
 # Each is held against each other, and against every tool.
 _MOST_GLOBS: Final = 256
+_MOST_TOLD: Final = 20
 _MOST_REMEMBERED: Final = 50_000
 _NOTES: Final = "annotations"
 _REMEDY: Final = "Mend it; what is said of tools is used whole, or not at all."
@@ -47,6 +48,13 @@ _STRICT: Final = MappingProxyType(
 
 def _nothing() -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType({})
+
+
+class _Known(NamedTuple):
+    """What is said of a tool, and under which keys."""
+
+    words: Words
+    keys: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class Presentation:
     table: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing, hash=False)
     is_partial: bool = False
     _by_id: ById[Words] = field(init=False, repr=False, compare=False)
-    _known: dict[ToolId, Words] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[ToolId, _Known] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", _read(self.table))
@@ -87,17 +95,20 @@ class Presentation:
 
     def about(self, id: ToolId) -> Words:
         """Return what is said of a tool; empty if nothing is."""
-        if (known := self._known.get(id)) is None:
-            named, globbed = self._by_id.about(id)
-            known = _both(_strictest(said for _, said in globbed), _strictest(said for _, said in named))
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[id] = known
-        return known
+        return self._found(id).words
 
     def keys(self, id: ToolId) -> tuple[str, ...]:
         """Return under which keys of the table something is said of a tool, its own id first."""
-        return tuple(key for entries in self._by_id.about(id) for key, _ in entries)
+        return self._found(id).keys
+
+    def _found(self, id: ToolId) -> _Known:
+        if (known := self._known.get(id)) is None:
+            named, globbed = self._by_id.about(id)
+            words = _both(_strictest(said for _, said in globbed), _strictest(said for _, said in named))
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            known = self._known[id] = _Known(words, tuple(key for key, _ in (*named, *globbed)))
+        return known
 
     def over(self, catalog: Catalog) -> Catalog:
         """Return a catalogue whose tools are presented so; ids, definitions and digests stay."""
@@ -142,7 +153,7 @@ def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
         faults.add("tools", f"it has more than {_MOST_GLOBS} globs", "Name tools by their ids.")
     read = {str(key): _entry(key, entry, faults) for key, entry in table.items()}
     if not len(faults):
-        for key, problem in _contradictions(read):
+        for key, problem in islice(_contradictions(read), _MOST_TOLD):
             faults.add(key, problem, "Say the same, or write globs that can't both be about one tool.")
     faults.raise_any()
     return MappingProxyType(read)

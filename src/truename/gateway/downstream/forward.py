@@ -45,7 +45,7 @@ async def forward(
         raise InvalidCall(field="params", problem=problem)
     await upstream.awake()
     return await logged_in_first(
-        request, upstream, params, partial(_sent, request, upstream, method, task=task, repeatable=repeatable)
+        request, upstream, method, params, partial(_sent, request, upstream, method, task=task, repeatable=repeatable)
     )
 
 

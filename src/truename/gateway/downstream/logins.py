@@ -38,6 +38,8 @@ __all__ = ["at_desk", "logged_in_first"]
 _DESK: Final = "truename.login_desk"
 # Servers have keys for questions of their own; none of theirs is to be taken for this one.
 _KEY: Final = "dev.truename/login"
+# What may be answered with a question (2026-07-28); on the rest nobody waits.
+_ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 _URL: Final[Mapping[str, Any]] = {"mode": "url"}
 _COMPLETE: Final = "notifications/elicitation/complete"
 
@@ -47,7 +49,9 @@ def at_desk(scope: Scope, desk: LoginDesk | None) -> None:
     scope.setdefault("state", {})[_DESK] = desk
 
 
-async def logged_in_first(request: Request, upstream: Upstream, params: Mapping[str, Any], send: Send) -> Raw:
+async def logged_in_first(
+    request: Request, upstream: Upstream, method: str, params: Mapping[str, Any], send: Send
+) -> Raw:
     """Send a request; where its server needs a login first, ask for that, and send it then.
 
     What needs a login was not run, so it can be sent again. Raises what ``send`` raises, and that also where nobody
@@ -60,7 +64,8 @@ async def logged_in_first(request: Request, upstream: Upstream, params: Mapping[
     try:
         return await send(params)
     except UpstreamError as error:
-        attempt = None if answer is not None or STATE in params else _attempt(request, upstream, error)
+        may_ask = method in _ASKING and answer is None and STATE not in params
+        attempt = _attempt(request, upstream, error) if may_ask else None
         if attempt is None:
             raise
         desk, one = attempt

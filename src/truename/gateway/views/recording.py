@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Recording"]
 
 # The server was not asked to do anything.
-_NOTHING_RAN: Final = frozenset({"busy", "missing", "unreachable", "refused", "redirected"})
+_NOTHING_RAN: Final = frozenset(
+    {"busy", "missing", "unreachable", "refused", "redirected", "login", "credential", "address"}
+)
 
 
 class Recording:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.access.test_client_tokens import Guarded
 from tests.conformance.fixture import Everything
+from tests.gateway.test_gateway_questions import Handshaking
 from truename.access.challenge import METADATA
 
 if TYPE_CHECKING:
@@ -18,10 +19,16 @@ __all__ = ["Telling"]
 
 
 class Telling:
-    """A server with a real tool behind tokens of ``idp``; its 401 says where its metadata is, unless it is ``shy``."""
+    """A server with real tools behind tokens of ``idp``; its 401 says where its metadata is, unless it is ``shy``.
 
-    def __init__(self, idp: Authority) -> None:
-        self.guarded = Guarded(Everything().server.streamable_http_app(), idp)
+    One that is ``old`` knows the handshake only.
+    """
+
+    def __init__(self, idp: Authority, *, old: bool = False) -> None:
+        server = Everything().server
+        if old:
+            server.middleware.append(Handshaking.only_the_handshake)
+        self.guarded = Guarded(server.streamable_http_app(), idp)
         self.issuers = [idp.issuer]
         self.shy = False
         self.more: dict[str, Any] = {}

@@ -140,7 +140,7 @@ def configuration(folder: Path, far: Far) -> Path:
             "env_file": "secrets.env",
             "token": "${GATE_TOKEN}",
             "audit": {"path": "audit", "key": "${AUDIT_KEY}"},
-            "telemetry": {"metrics": True, "traces": True},
+            "telemetry": {"metrics": True, "metrics_sent": True, "traces": True},
             "policy": {"default": "allow"},
         },
     }

@@ -84,8 +84,10 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(idp: Authority, upstreams: Upstreams, folder: Path, **more: Any) -> AsyncIterator[Scene]:
-    app = Telling(idp)
+async def scene(
+    idp: Authority, upstreams: Upstreams, folder: Path, *, old: bool = False, **more: Any
+) -> AsyncIterator[Scene]:
+    app = Telling(idp, old=old)
     tokens, access = known("ann", "bob")
     access = Access(tokens=access.tokens, state=str(folder / "access"))
     async with upstreams.app(app) as url:
@@ -172,6 +174,17 @@ async def test_who_does_not_log_in_gets_the_error_and_is_asked_anew_the_next_tim
         first, second = one.asked
         assert first.url == second.url
         assert one.app.guarded.calls == []
+
+
+async def test_a_login_that_ends_is_asked_for_again_by_the_next_call(
+    idp: Authority, upstreams: Upstreams, tmp_path: Path, era: str
+) -> None:
+    running = scene(idp, upstreams, tmp_path, old=True)
+    async with running as one, one.client("ann", era, one.user(logs_in)) as client:
+        for times in (1, 2):
+            assert text_of(await client.call_tool(TOOL, {})).startswith("This is")
+            assert len(one.asked) == times
+            idp.revoke()
 
 
 async def test_calls_at_once_of_one_session_ask_once(idp: Authority, upstreams: Upstreams, tmp_path: Path) -> None:

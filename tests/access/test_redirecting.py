@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from tests.access.test_client_tokens import SECRET, Guarded
 from tests.access.test_pinned import Names
+from tests.access.test_whereabouts import certificate_of, listening_safely
 from tests.conformance.fixture import Everything
 from tests.gateway.conftest import Upstreams, connected, text_of
 from truename.access.addresses import AddressRefused
@@ -152,6 +153,22 @@ async def test_a_listed_host_gets_the_message_and_nothing_of_who_sends_it(status
     # Nor does it say who we are from now on.
     assert not {"set-cookie", "mcp-session-id", "www-authenticate"} & set(response.headers)
     assert response.headers["content-type"] == "application/json"
+
+
+async def test_the_certificate_is_that_of_the_listed_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, context = certificate_of(tmp_path, "files.example")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with listening_safely(context) as (port, asked_for):
+        for host in ("files.example", "other.example"):
+            followed = _followed(
+                Answers(f"https://{host}:{port}/x"), f"{host}:{port}", url=HERE, at="127.0.0.1", then="127.0.0.1"
+            )
+            if host == "files.example":
+                assert (await followed).status_code == 200
+            else:
+                with pytest.raises(httpx2.ConnectError, match="certificate"):
+                    await followed
+    assert asked_for == ["files.example", "other.example"]
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ DAMAGED = [
     "[]",
     "{}",
     '{"schema": "1"}',
+    '{"schema": 1, "tokns": {}}',
     '{"schema": 1, "tokens": []}',
     '{"schema": 1, "tokens": {"x": {}}}',
     '{"schema": 1, "tokens": {"x": {"name": "a b", "sha256": "", "groups": [], "scopes": [], "made": 0}}}',

@@ -130,7 +130,7 @@ async def test_where_none_answers_the_server_can_not_be_reached() -> None:
         await _get(connections, "http://tools.example:9/")
 
 
-def _certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
+def certificate_of(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
     """Make a certificate for a name; return its file, and how a server has it."""
     key = ec.generate_private_key(ec.SECP256R1())
     named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -157,7 +157,7 @@ def _certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
 
 
 @asynccontextmanager
-async def _listening_safely(context: ssl.SSLContext) -> AsyncIterator[tuple[int, list[str | None]]]:
+async def listening_safely(context: ssl.SSLContext) -> AsyncIterator[tuple[int, list[str | None]]]:
     asked_for: list[str | None] = []
     context.sni_callback = lambda _, name, __: asked_for.append(name)
 
@@ -178,10 +178,10 @@ async def _listening_safely(context: ssl.SSLContext) -> AsyncIterator[tuple[int,
 async def test_the_certificate_is_the_names_and_not_the_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certificate, context = _certificate(tmp_path, "tools.example")
+    certificate, context = certificate_of(tmp_path, "tools.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     connections = Connections(Whereabouts(resolve=Names(("127.0.0.1",))))
-    async with _listening_safely(context) as (port, asked_for):
+    async with listening_safely(context) as (port, asked_for):
         assert await _get(connections, f"https://tools.example:{port}/") == 200
         with pytest.raises(httpx2.ConnectError, match="certificate"):
             await _get(connections, f"https://other.example:{port}/")
@@ -193,12 +193,12 @@ async def test_a_connection_to_one_name_never_serves_another_at_the_same_address
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whose certificate was checked may not get what is another's to get, wherever that one's name leads now."""
-    certificate, context = _certificate(tmp_path, "attacker.example")
+    certificate, context = certificate_of(tmp_path, "attacker.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     fetch = Web()
     for transport in fetch._transports.values():
         transport._resolve = Names(("127.0.0.1",))
-    async with _listening_safely(context) as (port, asked_for):
+    async with listening_safely(context) as (port, asked_for):
         assert (await fetch(f"https://attacker.example:{port}/")).status == 200
         with pytest.raises(Exception, match="can't be reached"):
             await fetch(f"https://idp.example:{port}/", form={"client_secret": "s"})

@@ -14,3 +14,12 @@ def test_the_page_has_every_attack() -> None:
     tests = re.findall(r"^async def (test_\w+)", sources, re.MULTILINE)
     page = (ROOT / "docs" / "security.md").read_text("utf-8")
     assert sorted(re.findall(r"`(test_\w+)` \|$", page, re.MULTILINE)) == sorted(tests)
+
+
+def test_what_the_page_says_of_tests_elsewhere_is_there() -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    named = re.findall(r"`(tests/\w+/\w+\.py)::(test_\w+)`", page)
+
+    assert named
+    for file, test in named:
+        assert re.search(rf"^(?:async )?def {test}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE), (file, test)

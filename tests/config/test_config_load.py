@@ -345,3 +345,13 @@ def test_a_server_may_have_limits_of_its_own() -> None:
 def test_limits_that_are_none_are_told() -> None:
     faults = faults_of(one(command="x", tool_timeouts={"slow": 0}, max_concurrent=0))
     assert [fault.key for fault in faults] == ["mcpServers.s.tool_timeouts.slow", "mcpServers.s.max_concurrent"]
+
+
+@pytest.mark.parametrize("place", ["ledger", "audit.path", "approvals.path", "trust.pins", "access.state"])
+def test_the_home_of_nobody_is_a_word_like_others(place: str) -> None:
+    table, _, key = place.partition(".")
+    path = "~nobody-of-this-name/x"
+    given = {"mcpServers": {"a": {"command": "x", "cwd": path}}, "truename": {table: {key: path} if key else path}}
+    config = parse(json.dumps(given), Path("/etc/mcp.json"), {})
+    found = getattr(config.settings, table)
+    assert (config.servers[0].cwd, getattr(found, key) if key else found) == (f"/etc/{path}",) * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -181,3 +182,25 @@ def test_a_comment_can_end_no_line_and_act_on_no_terminal() -> None:
 def test_half_a_character_is_told() -> None:
     with pytest.raises(ConfigError, match="surrogate"):
         render(Config(servers=(ServerConfig(key="s", command="\ud800"),)))
+
+
+TABLES: dict[str, dict[str, Any]] = {
+    "approvals": {"ask": "both", "wait": 5, "path": "/var/approvals"},
+    "audit": {"path": "/var/audit", "arguments": "redacted", "hide": ["*x*"], "key": "k" * 32},
+    "telemetry": {"metrics": True},
+    "trust": {"drift": "block", "rules": {"near_name": "warn"}, "servers": {"a": {"first": "review"}, "b/c": {"drift": "block"}}},
+    "profiles": {"ops": {"tools": ["*"], "except": ["a/*"], "groups": ["g"]}, "rest": {"servers": ["a"], "default": True}},
+    "access": {
+        "public_url": "https://tools.example",
+        "oauth": {"idp": {"issuer": "https://idp.example", "scopes": ["use"]}},
+        "tokens": {"ann": {"hash": f"tn1:{'0' * 16}:{'a' * 64}", "groups": ["g"]}},
+    },
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_its_own_is_read_back_to_the_same(name: str) -> None:
+    given = {"mcpServers": {"a": {"command": "x"}}, "truename": {name: TABLES[name]}}
+    config = parse(json.dumps(given), Path("/etc/mcp.json"), {})
+    assert getattr(config.settings, name) != getattr(Settings(), name)
+    assert parse(render(config), PATH, {}).settings == config.settings

@@ -49,13 +49,20 @@ def is_installed() -> bool:
 
 
 def guided(names: Iterable[str], seconds: float, seed: int) -> dict[str, Guided]:
-    """Run targets (none: all), each for the same part of the time."""
+    """Run targets (none: all), each for the same part of the time; as many as there is a second for, chosen by chance.
+
+    To import all that is instrumented takes some of the time too.
+    """
+    end = time.monotonic() + seconds
     atheris = importlib.import_module("atheris")
     with _silent(), atheris.instrument_imports(include=["truename"]):
         targets = importlib.import_module("tests.fuzz.targets").TARGETS
         judged = importlib.import_module("tests.fuzz.judging").judged
     chosen = list(names) or list(targets)
-    end, found = time.monotonic() + seconds, {}
+    most = max(1, int(end - time.monotonic()))
+    if most < len(chosen):
+        chosen = seeded(seed, "guided", 0).sample(chosen, most)
+    found = {}
     for number, name in enumerate(chosen):
         share = max(1, round((end - time.monotonic()) / (len(chosen) - number)))
         found[name] = _forked(atheris, judged, name, targets[name], seconds=share, seed=seed)
@@ -117,8 +124,8 @@ def _read(place: Path) -> Guided:
     kept = (place / "findings").read_text().splitlines() if (place / "findings").exists() else []
     rows = [json.loads(line) for line in kept]
     findings = tuple((text, key, raw) for _, text, key, raw in rows)
-    if not runs:
-        findings += (("it ended before its first case: " + ascii(log[-400:]), "no run", ""),)
+    if not runs or not covered:
+        findings += (("it did not run, or nothing was instrumented: " + ascii(log[-400:]), "no run", ""),)
     return Guided(max(map(int, runs), default=0), max(map(int, covered), default=0), findings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -217,6 +218,21 @@ async def test_another_configuration_is_written_down_and_what_was_refused_withou
     assert (taken["what"], taken["changed"]) == ("taken", "call_timeout, audit")
     assert (refused["what"], refused["code"], refused["key"]) == ("refused", "invalid_config", "audit.path")
     assert [call["arguments"] for call in records(place, "call")] == [{"text": "[redacted]", "path": "x"}]
+
+
+async def test_by_which_text_it_runs_is_written_down_at_the_start_and_when_another_is_taken(
+    lab: Lab, place: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "truename.toml"
+    path.write_text("one")
+    settings = Settings(ledger="memory", audit=Audit(path=str(place)))
+    config = Config(path=path, servers=(lab.normal("w", "read"),), settings=settings)
+    async with Gateway(config) as gateway:
+        path.write_text("another")
+        await gateway.reload(replace(config, settings=replace(config.settings, call_timeout=7.0)))
+    said = [one["files"] for one in (*records(place, "start"), *records(place, "configuration"))]
+    texts = [hashlib.sha256(text).hexdigest() for text in (b"one", b"another")]
+    assert said == [f"truename.toml=sha256:{one}" for one in texts]
 
 
 async def test_what_becomes_of_definitions_is_written_down_and_what_commands_do_is_theirs_to_write(

@@ -6,6 +6,7 @@ import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.to_thread
 import pytest
 from hypothesis import given
@@ -140,6 +141,18 @@ async def test_a_collector_that_takes_nothing_costs_no_call(
         await anyio.to_thread.run_sync(collector.wait, 3)
         assert not (await client.call_tool("w_read", {})).is_error
     assert caplog.text.count("metrics can't be sent by OTLP") == 1
+
+
+async def test_a_collector_that_is_gone_keeps_no_gateway_from_its_end(
+    lab: Lab, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.gateway.telemetry.pushing._LAST", 0.2)
+    # It is tried again and again for as long as the environment says: ten seconds.
+    collector.status = 503
+    with anyio.fail_after(8):
+        async with sending(lab):
+            await anyio.to_thread.run_sync(collector.wait, 1)
+    assert collector.requests
 
 
 async def test_without_the_package_it_is_said_how_to_have_it(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,10 +29,10 @@ from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
 from truename.config.trust import Trust
 from truename.gateway import Gateway
-from truename.policy.call_event import CallEvent
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Upstreams
+    from truename.policy.call_event import CallEvent
 
 pytestmark = pytest.mark.anyio
 
@@ -79,12 +79,12 @@ async def test_what_is_found_is_told_to_listeners_metrics_and_the_journal_but_no
 ) -> None:
     told: list[CallEvent] = []
     settings = Settings(style="prefixed", trust=Trust(results=results), telemetry=Telemetry(metrics=True))
-    async with upstreams.serving(orderly()) as url:
+    async with upstreams.serve(orderly()) as url:
         config = Config(servers=(lab.at("web", url),), settings=settings)
         async with Gateway(config, on_call=told.append) as gateway, Client(gateway.endpoint().server) as client:
             result = await client.call_tool("web_noon", {})
             assert gateway.metrics is not None
-            exposed = gateway.metrics.exposition(0).decode()
+            exposed = gateway.metrics.exposition().decode()
     found = () if results == "off" else ("hidden_instruction",)
     assert [(one.findings, one.code) for one in told] == [(found, "answer_blocked" if results == "block" else "")]
     counted = 'truename_suspected_answers_total{rule="hidden_instruction",server="web"} 1.0'
@@ -96,7 +96,7 @@ async def test_what_is_found_is_told_to_listeners_metrics_and_the_journal_but_no
 
 
 async def test_prompts_and_resources_are_looked_at_too(lab: Lab, upstreams: Upstreams) -> None:
-    async with upstreams.serving(orderly()) as url:
+    async with upstreams.serve(orderly()) as url:
         for trust, is_kept_back in ((Trust(), False), (BLOCKED, True), (Trust(servers={"web": BLOCKED}), True)):
             settings = Settings(style="prefixed", trust=trust)
             async with (

@@ -15,9 +15,10 @@ from truename import Catalog, Ledger, ToolId, project
 from truename.config.trust import Trust
 from truename.errors import ConfigError
 from truename.migration import Lock
-from truename.policy import Caller, CallRule, Policy
+from truename.policy import Caller, CallRule, Metadata, Policy
 from truename.policy.globs import fits_id, may_meet
 from truename.policy.presentation import LONGEST_DESCRIPTION, LONGEST_TITLE, Presentation
+from truename.policy.profiles import Profile
 from truename.trust import Offer, PinBook, admit
 from truename.trust.admission import pin_of
 
@@ -144,7 +145,7 @@ def test_what_fits_no_tool_is_idle_unless_servers_are_missing() -> None:
     assert told.keys(ToolId.parse("disk/tidy")) == ("disk/*",)
 
 
-def test_policy_goes_by_the_operators_word() -> None:
+def test_rules_and_profiles_go_by_the_operators_word() -> None:
     catalog = Catalog.from_mcp({"disk": [TIDY, {"name": "look", "annotations": "none"}]})
     rule = CallRule(name="safe", outcome="allow", annotations={"readOnlyHint": True})
     policy = Policy(rules=[rule, CallRule(name="no", outcome="deny", annotations={"readOnlyHint": False})])
@@ -154,7 +155,10 @@ def test_policy_goes_by_the_operators_word() -> None:
         return [tool.origin.name for tool in tools if policy.visible(tool, Caller())]
 
     assert seen(Presentation()) == ["tidy"]
-    assert seen(Presentation({"disk/tidy": RISKY, "disk/look": SAFE})) == ["look"]
+    told = Presentation({"disk/tidy": RISKY, "disk/look": SAFE})
+    assert seen(told) == ["look"]
+    profile = Profile(annotations={"readOnlyHint": True})
+    assert [tool.origin.name for tool in told.over(catalog).values() if profile.shows(tool, Metadata())] == ["look"]
 
 
 def test_a_title_stands_in_the_place_of_both_and_each_hint_counts_by_itself() -> None:

@@ -95,6 +95,10 @@ def _damaged(path: Path, how: str) -> None:
         path.write_text("this is no file of ours, and it is longer than a head would be " * 20)
     elif how == "torn":
         path.write_bytes(path.read_bytes()[:5_000])
+    elif how == "cut off":
+        path.write_bytes(path.read_bytes()[:1])
+    elif how == "no text":
+        path.write_bytes(path.read_bytes().replace(b"CREATE", b"CR\xedATE"))
     elif how == "directory":
         path.unlink()
         path.mkdir()
@@ -110,6 +114,8 @@ def _damaged(path: Path, how: str) -> None:
     [
         ("text", "corrupt"),
         ("torn", "corrupt"),
+        ("cut off", "corrupt"),
+        ("no text", "corrupt"),
         ("directory", "unusable"),
         ("PRAGMA user_version = 9", "newer"),
         ("PRAGMA user_version = 0", "corrupt"),

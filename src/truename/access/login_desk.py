@@ -75,7 +75,7 @@ class LoginDesk:
     """Knows who is asked to log in, and sends them there and back. ``here`` is the gateway's address.
 
     ``recognizer`` tells who sits at a browser, None where there is no sign-in; ``is_near`` says that the gateway can be
-    reached from this machine alone.
+    reached from this machine alone; ``tell`` is told of each login that was made here.
     """
 
     def __init__(

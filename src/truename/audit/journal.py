@@ -76,8 +76,10 @@ class Journal:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if alone:
                     self._keep_others_out()
+                # Seconds for a long file, in which nobody is to wait.
+                proved = last_of(segments(path), key) if alone else None
                 with turn(path):
-                    self._resume()
+                    self._resume(proved)
         except BaseException:
             self.close()
             raise
@@ -105,7 +107,7 @@ class Journal:
         except OSError as error:
             self._unusable(error)
 
-    def _resume(self) -> None:
+    def _resume(self, proved: Tail | None) -> None:
         found = segments(self.path)
         head = read_head(self.path, self._key)
         if not found:
@@ -115,7 +117,7 @@ class Journal:
             return
         if head is None:
             raise self._corrupt(f"{HEAD} is gone or damaged")
-        tail = last_of(found, self._key) if self._alone else end_near(found, head, self._key)
+        tail = end_near(found, head, self._key) if proved is None else followed(found, proved, self._key)
         self._take(tail, head, found[-1].number)
 
     def _take(self, tail: Tail, head: Head, last: int) -> None:

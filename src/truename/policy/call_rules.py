@@ -32,8 +32,8 @@ class CallRule:
 
     Where a caller is unknown ("") in a field that a rule names, a rule that allows does not apply, and one that
     denies or asks does: what is not known counts against the call. A tool to which another id was redirected is
-    denied or asked about as that one was, and allowed under its own id only. Annotations are the server's own word:
-    to allow by them is to trust it.
+    denied or asked about as that one was, and allowed under its own id only. Annotations are the server's own word
+    where the operator says nothing (`Presentation`): to allow by them is to trust it.
 
     Raises `ConfigError` with the field for a glob that could fit no tool, or anything else that is not understood.
 

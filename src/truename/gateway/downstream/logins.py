@@ -161,4 +161,4 @@ def _desk_of(request: Request) -> LoginDesk | None:
 
 def _renew(request: Request, upstream: Upstream) -> None:
     if upstream.isolation is not None:
-        upstream.isolation.renew(principal_of(request).key)
+        upstream.isolation.renew(principal_of(request))

@@ -124,6 +124,8 @@ class Metrics:
             known = self._counted[seen] = self._calls.labels(*seen).inc, time
         known[0]()
         known[1](event.seconds)
+        for rule in event.findings:
+            self._suspected.labels(server, rule).inc()
         if self._most_tools and event.id is not None:
             self._tools.labels(self._tool(str(event.id)), event.outcome).inc()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -36,6 +37,8 @@ _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 _TIMEOUT: Final = "OTEL_METRIC_EXPORT_TIMEOUT"
 _TEMPORALITY: Final = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
 _OWN: Final = "truename"
+# For so many seconds the end waits for a collector.
+_LAST: Final = 3.0
 # Those that ask for less memory have counters and histograms that say only what is new, as do those that ask for it.
 _DELTA: Final = frozenset({"DELTA", "LOWMEMORY"})
 
@@ -56,9 +59,9 @@ async def pushing(registry: CollectorRegistry, server_name: str) -> AsyncIterato
             tasks.start_soon(push.go_on)
             yield
     finally:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_LAST):
             await push.once()
-            await anyio.to_thread.run_sync(push.close)
+        push.close()
 
 
 class _Push:
@@ -71,6 +74,8 @@ class _Push:
         self._timeout = _milliseconds(_TIMEOUT, 30_000)
         self._exporter = OTLPMetricExporter()
         self._is_well = True
+        # What was given up on at the end may be on its way still.
+        self._turn = threading.Lock()
 
     async def go_on(self) -> None:
         while True:
@@ -82,9 +87,13 @@ class _Push:
         found = self._reading.of(self._registry.collect(), time.time_ns())
         scope = ScopeMetrics(scope=self._scope, metrics=found, schema_url="")
         data = MetricsData([ResourceMetrics(resource=self._resource, scope_metrics=[scope], schema_url="")])
-        await anyio.to_thread.run_sync(self._send, data)
+        await anyio.to_thread.run_sync(self._send, data, abandon_on_cancel=True)
 
     def _send(self, data: MetricsData) -> None:
+        with self._turn:
+            self._export(data)
+
+    def _export(self, data: MetricsData) -> None:
         try:
             is_well = self._exporter.export(data, self._timeout) is MetricExportResult.SUCCESS
         except Exception:  # whatever is wrong with who takes them: calls go on
@@ -95,6 +104,7 @@ class _Push:
         self._is_well = is_well
 
     def close(self) -> None:
+        """Break off what is tried again and again."""
         self._exporter.shutdown()
 
 

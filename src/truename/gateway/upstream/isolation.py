@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.questions.questions import Asker, User
     from truename.gateway.upstream.upstream import Upstream
+    from truename.policy.principal import Principal
 
     # For whom, who that is, and how they were let in.
     Make = Callable[[Asker | User, str, Caller], Upstream]
@@ -85,11 +86,11 @@ class Isolation:
             await upstream.settled.wait()
         return upstream
 
-    def renew(self, whose: str) -> None:
+    def renew(self, who: Principal) -> None:
         """End somebody's connection that waits for a login: one is made anew, and shown what there is by then."""
-        own = self._own.get(whose)
-        if own is not None and needs_login(own.upstream.problem):
-            self._end(whose)
+        key = who if self._by_rights else who.key
+        if key in self._own and needs_login(self._own[key].upstream.problem):
+            self._end(key)
 
     def _open(self, key: Hashable, owner: Asker | User, principal: str, *, is_lasting: bool) -> None:
         caller = Caller()

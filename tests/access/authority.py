@@ -373,6 +373,8 @@ def _register(server: Any, one: Authority) -> None:
             return {name: value for name, value in said.items() if value is not None}
 
     class Revoke(RevocationEndpoint):
+        CLIENT_AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
+
         def query_token(self, token_string: str, token_type_hint: str) -> OwnToken | None:
             return next((t for t in one.tokens if token_string in {t.access_token, t.refresh_token}), None)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,13 +24,14 @@ from truename.access.logging_in import LoggedIn, logged_in
 from truename.access.logins import login_vault
 from truename.access.site import site_of
 from truename.access.vault import Vault
+from truename.cli import main
 from truename.config import parse
 from truename.config.credentials import Login
 from truename.errors import ConfigError
 from truename.gateway import Gateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from tests.gateway.conftest import Upstreams
@@ -250,3 +254,51 @@ async def test_the_gateway_lists_and_calls_with_what_was_found(
         async with Gateway(config) as gateway:
             assert any(tool.id.tool == "test_simple_text" for tool in gateway.catalog.values())
     assert set(app.guarded.shown) == {"", f"Bearer {idp.tokens[-1].access_token}"}
+
+
+async def test_the_commands_find_all_of_it_and_take_another_issuer_only_when_told_to(
+    idp: Authority,
+    upstreams: Upstreams,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    importlib.import_module("truename.cli.login")
+
+    async def browsing(kept: Arrangements, fetch: Any, show: Callable[[str], None], **more: Any) -> LoggedIn:
+        async with anyio.create_task_group() as tasks:
+
+            def both(url: str) -> None:
+                show(url)
+                tasks.start_soon(_follow, url)
+
+            try:
+                return await logged_in(kept, fetch, both, **more)
+            except FetchFault as fault:
+                problem = fault
+        raise problem
+
+    monkeypatch.setattr(sys.modules["truename.cli.login"], "logged_in", browsing)
+    path = tmp_path / "truename.toml"
+
+    async def run(*words: str) -> tuple[int, str]:
+        code = await anyio.to_thread.run_sync(main, [*words[:2], str(path), *words[2:], "--json"])
+        return code, capsys.readouterr().out
+
+    with authority() as other:
+        async with _far(idp, upstreams) as (app, address):
+            path.write_text(f'ledger = "memory"\n[mcpServers.far]\nurl = "{address}"\nauth = {{ type = "login" }}\n')
+            assert (await run("login", "far", "--for", "ann"))[0] == 0
+            app.issuers = [other.issuer]
+            code, said = await run("login", "far", "--for", "ann")
+            assert code == 3
+            assert idp.issuer in said
+            assert other.issuer in said
+            assert (await run("login", "far", "--for", "ann", "--new-issuer"))[0] == 0
+        code = await anyio.to_thread.run_sync(main, ["logins", str(path), "--json"])
+        (only,) = json.loads(capsys.readouterr().out)["logins"]
+        assert (code, only["principal"], only["issuer"]) == (0, "ann", other.issuer)
+        assert (await run("logout", "far", "--for", "ann"))[0] == 0
+        assert all(token.revoked for token in other.tokens)
+        assert not any(token.revoked for token in idp.tokens)
+        assert (await run("logout", "far", "--for", "ann"))[0] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ from truename.policy.principal import Principal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from tests.gateway.conftest import Lab, Upstreams
 
@@ -108,6 +111,58 @@ async def test_each_caller_is_shown_by_a_token_of_their_own_and_their_first_one_
     kept = b"".join(one.read_bytes() for one in lab.folder.rglob("*") if one.is_file())
     assert b"test_simple_text" in kept
     assert not any(token.encode() in kept for token in (*shown.values(), *(one.access_token for one in idp.tokens)))
+
+
+class Paired:
+    """A server that keeps whose call it was told by the arguments, and whose by the token."""
+
+    def __init__(self, app: ASGIApp, idp: Authority) -> None:
+        self._app = app
+        self._idp = idp
+        self.pairs: list[tuple[str, str]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (b"mcp-method", b"tools/call") not in scope.get("headers", ()):
+            await self._app(scope, receive, send)
+            return
+        first = await receive()
+        said = dict(scope["headers"])[b"authorization"].decode().removeprefix("Bearer ")
+        whose = next(one.user["sub"] for one in self._idp.tokens if one.access_token == said)
+        self.pairs.append((json.loads(first["body"])["params"]["arguments"]["who"], whose))
+        await self._app(scope, beginning_with(first, receive), send)
+
+
+def beginning_with(first: Any, receive: Receive) -> Receive:
+    waiting = [first]
+
+    async def again() -> Any:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def test_calls_at_the_same_time_are_shown_by_nobody_elses_token(
+    idp: Authority, lab: Lab, upstreams: Upstreams, raw: Callable[[str], Any]
+) -> None:
+    names = ("ann", "bob", "eve")
+    app = Paired(Everything().server.streamable_http_app(), idp)
+    async with upstreams.app(app) as url:
+        far = lab.at("far", f"{url}/mcp", auth=_said(idp), isolation="user")
+        async with lab.serving(far, access=_access(idp)) as here, raw(here) as http:
+
+            async def call(who: str, number: int) -> None:
+                token = idp.sign(sub=who, aud=GATEWAY, jti=f"{who}-{number % 2}")
+                params = {"name": "test_simple_text", "arguments": {"who": who}}
+                await http.result("tools/call", params, headers={"authorization": f"Bearer {token}"})
+
+            async with anyio.create_task_group() as tasks:
+                for number in range(10):
+                    for who in names:
+                        tasks.start_soon(call, who, number)
+    assert sorted(app.pairs) == sorted((who, who) for who in names for _ in range(10))
+    # However many at once: no token was exchanged twice.
+    exchanged = [form["subject_token"] for form in _exchanges_of(idp)]
+    assert len(set(exchanged)) == len(exchanged) >= 3
 
 
 async def test_a_client_that_renews_its_token_goes_on_with_what_the_new_one_gives(

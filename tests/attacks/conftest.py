@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from mcp import Client
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
@@ -36,6 +35,7 @@ from truename.ledger import Ledger
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from mcp import Client
     from starlette.requests import Request
 
 

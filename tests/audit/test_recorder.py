@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import wait
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,6 +95,26 @@ def test_while_the_disk_is_full_records_wait_and_who_must_not_go_on_is_told(tmp_
         recorder.require()
     assert bodies(tmp_path) == [{"n": 1}]
     assert [body["call"] for body in bodies(tmp_path, "begin")] == ["c1", "c2"]
+
+
+def test_how_long_the_oldest_waits_is_known_until_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    disk = Disk(tmp_path)
+    disk.is_there.clear()
+    with Recorder(disk) as recorder:
+        assert recorder.lag == 0.0
+        with monkeypatch.context() as clock:
+            clock.setattr("truename.audit.recorder.time", SimpleNamespace(monotonic=lambda: now[0]))
+            first = recorder.written("call", {"n": 1})
+            now[0] += 30.0
+            recorder.write("call", {"n": 2})
+            assert recorder.lag == 30.0
+        disk.is_there.set()
+        assert first.result(10) is None
+        recorder.written("call", {"n": 3}).result(10)
+        assert recorder.lag == 0.0
 
 
 def test_a_record_that_no_journal_can_hold_costs_no_other(tmp_path: Path) -> None:

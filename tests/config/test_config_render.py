@@ -188,12 +188,19 @@ TABLES: dict[str, dict[str, Any]] = {
     "approvals": {"ask": "both", "wait": 5, "path": "/var/approvals"},
     "audit": {"path": "/var/audit", "arguments": "redacted", "hide": ["*x*"], "key": "k" * 32},
     "telemetry": {"metrics": True},
-    "trust": {"drift": "block", "rules": {"near_name": "warn"}, "servers": {"a": {"first": "review"}, "b/c": {"drift": "block"}}},
-    "profiles": {"ops": {"tools": ["*"], "except": ["a/*"], "groups": ["g"]}, "rest": {"servers": ["a"], "default": True}},
+    "trust": {
+        "drift": "block",
+        "rules": {"near_name": "warn"},
+        "servers": {"a": {"first": "review"}, "b/c": {"drift": "block"}},
+    },
+    "profiles": {
+        "ops": {"tools": ["*"], "except": ["a/*"], "groups": ["g"]},
+        "rest": {"servers": ["a"], "default": True},
+    },
     "access": {
         "public_url": "https://tools.example",
         "oauth": {"idp": {"issuer": "https://idp.example", "scopes": ["use"]}},
-        "tokens": {"ann": {"hash": f"tn1:{'0' * 16}:{'a' * 64}", "groups": ["g"]}},
+        "tokens": {"ann": {"hash": f"tn1:{'0' * 16}:{'a' * 64}", "groups": ["g"], "expires": "2027-01-01T00:00:00Z"}},
     },
 }
 

@@ -127,8 +127,11 @@ def test_labels_are_bounded_whatever_servers_say() -> None:
     metrics = Metrics(Telemetry(metrics=True, metrics_tools=2))
     for number in range(1_000):
         metrics.called(event(number, code=str(-number)))
+        metrics.answered(f"x/{number}", 0.1, str(number))
+        metrics.sent("w", f"x/{number}", 0.1, f"Fault{number}")
     found = samples(metrics.exposition().decode())
-    assert len(found) < 60
+    assert len(found) < 120
+    assert seconds_of(found, "_OTHER", "w", "client") == 1_000
     assert at(found, "truename_tool_calls_total", tool="w@1/tool1@1", outcome="ok") == 1
     assert at(found, "truename_tool_calls_total", tool="other", outcome="ok") == 998
 

@@ -7,18 +7,28 @@ import shutil
 import socket
 import subprocess
 from contextlib import contextmanager
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 
 from tests.access.person import CALLBACK, Person
+from tests.access.test_entrance import bearer, known
 from tests.gateway.conftest import anyio_backend, era, lab  # noqa: F401 - fixtures
 from tests.live.registries import HOME, Npm
+from truename.access.arrangements import Arrangements
+from truename.access.fetching import web
+from truename.access.logging_in import logged_in
+from truename.access.logins import login_vault
 from truename.config import Access, Config, Issuer, Settings, SignIn
+from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
 
 if TYPE_CHECKING:
@@ -111,3 +121,58 @@ async def test_a_real_client_signs_in_at_a_certified_server(lab: Lab, era: str, 
             async with httpx2.AsyncClient() as http:
                 # The provider is asked again, and rotates its own refresh token.
                 assert (await http.post(f"{address}/token", data=form)).status_code == 200
+
+
+async def go(url: str) -> None:
+    """Go where a browser is sent, and fill in what is asked, until it is told that it is logged in."""
+    async with httpx2.AsyncClient(timeout=20, follow_redirects=True) as browser:
+        page = await browser.get(url)
+        with anyio.fail_after(60):
+            while "You are logged in" not in page.text:
+                assert page.status_code == 200, page.text
+                where, said = filled(page)
+                page = await browser.post(where, data=said)
+
+
+async def test_a_gateway_logs_people_in_at_another_one_with_nothing_set_up(
+    lab: Lab,  # noqa: F811
+    era: str,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """The server is a gateway that takes tokens of the certified one, and says so (RFC 9728)."""
+    port = free_port()
+    asked: list[str] = []
+
+    async def elicited(_: object, params: Any) -> ElicitResult:
+        asked.append(params.url)
+        await go(params.url)
+        return ElicitResult(action="accept")
+
+    with provider(f"http://127.0.0.1:{port}") as issuer:
+        settings = Settings(ledger="memory", access=Access(oauth={"idp": Issuer(issuer=issuer, scopes=("read",))}))
+        behind = Config(servers=(lab.normal("w", "get"),), settings=settings)
+        tokens, access = known("ann")
+        access = replace(access, state=str(tmp_path / "access"))
+        async with Gateway(behind) as far, listening(far, port=port) as there:
+            entry = lab.at("far", f"{there}/mcp", auth=Login(), isolation="user")
+            front = Config(servers=(entry,), settings=Settings(ledger="memory", access=access))
+            with login_vault(tmp_path / "access") as vault:
+                kept = Arrangements(Login(), f"{there}/mcp", vault)
+                async with web() as fetch, anyio.create_task_group() as tasks:
+
+                    def show(url: str) -> None:
+                        tasks.start_soon(go, url)
+
+                    kept.keep("local", *await logged_in(kept, fetch, show))
+            async with (
+                Gateway(front) as near,
+                listening(near) as here,
+                httpx2.AsyncClient(headers=bearer(tokens["ann"]), timeout=30) as http,
+                Client(
+                    streamable_http_client(f"{here}/mcp", http_client=http), mode=era, elicitation_callback=elicited
+                ) as client,
+            ):
+                (tool,) = (await client.list_tools()).tools
+                for _ in range(2):
+                    assert not (await client.call_tool(tool.name, {})).is_error
+    assert len(asked) == 1

@@ -12,10 +12,12 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.access.fetching import Within
 from truename.access.finding import Found
 from truename.access.logins import Logins
 
 if TYPE_CHECKING:
+    from truename.access.fetching import Fetch
     from truename.access.granted import Granted
     from truename.access.vault import Vault
     from truename.config.credentials import Login
@@ -46,6 +48,10 @@ class Arrangements:
         # An entry that says something else now is another arrangement.
         self._way = json.dumps([_WAY, said.issuer, said.client_id, address])
         self._pin = json.dumps([_ISSUER, address])
+
+    def within(self, fetch: Fetch) -> Fetch:
+        """Return the network for its issuer: one that the server named leads nowhere nearer than the server is."""
+        return fetch if self.said.issuer else Within(fetch, self.address)
 
     # The issuer
 

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from truename.access.client_tokens import LoginNeeded, NoCredential
-from truename.access.fetching import Within
 from truename.access.granted import TokenRefused
 from truename.access.logins import UserTokens
 from truename.policy import StoreError
@@ -29,7 +28,7 @@ class FoundTokens:
     ) -> None:
         self._kept = kept
         self._principal = principal
-        self._fetch = fetch if kept.said.issuer else Within(fetch, kept.address)
+        self._fetch = kept.within(fetch)
         self._clock = clock
         self._now: tuple[Login, UserTokens] | None = None
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from truename.access.fetching import FetchFault, Within
+from truename.access.fetching import FetchFault
 from truename.access.finding import Found, found_at
 from truename.access.keys import Speaker
 from truename.access.metadata import endpoint_in
@@ -44,7 +44,7 @@ async def site_of(
     said = kept.said
     if said.issuer:
         return Site(said=said, kept=kept, speaker=Speaker(said.issuer, fetch, clock), fetch=fetch, clock=clock)
-    within = Within(fetch, kept.address)
+    within = kept.within(fetch)
     pinned = kept.pinned()
     found = await _found(kept.address, within, pinned, may_move=may_move)
     problem = ""

@@ -2,6 +2,7 @@
 
 import anyio
 
+from truename.access.arrangements import Arrangements
 from truename.access.fetching import FetchFault, web
 from truename.access.granted import Granted
 from truename.access.logging_in import logged_out
@@ -36,7 +37,7 @@ def logout(
         told = [] if had is None else [{"who": principal, "server": server}]
         with witnessed(config, "credential", "logged_out", told):
             kept.forget(principal)
-    problem = None if had is None or whole is None else anyio.run(_revoked, whole, had, config)
+    problem = None if had is None or whole is None else anyio.run(_revoked, kept, whole, had, config)
     if as_json:
         print_json({"server": server, "principal": principal, "logged_out": had is not None, "problem": problem})
     elif had is None:
@@ -48,11 +49,11 @@ def logout(
     return EXIT_FINDINGS if had is None else EXIT_UPSTREAM if problem is not None else 0
 
 
-async def _revoked(said: Login, had: Granted, config: Config) -> str | None:
+async def _revoked(kept: Arrangements, said: Login, had: Granted, config: Config) -> str | None:
     """Have the tokens revoked; return why they are not, if so."""
     async with web(config.settings.allow_addresses) as fetch:
         try:
-            is_known = await logged_out(said, had, fetch)
+            is_known = await logged_out(said, had, kept.within(fetch))
         except FetchFault as error:
             return str(error)
     return None if is_known else "the authorization server has no way to revoke them"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from truename.config.fields import Fields
 
-__all__ = ["ACCESS", "read_access"]
+__all__ = ["ACCESS", "plain_token", "read_access"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORD: Final = re.compile(r"[!-~]{1,256}")
@@ -224,3 +225,11 @@ def _sign_in(said: Fields) -> SignIn | None:
     if "allow" in row and not row["allow"]:
         said.faults.add(table.where("allow"), "it is empty, so nobody may come in", 'Name somebody, or write ["*"].')
     return None if len(said.faults) or "client_id" not in row or "allow" not in row else SignIn(**row)
+
+
+def plain_token(token: KnownToken) -> dict[str, Any]:
+    """Return the table that is read to this; who has the token is the table's key."""
+    said = {name: getattr(token, name) for name in ("hash", "groups", "scopes") if getattr(token, name)}
+    if token.expires is not None:
+        said["expires"] = datetime.fromtimestamp(token.expires, UTC).isoformat()
+    return said

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.config.access import KnownToken
+from truename.config.access_reading import plain_token
 from truename.config.auth_reading import plain_auth
 from truename.config.contexts import plain_context
 from truename.config.model import Settings
@@ -104,6 +106,8 @@ def _said(value: Any) -> Any:
     """Return what a table says: of values their fields, by the words of the file, without those at their defaults."""
     if isinstance(value, Mapping):
         return {key: _said(one) for key, one in value.items()}
+    if isinstance(value, KnownToken):
+        return plain_token(value)
     if not is_dataclass(value):
         return value
     known = [(one, getattr(value, one.name)) for one in fields(value)]

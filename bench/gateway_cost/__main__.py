@@ -10,7 +10,7 @@ import platform
 import statistics
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -27,6 +27,8 @@ _SINK: Final = "bench.gateway_cost.sink"
 _OURS: Final = "truename"
 # The same with everything on that looks at calls: a policy, pins, the audit journal, metrics, and traces that are sent.
 _SIGHT: Final = "truename+sight"
+# With one of these on and the others off.
+_ALONE: Final = ("policy", "pins", "audit", "metrics", "traces")
 _RULES: Final = [
     {"name": "no deleting", "outcome": "deny", "tools": ["*/delete*", "*/drop*"]},
     {"name": "look first", "outcome": "ask", "tools": ["*/pay*"]},
@@ -36,6 +38,8 @@ _SIZES: Final = (10, 10_000)
 _WAYS: Final = ("http", "stdio")
 _CLIENTS: Final = 8
 _SECONDS: Final = 2.0
+# A round's calls are made in so many turns: what else the machine does in a second falls on all alike.
+_TURNS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -72,20 +76,27 @@ class Run:
     def proxy(self, kind: str, tools: int, way: str) -> Watched:
         """Start what is measured."""
         port, target = free_port(), self.target(tools, way)
-        if kind not in {_OURS, _SIGHT}:
+        if not kind.startswith(_OURS):
             return self.stack.enter_context(Watched(port, _PROXIES, kind, str(port), *target))
         name = f"{kind}-{tools}-{way}"
-        more = self._sight(name) if kind == _SIGHT else {"trust": {"pins": "memory"}}
+        more = self._seen(kind.removeprefix(_OURS).removeprefix("+"), name)
         command = ("serve", str(self._config(name, target, more)), "--http", f"127.0.0.1:{port}")
         return self.stack.enter_context(Watched(port, "truename", *command, env=self._spans()))
 
-    def _sight(self, name: str) -> dict[str, Any]:
-        return {
-            "policy": {"default": "allow", "rules": _RULES},
-            "trust": {"pins": str(self.folder / f"{name}.pins")},
-            "audit": {"path": str(self.folder / f"{name}.audit")},
-            "telemetry": {"metrics": True, "traces": True},
+    def _seen(self, what: str, name: str) -> dict[str, Any]:
+        """Return the settings with one thing on that looks at calls, with all of them (``sight``) or with none."""
+        settings = {
+            "policy": {"policy": {"default": "allow", "rules": _RULES}},
+            "pins": {"trust": {"pins": str(self.folder / f"{name}.pins")}},
+            "audit": {"audit": {"path": str(self.folder / f"{name}.audit")}},
+            "metrics": {"telemetry": {"metrics": True}},
+            "traces": {"telemetry": {"traces": True}},
         }
+        found: dict[str, Any] = {"trust": {"pins": "memory"}}
+        for one in _ALONE if what == "sight" else filter(None, [what]):
+            for table, values in settings[one].items():
+                found[table] = (found.get(table) or {}) | values
+        return found
 
     def _spans(self) -> dict[str, str]:
         """Return where spans go: to a process that is not measured."""
@@ -121,11 +132,14 @@ async def _costs(run: Run, kinds: list[str], sizes: tuple[int, ...]) -> dict[Cas
             await load.run(run.calls // 4, _SECONDS)
     found = defaultdict(list)
     for number in range(run.rounds):
-        for case, (process, load) in loads.items():
+        spent, made = defaultdict[Case, float](float), Counter[Case]()
+        for _, (case, (process, load)) in product(range(_TURNS), loads.items()):
             _progress(f"round {number + 1}: {case}")
             before = process.processor_seconds()
-            done = await load.run(run.calls, _SECONDS)
-            found[case].append((process.processor_seconds() - before) / done)
+            made[case] += await load.run(run.calls // _TURNS, _SECONDS)
+            spent[case] += process.processor_seconds() - before
+        for case in loads:
+            found[case].append(spent[case] / made[case])
     for _, load in loads.values():
         await load.end()
     return dict(found)
@@ -152,6 +166,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="one round of few calls: to see that it works")
     parser.add_argument("--ours", action="store_true", help="only the gateway, not the proxies beside it")
     parser.add_argument("--sight", action="store_true", help="only what policy, pins, audit, metrics and traces cost")
+    parser.add_argument("--each", action="store_true", help="with --sight: also what each of these costs alone")
     parser.add_argument("--memory", action="store_true", help="only memory: after 10,000 calls and after 100,000")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured, in turns")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -189,7 +204,7 @@ async def _measured(run: Run, options: argparse.Namespace) -> dict[str, Any]:
 
 def _kinds(options: argparse.Namespace) -> list[str]:
     if options.sight:
-        return [_OURS, _SIGHT]
+        return [_OURS, *(f"{_OURS}+{one}" for one in _ALONE if options.each), _SIGHT]
     others = ["sdk", *(["fastmcp"] if find_spec("fastmcp") else [])]
     return [_OURS, *([] if options.ours else others)]
 
@@ -222,11 +237,12 @@ def _price(costs: list[dict[str, Any]]) -> list[str]:
     """Say what looking costs: the median of the rounds' own ratios, for rounds differ more than what is compared."""
     by_case = {(one["way"], one["era"], one["kind"]): one["microseconds"] for one in costs if one["tools"] == _SIZES[0]}
     found = []
-    for way, era in product(_WAYS, ERAS):
-        plain, seen = by_case.get((way, era, _OURS)), by_case.get((way, era, _SIGHT))
-        if plain and seen:
+    for (way, era, kind), seen in by_case.items():
+        plain = by_case.get((way, era, _OURS), [])
+        if kind.startswith(f"{_OURS}+") and plain:
             ratios = [one / other for one, other in zip(seen, plain, strict=True)]
-            found.append(f"{_SIGHT}, {way}, {era}: {statistics.median(ratios):.2f} of {_OURS}")
+            more = statistics.median(one - other for one, other in zip(seen, plain, strict=True))
+            found.append(f"{kind}, {way}, {era}: {statistics.median(ratios):.2f} of {_OURS}, {more:+,.0f} us")
     return found
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truename.access.addresses import Nearness
 from truename.access.fetching import Fetched, FetchFault, Within
@@ -80,6 +83,7 @@ async def test_it_is_found_where_the_server_says_else_at_its_well_known_places(c
         {**GOOD, "resource": None},
         {**GOOD, "authorization_servers": []},
         {**GOOD, "authorization_servers": "https://idp.example"},
+        {**GOOD, "authorization_servers": ["https://[idp.example", "https://idp]", "https://", "https://idp.example:99999"]},
         {**GOOD, "authorization_servers": ["http://idp.example", "https://idp.example?x", "https://me@idp.example", 7]},
         {**GOOD, "authorization_servers": ["https://idp.example/\nlogged in: ann"]},
         ["no object"],
@@ -113,6 +117,28 @@ async def test_scopes_are_those_of_the_challenge_else_those_that_there_are_and_o
     said = {**GOOD, "scopes_supported": ["read", "a b", 7, 'q"', "x" * 300, "write"]}
     assert (await found_at(FAR, Net({WELL_KNOWN: said}))).scopes == ("read", "write")
     assert (await found_at(FAR, Net({WELL_KNOWN: said}, 'Bearer scope="one two"'))).scopes == ("one", "two")
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text() | st.sampled_from([FAR, "https://idp.example", "http://a.b"]),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    said=st.dictionaries(st.sampled_from(["resource", "authorization_servers", "scopes_supported"]), JSON),
+    challenge=st.text() | st.builds('Bearer scope="{}"'.format, st.text()),
+)
+def test_whatever_a_server_says_only_what_can_be_used_is_found(said: dict[str, Any], challenge: str) -> None:
+    try:
+        found = anyio.run(found_at, FAR, Net({WELL_KNOWN: {**GOOD, **said}}, challenge))
+    except FetchFault:
+        return
+    assert covers(found.resource, FAR)
+    assert 0 < len(found.issuers) <= 10
+    assert all(one.startswith("https://") and one.isprintable() for one in found.issuers)
+    assert all(one.isprintable() and " " not in one and '"' not in one for one in found.scopes)
 
 
 def test_quoted_texts_of_challenges_are_read_as_they_were_meant() -> None:

@@ -61,12 +61,14 @@ async def _far(idp: Authority, upstreams: Upstreams) -> AsyncIterator[tuple[Tell
         yield app, f"{url}/mcp"
 
 
-async def entered(kept: Arrangements, fetch: Web, who: str = "ann", **more: Any) -> LoggedIn:
+async def entered(
+    kept: Arrangements, fetch: Web, who: str = "ann", browse: Callable[[str], Any] | None = None, **more: Any
+) -> LoggedIn:
     """Log in by a browser, and keep it, as the command does."""
     async with anyio.create_task_group() as tasks:
 
         def show(url: str) -> None:
-            tasks.start_soon(_follow, url)
+            tasks.start_soon(browse or _follow, url)
 
         had = await logged_in(kept, fetch, show, seconds=10, **more)
     kept.keep(who, *had)
@@ -302,3 +304,23 @@ async def test_the_commands_find_all_of_it_and_take_another_issuer_only_when_tol
         assert all(token.revoked for token in other.tokens)
         assert not any(token.revoked for token in idp.tokens)
         assert (await run("logout", "far", "--for", "ann"))[0] == 1
+
+
+async def test_a_client_that_is_forgotten_during_a_login_is_registered_anew_for_the_next(
+    idp: Authority, upstreams: Upstreams, vault: Vault
+) -> None:
+    async def forgotten(url: str) -> None:
+        async with httpx2.AsyncClient() as browser:
+            back = (await browser.get(url)).headers["location"]
+            idp.clients.clear()
+            await browser.get(back)
+
+    async with _far(idp, upstreams) as (_, address), web() as fetch:
+        kept = Arrangements(Login(), address, vault)
+        with pytest.raises(ExceptionGroup) as caught:
+            await entered(kept, fetch, browse=forgotten)
+        assert "invalid_client" in str(caught.value.exceptions[0])
+        assert kept.redirects(idp.issuer) == []
+        assert kept.pinned() is None
+        await entered(kept, fetch)
+    assert len(idp.registered) == 2

@@ -95,6 +95,13 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a control character's": ({"sub": "a\nb"}, "can be a name"),
     "endless name": ({"sub": "a" * 300}, "can be a name"),
     "an ID token": ({"at_hash": "x"}, "ID token"),
+    "an ID token that came beside a code": ({"c_hash": "x"}, "ID token"),
+    "a logout token under another type": ({"events": {}}, "logout token"),
+    "an ID token of Keycloak's": ({"typ": "ID"}, "no access token"),
+    "a refresh token of Keycloak's": ({"typ": "Offline"}, "no access token"),
+    "an ID token of Cognito's": ({"token_use": "id"}, "no access token"),
+    "a refresh token that was asked about": ({"token_use": "refresh_token"}, "no access token"),
+    "a refresh token by its type": ({"token_type": "Refresh_Token"}, "no access token"),
     "bound to a key": ({"cnf": {"jkt": "x"}}, "bound to a key"),
     "a client of no kind": ({"client_id": ["x"]}, "can be a name"),
 }
@@ -135,6 +142,7 @@ async def test_signatures_that_prove_nothing_are_refused(idp: Authority) -> None
     none = _unsigned({"alg": "none"}, {"iss": idp.issuer, "sub": "root", "aud": RESOURCE, "exp": NOW + 600})
     forged |= {"none": none, "None": none.replace(none.split(".")[0], _part({"alg": "NoNe"}))}
     forged |= {"critical": _unsigned({"alg": "RS256", "crit": ["x"], "x": 1}, {"iss": idp.issuer}) + signature}
+    forged |= {f"{kind!r} as its kind": _unsigned({"alg": "RS256", "typ": kind}, {}) + "x" for kind in ([], {}, 7)}
     async with way_of(idp) as way:
         assert isinstance(await way.admit(good), Admission)
         for what, token in forged.items():

@@ -124,3 +124,12 @@ async def test_a_name_without_an_address_is_a_connection_that_failed() -> None:
     async with httpx2.AsyncClient(transport=transport) as web:
         with pytest.raises(httpx2.ConnectError, match=r"gone\.example has no address"):
             await web.get("http://gone.example/")
+
+
+async def test_a_name_is_resolved_as_it_is_sent() -> None:
+    """Resolvers that go by an older rule take ``faß.example`` for ``fass.example``, which is somebody else's."""
+    async with listening() as (port, hosts):
+        names = Names(("127.0.0.1",))
+        async with client(names) as http:
+            assert (await http.get(f"http://xn--fa-hia.example:{port}/")).text == "ok"
+    assert [*names.asked, *hosts] == [f"xn--fa-hia.example:{port}"] * 2

@@ -117,6 +117,8 @@ async def test_a_command_beside_the_gateway_decides_in_the_same_chain_and_is_tol
         assert not await ran(client, text="x")
         assert waiting(gateway) == 1
         (request,) = office.waiting()
+        # What the gateway tells is on the disk a tenth of a second later; what a command does, at once.
+        await until(place, "approval", lambda found: len(found) == 1)
         words = ["approvals", "grant", request.key, "--config", str(source)]
         assert await anyio.to_thread.run_sync(main, words) == 0
         assert waiting(gateway) == 0

@@ -143,6 +143,25 @@ async def test_a_collector_that_takes_nothing_costs_no_call(
     assert caplog.text.count("metrics can't be sent by OTLP") == 1
 
 
+async def test_metrics_that_can_not_be_read_end_no_gateway(
+    lab: Lab,
+    connect: Callable[..., Any],
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def collect(_: object) -> list[Any]:
+        raise RuntimeError("the house is on fire")
+
+    monkeypatch.setattr("truename.gateway.telemetry.standing.Standing.collect", collect)
+    async with sending(lab) as address, connect(f"{address}/mcp", "legacy") as client:
+        with anyio.fail_after(10):
+            while "metrics can't be sent" not in caplog.text:
+                await anyio.sleep(0.02)
+        assert not (await client.call_tool("w_read", {})).is_error
+    assert collector.requests == []
+
+
 async def test_a_collector_that_is_gone_keeps_no_gateway_from_its_end(
     lab: Lab, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

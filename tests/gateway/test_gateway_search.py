@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,27 @@ def test_equal_tools_come_in_their_order_and_always_the_same(index: ToolIndex) -
     twins = ToolIndex([Words("twin", "same", "")] * 50)
     assert list(twins.search("same")) == list(range(50))
     twins.close()
+
+
+STUFFED = [
+    Words("", "send mail " * 30, ""),
+    Words("send mail " * 10, "send mail", ""),
+    Words("send mail", "", "send mail " * 50),
+    Words("", " ".join(f"word{number}" for number in range(500)) + " send mail recipient", ""),
+]
+
+
+@pytest.mark.parametrize("stuffed", STUFFED)
+def test_who_says_a_word_often_is_not_found_before_who_has_all_of_them(stuffed: Words) -> None:
+    rows = [Words(f"other {number}", "send a mail or something else", "") for number in range(30)]
+    honest = Words("mail send mail", "Send a mail to a recipient.", "recipient subject")
+    with closing(ToolIndex([stuffed, *rows, honest])) as index:
+        assert next(index.search("send a mail to a recipient")) == len(rows) + 1
+
+
+def test_what_is_said_again_can_not_be_searched_for() -> None:
+    with closing(ToolIndex([Words("twice twice", "", ""), Words("once", "", "")])) as index:
+        assert list(index.search("\ue000")) == list(index.search("nothing")) == []
 
 
 def test_an_empty_index_finds_nothing() -> None:

@@ -143,7 +143,7 @@ async def test_a_gateway_logs_people_in_at_another_one_with_nothing_set_up(
     port = free_port()
     asked: list[str] = []
 
-    async def elicited(_: object, params: Any) -> ElicitResult:
+    async def elicited(context: object, params: Any) -> ElicitResult:
         asked.append(params.url)
         await go(params.url)
         return ElicitResult(action="accept")

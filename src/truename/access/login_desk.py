@@ -44,6 +44,8 @@ CALLBACK: Final = "/login/callback"
 _SECONDS: Final = 600.0
 _MOST: Final = 10_000
 _LOOK_EVERY: Final = 0.5
+_MOST_BEGUN: Final = 20
+_TOO_OFTEN: Final = "this login was begun too often; call again in ten minutes"
 _GONE: Final = "this login is not known: it took too long, was finished before, or was begun in another browser"
 
 
@@ -58,6 +60,7 @@ class Attempt:
     link: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     over: anyio.Event = field(default_factory=anyio.Event)
+    begun: int = 0
     # Sessions whose user is being asked.
     questions: dict[Hashable, anyio.Event] = field(default_factory=dict)
 
@@ -148,6 +151,10 @@ class LoginDesk:
 
     async def begin(self, attempt: Attempt, browser: str) -> str:
         """Return where the browser with this cookie is sent. Raises `FetchFault` and `StoreError`."""
+        attempt.begun += 1
+        if attempt.begun > _MOST_BEGUN:
+            # Each time the authorization server is asked several things.
+            raise FetchFault(_TOO_OFTEN)
         self._web = self._web or Web(self._allowed)
         request = await login_request(await site_of(attempt.kept, self._web, clock=self._clock), self.here + CALLBACK)
         self._visits.put(request.state, _Visit(attempt=attempt, request=request, browser=_digest(browser)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.canonical import canonical
@@ -45,9 +44,13 @@ def read_head(path: Path, key: bytes | None) -> Head | None:
 def write_head(path: Path, head: Head, key: bytes | None) -> None:
     """Put a head in the place of the last one, whole, down to the disk. Raises `OSError`."""
     draft = path / f".{HEAD}.draft"
-    with suppress(FileNotFoundError):
+    written = _written(head, key)
+    try:
+        write_new(draft, written)
+    except FileExistsError:
+        # One that a killed process left.
         draft.unlink()
-    write_new(draft, _written(head, key))
+        write_new(draft, written)
     os.replace(draft, path / HEAD)  # noqa: PTH105 - the one step that makes the change
     sync_directory(path)
 

@@ -33,7 +33,8 @@ Format = Annotated[Literal["jsonl", "csv"], Parameter(name="--format", help="One
 
 _COLUMNS = (
     *("number", "at", "kind", "who", "client", "tool", "server", "name", "call", "decision", "rule", "grant"),
-    *("outcome", "code", "seconds", "digest", "arguments_digest", "trace", "hash"),
+    *("outcome", "code", "what", "by", "via", "request", "covers", "until", "why", "times"),
+    *("seconds", "digest", "arguments_digest", "trace", "hash"),
 )
 _PAUSE = 0.5
 
@@ -48,7 +49,12 @@ audit = App(
 
 _SHOWN = 50
 _MORE = " Only the first are shown; --json has all."
-_TOLD = frozenset({"decision", "rule", "grant", "seconds", "call", "lost", "what", "name", "server", "by", "arguments"})
+_TOLD = frozenset(
+    (
+        *("decision", "rule", "grant", "seconds", "call", "lost", "what", "name", "server", "by", "arguments"),
+        *("of", "via", "request", "covers", "until", "why", "times", "count", "changed", "files", "token", "sign_in"),
+    )
+)
 
 
 @audit.command

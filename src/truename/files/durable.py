@@ -32,10 +32,14 @@ def read_own(path: Path, limit: int) -> bytes:
 
 def write_new(path: Path, raw: bytes) -> None:
     """Write a file that does not exist yet, readable by its owner alone, down to the disk. Raises `OSError`."""
-    with os.fdopen(os.open(path, _NEW, 0o600), "wb") as stream:
-        stream.write(raw)
-        stream.flush()
-        os.fsync(stream.fileno())
+    descriptor = os.open(path, _NEW, 0o600)
+    try:
+        rest = memoryview(raw)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_directory(path: Path) -> None:

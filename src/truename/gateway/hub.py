@@ -146,7 +146,7 @@ class Hub:
             self.rights.forget()
             self.large.forget()
             found = self._offered()
-            self.catalog = self.settings.tools.over(self.vetting.admitted(self._namer.bind(found)))
+            self.catalog = self.settings.tools.over(self.vetting.admitted(self._namer.bind(found), self.fleet))
             self.profiled.forget()
             self.others.take({key: upstream.lists for key, upstream in self.fleet.items()}, self._namer)
             for old in self._shelf.emptied():

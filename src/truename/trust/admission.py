@@ -140,8 +140,16 @@ class _Case(NamedTuple):
             return ()
         return compare_definitions(self.pin.content, self.now.content)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether there was nothing of its kind: also the first instructions of a server that had none."""
+        return self.pin is None or (self.pin.content == "" and not self.pin.by)
+
     def handling(self, trust: Trust) -> Handling | None:
         """Return what is done about it; None: it is trusted without a word."""
+        if self.before is None and self.pin is None and self.now.content == "":
+            # That a server has no instructions is nothing to look at.
+            return None
         if self.before is not None and self.before.word == "rejected":
             return "block"
         # Who comes together with all others imitates nobody who was there.
@@ -151,7 +159,7 @@ class _Case(NamedTuple):
         if self.pin is not None:
             said.append(trust.drift)
         # What waits for a word goes on waiting, whatever the settings have become: nobody has looked at it.
-        if self.before is not None or (self.pin is None and trust.first == "review"):
+        if self.before is not None or (self.is_new and trust.first == "review"):
             said.append("quarantine")
         return strictest(said)
 

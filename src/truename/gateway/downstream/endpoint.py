@@ -142,7 +142,8 @@ class Endpoint:
         except (TruenameError, ExceptionGroup, ContextRefused):
             # What is listed here says what is wrong.
             return said
-        text = instructions(self._hub.fleet_in(shown.spec), shown, self._hub.settings)
+        said_by, servers = self._hub.vetting.instructions, self._hub.fleet_in(shown.spec)
+        text = instructions(servers, said_by, shown, self._hub.settings)
         return {**said, "instructions": text} if text else said
 
     @staticmethod

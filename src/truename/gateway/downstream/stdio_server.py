@@ -7,6 +7,7 @@ two daemon threads read and write, which nothing waits for.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import queue
@@ -25,7 +26,7 @@ from truename.gateway.background import background
 from truename.gateway.downstream.intake import Intake
 from truename.gateway.downstream.leaving import note_written, piped
 from truename.gateway.faults import printable
-from truename.gateway.protocol.lines import LineReader, TooLong
+from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -108,7 +109,7 @@ async def _read(
                     if isinstance(line, TooLong):
                         await _refuse(line, to_client)
                     elif line.strip():
-                        await _pass(_message(line), len(line), intake, to_server, to_client)
+                        await _pass(_message(line), line, intake, to_server, to_client)
 
 
 def _read_chunks(sender: MemoryObjectSendStream[bytes], token: Any) -> None:
@@ -129,12 +130,12 @@ def _chunk() -> bytes:
 
 async def _pass(
     message: SessionMessage | Exception,
-    size: int,
+    line: bytes,
     intake: Intake,
     to_server: MemoryObjectSendStream[SessionMessage | Exception],
     to_client: MemoryObjectSendStream[SessionMessage],
 ) -> None:
-    refusal = None if isinstance(message, Exception) else intake.refusal(message.message, size)
+    refusal = _no_request(line) if isinstance(message, Exception) else intake.refusal(message.message, len(line))
     # A client that sends and does not read is not read either.
     await (to_server.send(message) if refusal is None else to_client.send(SessionMessage(refusal)))
 
@@ -144,6 +145,20 @@ def _message(line: bytes) -> SessionMessage | Exception:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except (ValueError, RecursionError) as error:
         return error
+
+
+def _no_request(line: bytes) -> JSONRPCError | None:
+    """Return what answers a line that is no message, if somebody waits for an answer to it: one that has an id."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        id: object = id_at_ends(line)
+    else:
+        id = said.get("id") if isinstance(said, dict) and not said.keys() & {"result", "error"} else None
+    if isinstance(id, bool) or not isinstance(id, int | str):
+        return None
+    wrong = ErrorData(code=INVALID_REQUEST, message="That is no JSON-RPC request; nothing was run.")
+    return JSONRPCError(jsonrpc="2.0", id=id, error=wrong)
 
 
 async def _refuse(line: TooLong, to_client: MemoryObjectSendStream[SessionMessage]) -> None:

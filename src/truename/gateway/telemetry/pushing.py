@@ -83,25 +83,25 @@ class _Push:
             await self.once()
 
     async def once(self) -> None:
-        """Read here, where nothing changes meanwhile; send beside the loop."""
-        found = self._reading.of(self._registry.collect(), time.time_ns())
-        scope = ScopeMetrics(scope=self._scope, metrics=found, schema_url="")
-        data = MetricsData([ResourceMetrics(resource=self._resource, scope_metrics=[scope], schema_url="")])
-        await anyio.to_thread.run_sync(self._send, data, abandon_on_cancel=True)
-
-    def _send(self, data: MetricsData) -> None:
-        with self._turn:
-            self._export(data)
-
-    def _export(self, data: MetricsData) -> None:
+        """Read here, where nothing changes meanwhile; send beside the loop. Raises nothing."""
+        is_well = False
         try:
-            is_well = self._exporter.export(data, self._timeout) is MetricExportResult.SUCCESS
-        except Exception:  # whatever is wrong with who takes them: calls go on
+            data = self._measured()
+            is_well = await anyio.to_thread.run_sync(self._send, data, abandon_on_cancel=True)
+        except Exception:  # whatever is wrong with them, or with who takes them: calls go on
             log.debug("metrics", exc_info=True)
-            is_well = False
         if self._is_well and not is_well:
             log.warning("metrics can't be sent by OTLP; it is tried again every %g seconds", self._every / 1_000)
         self._is_well = is_well
+
+    def _measured(self) -> MetricsData:
+        found = self._reading.of(self._registry.collect(), time.time_ns())
+        scope = ScopeMetrics(scope=self._scope, metrics=found, schema_url="")
+        return MetricsData([ResourceMetrics(resource=self._resource, scope_metrics=[scope], schema_url="")])
+
+    def _send(self, data: MetricsData) -> bool:
+        with self._turn:
+            return self._exporter.export(data, self._timeout) is MetricExportResult.SUCCESS
 
     def close(self) -> None:
         """Break off what is tried again and again."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool
     from truename.config.trust import Trust
     from truename.gateway.news import News
+    from truename.gateway.upstream.known import Known
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.policy import Finding
@@ -117,10 +118,15 @@ class Vetting:
         if any(id(tool.definition) not in self._digests for tool in tools):
             await anyio.to_thread.run_sync(self._screen, tools)
 
-    def admitted(self, catalog: Catalog, instructions: Mapping[str, str] | None = None) -> Catalog:
-        """Return the catalogue with the definitions that may be shown; `hidden` says which tools may not at all."""
+    def admitted(self, catalog: Catalog, servers: Mapping[str, Known]) -> Catalog:
+        """Return the catalogue with the definitions that may be shown; `hidden` says which tools may not at all.
+
+        `instructions` are what may be shown then of what ``servers`` say of their use.
+        """
         tools = tuple(catalog.values())
-        offer = Offer(tools, instructions or {}, self.digest_of)
+        # Of one that was never reached nothing is known; that another says nothing is remembered, too.
+        said = {key: one.instructions for key, one in servers.items() if one.tools is not None}
+        offer = Offer(tools, said, self.digest_of)
         pins, seen, reviewed = self._book.pins(), self._book.seen(), self._reviewed.digests
         found = admit(offer, pins, seen, self._trust, lambda _: self._screen(tools), reviewed=reviewed)
         self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
@@ -161,7 +167,11 @@ class Vetting:
         """Keep back what can't be pinned: shown once, nobody would know it again."""
         known = self._book.pins()
         for pin in found.pins:
-            if pin.id is not None and getattr(known.get(pin.key), "digest", None) != pin.digest:
+            if getattr(known.get(pin.key), "digest", None) == pin.digest:
+                continue
+            if pin.id is None:
+                found.instructions.pop(pin.server, None)
+            else:
                 found.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
 
     def digest_of(self, tool: Tool) -> str:

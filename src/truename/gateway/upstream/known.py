@@ -40,6 +40,7 @@ class Known:
         self.settled = anyio.Event()
         self._exchange: Exchange | None = None
         self._before: Remembered | None = None
+        self._said = ""
         self.running = Tally()
 
     @property
@@ -69,6 +70,14 @@ class Known:
         if self.session is not None:
             return self.session.instructions
         return "" if self._before is None else self._before.instructions
+
+    def takes(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
+        """Take what the server says now, and tell whether any of it is new: lists, or what it says of its use."""
+        now = tools, lists, self.instructions
+        if now == (self.tools, self.lists, self._said):
+            return False
+        self.tools, self.lists, self._said = now
+        return True
 
     def offers(self, capability: str) -> bool:
         """Whether the server has this; one that is only starting may have it."""

@@ -220,11 +220,9 @@ class Upstream(Lazy):
         self.settled.set()
 
     def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
-        if (tools, lists) == (self.tools, self.lists):
-            return False
-        self.tools, self.lists = tools, lists
-        self._changed()
-        return True
+        if is_new := self.takes(tools, lists):
+            self._changed()
+        return is_new
 
     def _down(self, problem: UpstreamError) -> None:
         self._withdraw()

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Final
 from truename.gateway.faults import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from truename.catalog import Tool
     from truename.config import Settings
-    from truename.gateway.upstream.known import Known
     from truename.gateway.views.view import View
 
 __all__ = ["instructions"]
@@ -28,17 +27,18 @@ _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CUT: Final = " [...]"
 
 
-def instructions(fleet: Mapping[str, Known], shown: View, settings: Settings) -> str:
+def instructions(servers: Collection[str], said: Mapping[str, str], shown: View, settings: Settings) -> str:
     """Return what a client of this view is told, as far as the settings' limits allow; nothing if there is nothing.
 
-    One server's own path has that server's text alone. A server of whose tools a client may see none says nothing.
+    ``servers`` are the keys of those that there are for it, ``said`` is what may be shown of what each says. One
+    server's own path has that server's text alone. A server of whose tools a client may see none says nothing.
     """
     only = shown.spec.only
     if only is not None:
-        servers = [fleet[only]] if only in fleet else []
-        return "\n".join(text for _, text in _said(servers, shown, settings))[: settings.max_instructions]
+        alone = [only] if only in servers else []
+        return "\n".join(text for _, text in _said(alone, said, shown, settings))[: settings.max_instructions]
     left, sections = settings.max_instructions, list[str]()
-    for key, text in _said(fleet.values(), shown, settings):
+    for key, text in _said(servers, said, shown, settings):
         section = f"## {printable(key, _LONGEST_KEY)}\n\n" + _HEADING.sub(r"\1##", text)
         if len(section) > left:
             break
@@ -47,16 +47,19 @@ def instructions(fleet: Mapping[str, Known], shown: View, settings: Settings) ->
     return "\n\n".join(sections)
 
 
-def _said(servers: Iterable[Known], shown: View, settings: Settings) -> Iterator[tuple[str, str]]:
+def _said(
+    servers: Collection[str], said: Mapping[str, str], shown: View, settings: Settings
+) -> Iterator[tuple[str, str]]:
     most, seen = settings.server_instructions, {tool.origin.server for tool in _tools(shown)}
     having = {tool.origin.server for tool in shown.table.catalog.values()}
-    for server in servers:
+    for key in servers:
+        all_of_it = said.get(key, "")
         # Twice the room: names that are shown may be shorter.
-        text = _BREAKS.sub("\n", server.instructions[: 2 * most]).strip() if most else ""
-        if text and (server.key in seen or server.key not in having):
-            read = shown.texts.plain(server.key, text)
-            is_whole = len(read) <= most and len(server.instructions) <= 2 * most
-            yield server.key, read if is_whole else f"{read[: max(0, most - len(_CUT))]}{_CUT}"[:most]
+        text = _BREAKS.sub("\n", all_of_it[: 2 * most]).strip() if most else ""
+        if text and (key in seen or key not in having):
+            read = shown.texts.plain(key, text)
+            is_whole = len(read) <= most and len(all_of_it) <= 2 * most
+            yield key, read if is_whole else f"{read[: max(0, most - len(_CUT))]}{_CUT}"[:most]
 
 
 def _tools(shown: View) -> Iterator[Tool]:

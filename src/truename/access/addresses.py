@@ -29,14 +29,19 @@ __all__ = ["AddressRefused", "Nearness", "Reach", "address_of", "host_of", "near
 _PORTS: Final = {"http": 80, "https": 443}
 _LONGEST_URL: Final = 8_192
 # Services that give credentials to whoever can reach them. Most of them are link-local, and refused with those.
+# Azure's has an address of the internet, which leads to it within Azure only.
 _METADATA: Final = frozenset(
     ip_address(address)
-    for address in ("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192")
-) | {ip_address("fd00:ec2::254"), ip_address("fd20:ce::254")}
+    for address in (
+        *("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192", "168.63.129.16"),
+        *("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42"),
+    )
+)
 _SHARED: Final = ip_network("100.64.0.0/10")
 # In these an IPv4 address is carried, which is then the one that is reached.
 _CARRIERS: Final = (
     (IPv6Network("::ffff:0:0/96"), 0),
+    (IPv6Network("::ffff:0:0:0/96"), 0),
     (IPv6Network("64:ff9b::/96"), 0),
     (IPv6Network("64:ff9b:1::/48"), 0),
     (IPv6Network("2002::/16"), 80),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from truename.access.signed import Invalid
 from truename.policy.principal import Principal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["groups_in", "principal_in", "scopes_in"]
+__all__ = ["groups_in", "other_kind", "principal_in", "scopes_in"]
 
 _LONGEST: Final = 256
 _MOST: Final = 1_000
+_ID: Final = "an ID token"
+# What only such tokens have: OpenID Connect Core sections 3.1.3.6 and 3.3.2.11, FAPI 1.0, Back-Channel Logout 2.4.
+_MARKS: Final[Mapping[str, str]] = {"at_hash": _ID, "c_hash": _ID, "s_hash": _ID, "events": "a logout token"}
+# Where Keycloak, Cognito and Hydra, and issuers that are asked say which kind it is; and kinds that open nothing.
+_SAYING: Final = ("typ", "token_use", "token_type")
+_OTHERS: Final = frozenset({"id", "id_token", "refresh", "refresh_token", "offline", "logout"})
 
 
 def principal_in(claims: Mapping[str, Any], *, issuer: str, name_claim: str, groups_claim: str) -> Principal:
@@ -32,6 +36,16 @@ def principal_in(claims: Mapping[str, Any], *, issuer: str, name_claim: str, gro
         groups=groups_in(claims, groups_claim),
         scopes=scopes_in(claims),
     )
+
+
+def other_kind(claims: Mapping[str, Any]) -> str | None:
+    """Say what a token is, if it is no access token, whatever its header says: those are for its client's eyes alone.
+
+    >>> other_kind({"typ": "Refresh"}), other_kind({"typ": "Bearer"}), other_kind({"at_hash": "x"})
+    ('no access token', None, 'an ID token')
+    """
+    said = {str(claims.get(name, "")).lower() for name in _SAYING}
+    return next((what for name, what in _MARKS.items() if name in claims), "no access token" if said & _OTHERS else None)
 
 
 def scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:

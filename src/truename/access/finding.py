@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from truename.access.addresses import AddressRefused, host_of
 from truename.access.challenge import METADATA
 from truename.access.fetching import FetchFault
 
@@ -98,8 +99,11 @@ def _places(address: str) -> tuple[str, ...]:
 
 def _is_usable(url: object, address: str) -> bool:
     """Tell whether a server may name this: what is encrypted, unless its own address, which you wrote, is not."""
-    ways = ("https://", "http://") if address.startswith("http://") else ("https://",)
-    return _is_plain(url) and str(url).startswith(ways)
+    ways = {"https", "http"} if address.startswith("http://") else {"https"}
+    try:
+        return _is_plain(url) and host_of(str(url))[0] in ways
+    except AddressRefused:
+        return False
 
 
 def _is_plain(text: object) -> bool:

@@ -19,6 +19,7 @@ __all__ = ["Client", "Granted", "TokenRefused", "granted", "proven", "revoked"]
 _LONGEST: Final = 16 * 1024
 # For how long a token is good whose server does not say it, and when a new one is asked for.
 _ASSUMED: Final = 300.0
+_MOST_SECONDS: Final = 10 * 365 * 86_400.0
 _EARLY: Final = 60.0
 _EARLY_SHARE: Final = 0.1
 
@@ -71,7 +72,7 @@ def granted(answer: Fetched, now: float) -> Granted:
     if str(said.get("token_type", "")).lower() != "bearer":
         message = "the authorization server gives a token that is no bearer token"
         raise FetchFault(message)
-    if isinstance(lasting, bool) or not isinstance(lasting, int | float) or not lasting > 0:
+    if isinstance(lasting, bool) or not isinstance(lasting, int | float) or not 0 < lasting <= _MOST_SECONDS:
         lasting = _ASSUMED
     until = now + lasting - min(_EARLY, lasting * _EARLY_SHARE)
     return Granted(str(token), until, str(refresh) if _is_token(refresh) else "")

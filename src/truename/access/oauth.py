@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.access.admission import Admission, Refusal
-from truename.access.claims import principal_in
+from truename.access.claims import other_kind, principal_in
 from truename.access.fetching import FetchFault
 from truename.access.introspection import Introspection
 from truename.access.keys import Keys, Speaker
@@ -105,8 +105,8 @@ class IssuerWay:
         if "cnf" in claims:
             message = "it is bound to a key of its owner's, which can't be checked here"
             raise Invalid(message)
-        if "at_hash" in claims:
-            message = "it is an ID token"
+        if (kind := other_kind(claims)) is not None:
+            message = f"it is {kind}"
             raise Invalid(message)
         principal = principal_in(
             claims, issuer=issuer.issuer, name_claim=issuer.name_claim, groups_claim=issuer.groups_claim

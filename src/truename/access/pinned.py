@@ -48,7 +48,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request."""
-        host, port = request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
+        # As it is sent: of some names resolvers make others (IDNA 2003), which are somebody else's.
+        host, port = request.url.raw_host.decode("ascii"), request.url.port or (443 if request.url.scheme == "https" else 80)
         pin = self._pins.get((host, port)) or await self._pinned(host, port)
         try:
             return await self._inner.handle_async_request(_to(request, pin, host))

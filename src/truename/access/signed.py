@@ -118,7 +118,8 @@ def verified(token: str, keys: KeySet, issuer: Issuer, audience: Iterable[str], 
     if algorithm not in issuer.algorithms:
         message = "it is signed in a way that is not accepted"
         raise Invalid(message)
-    if not isinstance(kid, str | None) or (kind.lower() if isinstance(kind, str) else kind) not in _TYPES:
+    is_text = isinstance(kid, str | None) and isinstance(kind, str | None)
+    if not is_text or (kind and kind.lower()) not in _TYPES:
         message = "it is no access token"
         raise Invalid(message)
     key = keys.key(kid, str(algorithm))

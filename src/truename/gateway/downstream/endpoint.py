@@ -21,7 +21,7 @@ from mcp_types import (
     SubscriptionsListenResult,
 )
 
-from truename.errors import ResolutionError, TruenameError
+from truename.errors import ResolutionError, TruenameError, UnknownTool
 from truename.gateway.downstream.accounts import accounted, note_meant, note_tool
 from truename.gateway.downstream.audience import Audience
 from truename.gateway.downstream.leaving import passing
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.hub import Hub
     from truename.gateway.views.view import View, ViewSpec
-    from truename.policy import Context
+    from truename.policy import Call, Context
 
 __all__ = ["Endpoint"]
 
@@ -236,7 +236,8 @@ class Endpoint:
                 answering = rights.recording.watch(judged[0], view, params, answering)
                 return await self._hub.vetting.answers.over(upstream.key, answering)
 
-            return await self._hub.approving.answer(request, *judged, params, run)
+            still = partial(self._check_still, request, context)
+            return await self._hub.approving.answer(request, *judged, params, run, still)
         except ResolutionError as error:
             return self._wrong(request, noted(error), view, shown)
         except UpstreamError as error:
@@ -244,6 +245,14 @@ class Endpoint:
             return error_result(noted(error))
         except TruenameError as error:
             return error_result(noted(error))
+
+    def _check_still(self, request: Request, context: Context, call: Call) -> None:
+        """Raise `TruenameError` for a call that somebody decided on meanwhile, and that may not be made any more."""
+        view = self._view(request)
+        if call.id not in view.table:
+            raise UnknownTool(text=call.wire_name)
+        upstream, _ = self._hub.origin(view, call.id)
+        self._hub.rights.check_still(view, call, context, upstream.config)
 
     def _wrong(self, request: Request, error: ResolutionError, view: View, shown: View) -> dict[str, Any]:
         """Return what is answered to a wrong name: only names that this session could call are told."""

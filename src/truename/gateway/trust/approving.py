@@ -55,12 +55,18 @@ def session_of(request: Request) -> str:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A call that is asked about: who made it, and how it is run."""
+    """A call that is asked about: who made it, how it is run, and what raises when it may not be any more."""
 
     request: Request
     call: Call
     params: Mapping[str, Any]
     run: Run
+    still: Callable[[Call], None]
+
+    async def made(self) -> Raw:
+        """Run it, unless what was decided on is something else by now."""
+        self.still(self.call)
+        return await self.run(self.params)
 
 
 class Approving:
@@ -95,11 +101,18 @@ class Approving:
         return self._decisions.judge(call)
 
     async def answer(
-        self, request: Request, call: Call | None, decision: Decision | None, params: Mapping[str, Any], run: Run
+        self,
+        request: Request,
+        call: Call | None,
+        decision: Decision | None,
+        params: Mapping[str, Any],
+        run: Run,
+        still: Callable[[Call], None],
     ) -> Raw:
         """Run a call that may be made; have others decided on before, or answer that they have to be.
 
-        ``decision`` is that of `judge`. Raises what ``run`` raises, `ApprovalRequired`, `NotAllowed`, `CallRepeated`,
+        ``decision`` is that of `judge`; ``still`` is asked before a call is run about which somebody had to think,
+        for meanwhile its tool may have changed or be gone. Raises what ``run`` and ``still`` raise, `ApprovalRequired`, `NotAllowed`, `CallRepeated`,
         and `MCPError` for a state that is not this call's.
         """
         if call is None or decision is None:
@@ -113,7 +126,7 @@ class Approving:
         if met is None and STATE in params:
             raise unknown_state()
         answers = params.get(ANSWERS) if met is not None else None
-        asked = _Asked(request, call, plain(params), run)
+        asked = _Asked(request, call, plain(params), run, still)
         return await self._asked(asked, decision, answers.get(_KEY) if isinstance(answers, dict) else None)
 
     async def _asked(self, asked: _Asked, decision: Decision, answer: object) -> Raw:
@@ -121,7 +134,7 @@ class Approving:
         await self._check_named(asked)
         for _ in range(_TRIES):
             if decision.outcome == "allow" and answer is None:
-                return await asked.run(asked.params)
+                return await asked.made()
             self._end_with_session(asked)
             waiting = await self._decisions.keep(asked.call, decision)
             if answer is not None:
@@ -135,7 +148,7 @@ class Approving:
             if found is None:
                 raise self._undecided(asked.call, waiting.key, decision)
             if found is asked.call:
-                return await asked.run(asked.params)
+                return await asked.made()
             try:
                 return await self._once(found, asked)
             except Taken:
@@ -145,6 +158,7 @@ class Approving:
 
     async def _once(self, once: Call, asked: _Asked) -> Raw:
         """Run what was approved for one call, one time."""
+        asked.still(asked.call)
         await self._decisions.begin(once)
         failed = True
         try:

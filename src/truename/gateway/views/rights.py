@@ -6,7 +6,7 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import UnknownTool
+from truename.errors import ApprovalRequired, UnknownTool
 from truename.gateway.trust.decisions import behind
 from truename.gateway.views.contexts import Contexts
 from truename.gateway.views.prompts import prompts_for
@@ -37,6 +37,8 @@ __all__ = ["Rights"]
 _MOST_LISTS: Final = 100
 _MOST_DIGESTED: Final = 4_096
 _MOST_CALLERS: Final = 4_096
+_CHANGED: Final = "the tool changed while somebody decided on it"
+_LOOK: Final = "Read its definition anew, and make the call again."
 _DIGESTED: Final[dict[int, tuple[Mapping[str, Any], tuple[str, str]]]] = {}
 
 
@@ -157,6 +159,20 @@ class Rights:
         endpoints = {} if server is None else {origin.server_id: behind(server)}
         call = _call(view, id, params, number, caller=caller, endpoints=endpoints)
         return call, self._approving.judge(call)
+
+    def check_still(self, view: View, call: Call, context: Context, server: ServerConfig) -> None:
+        """Raise for a call that may not be made now as it was when it was judged: somebody thought about it meanwhile.
+
+        ``view`` and ``server`` are those of now. Raises as `judge` does, `UnknownTool` for a tool that is gone, and
+        `ApprovalRequired` for one that is not what was decided on.
+        """
+        self.check_known(view, call.id, context, call.wire_name)
+        tool = view.table.catalog[call.id]
+        self._vetting.check(call.id)
+        self._exposure.check(tool, context, formerly(call.id, view.table.ledger))
+        if (_digests(tool)[0], tool.origin, behind(server)) != (call.digest, call.origin, call.endpoint):
+            raise ApprovalRequired(id=call.id, call=call.call_id, decision=_CHANGED, remedy=_LOOK)
+        self._approving.judge(call)
 
 
 @lru_cache(maxsize=_MOST_CALLERS)

@@ -1,0 +1,54 @@
+"""A gateway in this process over servers that are staged: they list and say what they are told to, at once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from truename import Ledger
+from truename.config import ServerConfig, Settings
+from truename.gateway.downstream.endpoint import Endpoint
+from truename.gateway.faults import UpstreamError
+from truename.gateway.hub import Hub
+from truename.gateway.upstream.known import Known
+from truename.gateway.views.view import ViewSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from truename.trust import PinBook
+
+SPEC = ViewSpec("universal")
+
+
+class Staged(Known):
+    """A server that counts the calls that reach it, and answers none."""
+
+    follower: Any = SimpleNamespace(on_update=None, expect=None, on_task=None, level=None)
+    says = ""
+    calls = 0
+
+    @property
+    def instructions(self) -> str:
+        return self.says
+
+    def offers(self, capability: str) -> bool:
+        return capability == "tools"
+
+    async def awake(self) -> None:
+        self.calls += 1
+        raise UpstreamError(server=self.key, kind="unavailable", problem="is staged", remedy="Leave it.")
+
+
+class Stage:
+    """One staged server, `fs`, behind a gateway."""
+
+    def __init__(self, settings: Settings, book: PinBook | None = None, approvals: Path | None = None) -> None:
+        self.fs = Staged(ServerConfig(key="fs", command="true"), settings)
+        self.hub = Hub({"fs": self.fs}, Ledger.memory(), settings, pins=book, approvals=approvals)  # type: ignore[dict-item]
+        self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC)
+
+    def lists(self, *tools: dict[str, Any], says: str = "") -> None:
+        self.fs.says = says
+        if self.fs.takes(tools, self.fs.lists):
+            self.hub.stale = True

@@ -1,0 +1,76 @@
+"""Between a call and the word about it things may change: a yes is for what was asked, as it still is when it is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+import pytest
+from mcp import Client
+
+from tests.gateway.office import ASK, Office
+from tests.gateway.staged import Stage
+from truename.config import Settings
+from truename.config.trust import Trust
+from truename.policy import Approvals, read_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+
+PUSH: dict[str, Any] = {"name": "push", "description": "Push.", "inputSchema": {"type": "object"}}
+FORCED = {**PUSH, "description": "Push with force."}
+DENY = read_policy({"default": "ask", "rules": [{"outcome": "deny", "tools": ["fs/push"]}]})
+
+
+def changed(stage: Stage) -> None:
+    stage.lists(FORCED)
+
+
+def gone(stage: Stage) -> None:
+    stage.lists({**PUSH, "name": "pull"})
+
+
+def denied(stage: Stage) -> None:
+    stage.hub.retune(replace(stage.hub.settings, policy=DENY))
+
+
+def moved(stage: Stage) -> None:
+    stage.fs.config = replace(stage.fs.config, command="false")
+
+
+@pytest.mark.parametrize("word", ["allow once", "always allow"])
+@pytest.mark.parametrize(
+    ("drift", "happens", "code"),
+    [
+        ("warn", changed, "approval_required"),
+        ("block", changed, "quarantined"),
+        ("warn", gone, "unknown_tool"),
+        ("warn", denied, "unknown_tool"),
+        ("warn", moved, "approval_required"),
+        ("block", lambda _: None, "upstream_unavailable"),
+    ],
+)
+async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_about_it(
+    tmp_path: Path, drift: Any, happens: Callable[[Stage], None], code: str, word: str
+) -> None:
+    office = Office(tmp_path)
+    settings = Settings(trust=Trust(drift=drift), policy=ASK, approvals=office.settings())
+    stage = Stage(settings, approvals=office.path)
+    stage.lists(PUSH)
+
+    async def decides(_: object, __: object) -> types.ElicitResult:
+        happens(stage)
+        return types.ElicitResult(action="accept", content={"decision": word})
+
+    async with Client(stage.endpoint.server, mode="legacy", elicitation_callback=decides) as client:
+        result = await client.call_tool("push", {})
+    assert result.meta is not None
+    assert result.meta["dev.truename/error"] == code, result
+    assert stage.fs.calls == (code == "upstream_unavailable")
+    # What was not run is not used up.
+    (grant,) = Approvals.open(office.path).grants()
+    assert Approvals.open(office.path).state_of(grant) == ("failed" if stage.fs.calls and word == "allow once" else "seen")

@@ -85,7 +85,7 @@ class Run:
 
     def _seen(self, what: str, name: str) -> dict[str, Any]:
         """Return the settings with one thing on that looks at calls, with all of them (``sight``) or with none."""
-        settings = {
+        settings: dict[str, dict[str, dict[str, Any]]] = {
             "policy": {"policy": {"default": "allow", "rules": _RULES}},
             "pins": {"trust": {"pins": str(self.folder / f"{name}.pins")}},
             "audit": {"audit": {"path": str(self.folder / f"{name}.audit")}},

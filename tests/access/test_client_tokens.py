@@ -238,7 +238,7 @@ async def test_what_is_no_token_is_none_and_no_error_repeats_what_was_sent(answe
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("lasting", [None, True, -1, 0, "3600", float("nan"), float("inf"), pytest.param(10**400, id="ages")])
+@pytest.mark.parametrize("lasting", [None, True, -1, 0, "3600", float("nan"), 1e400, pytest.param(10**400, id="ages")])
 async def test_a_life_that_can_not_be_read_is_a_short_one(lasting: Any) -> None:
     clock = Clock()
     said = ClientCredentials(client_id="c", client_secret=SECRET, token_url="https://idp.example/token", resource="")

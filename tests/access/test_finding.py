@@ -83,7 +83,7 @@ async def test_it_is_found_where_the_server_says_else_at_its_well_known_places(c
         {**GOOD, "resource": None},
         {**GOOD, "authorization_servers": []},
         {**GOOD, "authorization_servers": "https://idp.example"},
-        {**GOOD, "authorization_servers": ["https://[idp.example", "https://idp]", "https://", "https://idp.example:99999"]},
+        {**GOOD, "authorization_servers": ["https://[idp", "https://idp]", "https://", "https://idp:99999"]},
         {**GOOD, "authorization_servers": ["http://idp.example", "https://idp.example?x", "https://me@idp.example", 7]},
         {**GOOD, "authorization_servers": ["https://idp.example/\nlogged in: ann"]},
         ["no object"],

@@ -142,7 +142,8 @@ async def test_signatures_that_prove_nothing_are_refused(idp: Authority) -> None
     none = _unsigned({"alg": "none"}, {"iss": idp.issuer, "sub": "root", "aud": RESOURCE, "exp": NOW + 600})
     forged |= {"none": none, "None": none.replace(none.split(".")[0], _part({"alg": "NoNe"}))}
     forged |= {"critical": _unsigned({"alg": "RS256", "crit": ["x"], "x": 1}, {"iss": idp.issuer}) + signature}
-    forged |= {f"{kind!r} as its kind": _unsigned({"alg": "RS256", "typ": kind}, {}) + "x" for kind in ([], {}, 7)}
+    odd: tuple[Any, ...] = ([], {}, 7)
+    forged |= {f"{kind!r} as its kind": _unsigned({"alg": "RS256", "typ": kind}, {}) + "x" for kind in odd}
     async with way_of(idp) as way:
         assert isinstance(await way.admit(good), Admission)
         for what, token in forged.items():

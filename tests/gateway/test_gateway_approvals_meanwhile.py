@@ -1,4 +1,4 @@
-"""Between a call and the word about it things may change: a yes is for what was asked, as it still is when it is run."""
+"""Between a call and the word about it things may change: a yes is for what was asked, while it is still that."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
     stage = Stage(settings, approvals=office.path)
     stage.lists(PUSH)
 
-    async def decides(_: object, __: object) -> types.ElicitResult:
+    async def decides(_: Any, __: Any) -> types.ElicitResult:
         happens(stage)
         return types.ElicitResult(action="accept", content={"decision": word})
 
@@ -72,5 +72,6 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
     assert result.meta["dev.truename/error"] == code, result
     assert stage.fs.calls == (code == "upstream_unavailable")
     # What was not run is not used up.
-    (grant,) = Approvals.open(office.path).grants()
-    assert Approvals.open(office.path).state_of(grant) == ("failed" if stage.fs.calls and word == "allow once" else "seen")
+    approvals = Approvals.open(office.path)
+    is_used = stage.fs.calls and word == "allow once"
+    assert [approvals.state_of(one) for one in approvals.grants()] == ["failed" if is_used else "seen"]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.policy.calls import call, shown, tool
+from tests.policy.ruled import DELETE, NAMES, PUSH, READ, rule
+from truename import ToolId
 from truename.errors import ApprovalRequired, NotAllowed
-from truename.policy import Approvals, CallRepeated, Decision, Policy
+from truename.policy import Approvals, Caller, CallRepeated, CallRule, Decision, Policy
 
 if TYPE_CHECKING:
     from truename.policy import Call
-from tests.policy.ruled import DELETE, NAMES, PUSH, READ, rule
 
 
 def test_a_check_in_python_is_a_rule_like_others() -> None:
@@ -150,3 +154,29 @@ def test_without_approvals_rules_alone_decide() -> None:
     for _ in range(2):
         with policy.running(call(NAMES, PUSH)) as decision:
             assert decision.outcome == "allow"
+
+
+RULES = (
+    CallRule(name="ann only", outcome="ask", principals=("ann",)),
+    CallRule(name="phones", outcome="deny", platforms=("ios",)),
+    CallRule(name="readers", outcome="allow", annotations={"readOnlyHint": True}),
+    CallRule(name="no deleting", outcome="deny", tools=("*/delete*",)),
+    CallRule(name="monday", outcome="allow", agents=("w*",), clients=("Cursor",)),
+)
+
+
+@given(st.data())
+def test_what_was_decided_before_is_decided_as_if_it_were_asked_for_the_first_time(data: st.DataObject) -> None:
+    policy = Policy(rules=RULES)
+    for number in range(data.draw(st.integers(1, 6))):
+        one = call(NAMES, data.draw(st.sampled_from([DELETE, PUSH, READ])), f"c{number}")
+        caller = Caller(
+            principal=data.draw(st.sampled_from(["", "ann", "bob"])),
+            agent=data.draw(st.sampled_from(["", "writer"])),
+            client=data.draw(st.sampled_from(["", "cursor"])),
+            platform=data.draw(st.sampled_from(["", "ios", "IOS"])),
+        )
+        hints = data.draw(st.sampled_from([{}, {"readOnlyHint": True}, {"readOnlyHint": False}, {"title": ["x"]}]))
+        before = data.draw(st.sampled_from([(), (ToolId.parse("git/delete_all"),)]))
+        asked = replace(one, caller=caller, annotations=hints, formerly=before)
+        assert policy.decide(asked) == Policy(rules=RULES).decide(asked)

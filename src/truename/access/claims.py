@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.access.signed import Invalid
 from truename.policy.principal import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["groups_in", "other_kind", "principal_in", "scopes_in"]
 
@@ -45,7 +47,8 @@ def other_kind(claims: Mapping[str, Any]) -> str | None:
     ('no access token', None, 'an ID token')
     """
     said = {str(claims.get(name, "")).lower() for name in _SAYING}
-    return next((what for name, what in _MARKS.items() if name in claims), "no access token" if said & _OTHERS else None)
+    marked = next((what for name, what in _MARKS.items() if name in claims), None)
+    return "no access token" if marked is None and said & _OTHERS else marked
 
 
 def scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:

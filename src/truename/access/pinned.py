@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PinnedTransport", "resolved"]
 
 _MOST: Final = 64
+_PORTS: Final = {"http": 80, "https": 443}
 
 
 async def resolved(host: str, port: int) -> tuple[Address, ...]:
@@ -49,7 +50,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request."""
         # As it is sent: of some names resolvers make others (IDNA 2003), which are somebody else's.
-        host, port = request.url.raw_host.decode("ascii"), request.url.port or (443 if request.url.scheme == "https" else 80)
+        host, port = request.url.raw_host.decode("ascii"), request.url.port or _PORTS.get(request.url.scheme, 80)
         pin = self._pins.get((host, port)) or await self._pinned(host, port)
         try:
             return await self._inner.handle_async_request(_to(request, pin, host))

@@ -237,7 +237,7 @@ class Endpoint:
                 return await self._hub.vetting.answers.over(upstream.key, answering)
 
             still = partial(self._check_still, request, context)
-            return await self._hub.approving.answer(request, *judged, params, run, still)
+            return await self._hub.approving.answer(request, *judged, params, run, still=still)
         except ResolutionError as error:
             return self._wrong(request, noted(error), view, shown)
         except UpstreamError as error:

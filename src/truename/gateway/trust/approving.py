@@ -107,13 +107,14 @@ class Approving:
         decision: Decision | None,
         params: Mapping[str, Any],
         run: Run,
+        *,
         still: Callable[[Call], None],
     ) -> Raw:
         """Run a call that may be made; have others decided on before, or answer that they have to be.
 
         ``decision`` is that of `judge`; ``still`` is asked before a call is run about which somebody had to think,
-        for meanwhile its tool may have changed or be gone. Raises what ``run`` and ``still`` raise, `ApprovalRequired`, `NotAllowed`, `CallRepeated`,
-        and `MCPError` for a state that is not this call's.
+        for meanwhile its tool may have changed or be gone. Raises what ``run`` and ``still`` raise, `ApprovalRequired`,
+        `NotAllowed`, `CallRepeated`, and `MCPError` for a state that is not this call's.
         """
         if call is None or decision is None:
             return await run(params)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -18,11 +18,11 @@ from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Gateway, listening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 
     from anyio.abc import SocketStream
 
-__all__ = ["TOKEN", "Answer", "Asked", "Hostile", "House", "at", "close", "here", "upstream"]
+__all__ = ["TOKEN", "Answer", "Asked", "Hostile", "House", "at", "close", "here", "upstream", "visited"]
 
 T = TypeVar("T")
 TOKEN: Final = "the-one-token-0123456789"
@@ -192,6 +192,16 @@ def here() -> House:
     if not _ONE:
         _ONE.append(House())
     return _ONE[0]
+
+
+@contextmanager
+def visited() -> Iterator[House]:
+    """Have the gateway of this process for one case. After one that failed it may be hurt: the next has another."""
+    try:
+        yield here()
+    except BaseException:
+        _ONE.clear()
+        raise
 
 
 def close() -> None:

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    Target = Callable[[Random], None]
+
 __all__ = ["Broken", "Finding", "Target", "judged", "must"]
 
 _PATIENCE: Final = 5.0
-
-if TYPE_CHECKING:
-    Target = Callable[[Random], None]
 
 
 class Broken(AssertionError):

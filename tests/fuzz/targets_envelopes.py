@@ -11,7 +11,7 @@ import re
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.fuzz.house import TOKEN, Answer, Asked, House, at, here
+from tests.fuzz.house import TOKEN, Answer, Asked, House, at, visited
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, mutated, mutated_bytes, text, value
 from tests.fuzz.pipe import pipe
@@ -141,7 +141,12 @@ def _bytes(chance: Random, method: str, path: str, heads: list[tuple[str, str]],
 
 
 def requests(chance: Random) -> None:
-    house, stateless = here(), chance.random() < 0.6
+    with visited() as house:
+        _requested(house, chance)
+
+
+def _requested(house: House, chance: Random) -> None:
+    stateless = chance.random() < 0.6
     message = _message(chance, stateless=stateless)
     method, path = chance.choice(_METHODS), chance.choice(_PATHS)
     heads = list(_heads(chance, message, stateless=stateless, session=_session(house)).items())
@@ -276,7 +281,11 @@ def still_answers(house: House) -> None:
 
 
 def lines_of_clients(chance: Random) -> None:
-    house = here()
+    with visited() as house:
+        _lined(house, chance)
+
+
+def _lined(house: House, chance: Random) -> None:
     messages = [_message(chance, stateless=chance.random() < 0.5) for _ in range(chance.choice((1, 1, 2, 4)))]
     lines = [_written(chance, message).replace(b"\n", b" ") for message in messages]
     if chance.random() < 0.2:

@@ -11,7 +11,7 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.fuzz.house import SETTINGS, Answer, Hostile, here, upstream
+from tests.fuzz.house import SETTINGS, Answer, Hostile, House, upstream, visited
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, mutated_bytes, text, value
 from tests.fuzz.targets_envelopes import called, still_answers
@@ -96,7 +96,11 @@ _STATUS: Final = (
 
 
 def answers_of_servers(chance: Random) -> None:
-    house = here()
+    with visited() as house:
+        _answered(house, chance)
+
+
+def _answered(house: House, chance: Random) -> None:
     parts = [chance.choice(_MESSAGES[:1] * 3 + _MESSAGES) for _ in range(chance.choice((1, 1, 1, 2, 4)))]
     for _ in range(chance.choice((0, 1, 1, 2))):
         parts[0] = changed(chance, parts[0])
@@ -142,9 +146,9 @@ def lists_of_servers(chance: Random) -> None:
             "resources/list": changed(chance, {"resources": [{"name": "x", "uri": text(chance)}]}),
         }
     )
-    house = here()
-    house.do(asyncio.wait_for(_listed(house.good, hostile), 4.0))
-    must(not house.unforeseen, f"no task ends by an exception: {house.unforeseen[:1]}")
+    with visited() as house:
+        house.do(asyncio.wait_for(_listed(house.good, hostile), 4.0))
+        must(not house.unforeseen, f"no task ends by an exception: {house.unforeseen[:1]}")
 
 
 async def _listed(good: Hostile, hostile: Hostile) -> None:

@@ -66,7 +66,8 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
         happens(stage)
         return types.ElicitResult(action="accept", content={"decision": word})
 
-    async with Client(stage.endpoint.server, mode="legacy", elicitation_callback=decides) as client:
+    user: dict[str, Any] = {"elicitation_callback": decides}
+    async with Client(stage.endpoint.server, mode="legacy", **user) as client:
         result = await client.call_tool("push", {})
     assert result.meta is not None
     assert result.meta["dev.truename/error"] == code, result

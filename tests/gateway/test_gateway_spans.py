@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from anyio import to_thread
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import trace
 from opentelemetry.context import attach, detach
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags, TraceState
 
+from tests.gateway.collector import collecting, labels
+from truename.config import Config, Settings
+from truename.gateway import Gateway, listening
+from truename.gateway.telemetry import exporting
 from truename.gateway.telemetry.otlp import Writing
 from truename.gateway.telemetry.spans import OwnSpan, Provider
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from tests.gateway.conftest import Lab
 
 RESOURCE = Resource({"service.name": "here", "process.pid": 12, "host.names": ("a", "b")}, "https://schema.example")
 REMOTE = SpanContext(
@@ -162,3 +171,35 @@ def test_the_spans_of_others_are_the_sdk_s() -> None:
     assert [type(one) for one in span.events] == [Event]
     assert isinstance(inside, OwnSpan)
     assert inside.parent == span.get_span_context()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("takes_bytes", [True, False])
+async def test_spans_of_calls_arrive_where_the_environment_says(
+    lab: Lab, raw: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, takes_bytes: bool
+) -> None:
+    monkeypatch.setattr(exporting._Sending, "takes_bytes", takes_bytes)
+    monkeypatch.setattr(
+        exporting, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
+    )
+    config = Config(servers=(lab.normal("w", "read"),), settings=Settings(startup_timeout=20.0, style="prefixed"))
+    with collecting() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+        end = exporting.export("somewhere")
+        async with Gateway(config) as gateway, listening(gateway) as address, raw(address) as http:
+            await http.result("tools/call", {"name": "w_read", "arguments": {"text": "hunter2"}})
+        await to_thread.run_sync(end)
+    body = b"".join(body for _, _, body in collector.requests)
+    found = ExportTraceServiceRequest()
+    found.ParseFromString(body)
+    ((resource, scope),) = (
+        (one, inner) for one in found.resource_spans for inner in one.scope_spans if inner.scope.name == "truename"
+    )
+    assert {path for path, *_ in collector.requests} == {"/v1/traces"}
+    assert labels(resource.resource)["service.name"] == "somewhere"
+    asked = {one.kind: one for one in scope.spans if labels(one).get("gen_ai.operation.name") == "execute_tool"}
+    server, client = (asked[Span.SpanKind.Value(f"SPAN_KIND_{kind}")] for kind in ("SERVER", "CLIENT"))
+    assert (server.name, client.name) == ("tools/call w_read", "tools/call read")
+    assert (client.trace_id, client.parent_span_id) == (server.trace_id, server.span_id)
+    assert server.start_time_unix_nano <= client.start_time_unix_nano < server.end_time_unix_nano
+    assert b"hunter2" not in body

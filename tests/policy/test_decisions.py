@@ -163,6 +163,7 @@ RULES = (
     CallRule(name="no deleting", outcome="deny", tools=("*/delete*",)),
     CallRule(name="monday", outcome="allow", agents=("w*",), clients=("Cursor",)),
 )
+HINTS: list[dict[str, Any]] = [{}, {"readOnlyHint": True}, {"readOnlyHint": False}, {"title": ["x"]}]
 
 
 @given(st.data())
@@ -176,7 +177,7 @@ def test_what_was_decided_before_is_decided_as_if_it_were_asked_for_the_first_ti
             client=data.draw(st.sampled_from(["", "cursor"])),
             platform=data.draw(st.sampled_from(["", "ios", "IOS"])),
         )
-        hints = data.draw(st.sampled_from([{}, {"readOnlyHint": True}, {"readOnlyHint": False}, {"title": ["x"]}]))
+        hints = data.draw(st.sampled_from(HINTS))
         before = data.draw(st.sampled_from([(), (ToolId.parse("git/delete_all"),)]))
         asked = replace(one, caller=caller, annotations=hints, formerly=before)
         assert policy.decide(asked) == Policy(rules=RULES).decide(asked)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     from truename.trust import Pinned
 
-__all__ = ["change_of", "key_of", "lines_of", "pin_row", "plain_pin", "when"]
+__all__ = ["SHORT", "change_of", "key_of", "lines_of", "pin_row", "plain_pin", "short", "when"]
 
 _SERVER: Final = "server:"
-_SHOWN: Final = 12
+SHORT: Final = 12
+"""How many digits of a digest are shown."""
 _WORDS: Final = re.compile(r"\S+|\s+")
 _LONGEST: Final = 20_000
 _AROUND: Final = 40
@@ -52,8 +53,13 @@ def pin_row(one: Pinned) -> list[str]:
         _printable(one.key),
         when(one.at),
         _printable(one.by) or "first sight",
-        one.digest[7 : 7 + _SHOWN],
+        short(one),
     ]
+
+
+def short(one: Pinned) -> str:
+    """Return the beginning of its digest, by which people tell it from others of the same tool."""
+    return one.digest.partition(":")[2][:SHORT]
 
 
 def plain_pin(one: Pinned) -> dict[str, Any]:

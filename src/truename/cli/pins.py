@@ -1,12 +1,13 @@
 """`truename pins`: the definitions that are trusted, and a word on those that wait for one."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from truename.cli.drifted import change_of, key_of, lines_of, pin_row, plain_pin, when
+from truename.cli.drifted import SHORT, change_of, key_of, lines_of, pin_row, plain_pin, short, when
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, print_table, say, show, styled
@@ -26,6 +27,9 @@ Config = Annotated[
 ]
 Server = Annotated[str | None, Parameter(name="--server", help="All that waits of this server.")]
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="All that waits.")]
+Digest = Annotated[
+    str | None, Parameter(name="--digest", help="Of several definitions that wait, the one that `diff` shows with it.")
+]
 Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what waits for a word.")]
 
 pins = App(
@@ -59,13 +63,13 @@ def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, a
 
 @pins.command
 def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
-    """Show how what waits differs from what is trusted; of a tool that is named, also what was rejected.
+    """Show how what waits differs from what is trusted; of a tool that is named, else what was rejected last.
 
     Exit status 1: there is a difference.
     """
     with _book(configuration(config)) as book:
         reviewed = Reviewed(configuration(config).settings.trust.lock).digests
-        chosen = _chosen(book, tools, server=None, everything=not tools)
+        chosen = _meant(book, tools, server=None, everything=not tools)
         found = [(one, pin_before(one, book.pins().get(one.key), reviewed)) for one in chosen]
     if as_json:
         print_json({"changes": [change_of(one, before) for one, before in found]})
@@ -73,7 +77,7 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
         show("Nothing waits for a word.")
     else:
         for one, before in found:
-            show(styled(one.key, "bold cyan"), f", seen {when(one.at)} ({one.word})")
+            show(styled(one.key, "bold cyan"), f", seen {when(one.at)} ({one.word}), digest {short(one)}")
             for line in lines_of(one, before):
                 show(f"  {line}")
     return EXIT_FINDINGS if found else 0
@@ -85,12 +89,14 @@ def accept(
     config: Config = None,
     server: Server = None,
     everything: Everything = False,
+    digest: Digest = None,
     as_json: JsonOutput = False,
 ) -> int:
-    """Trust definitions as they were last seen."""
+    """Trust definitions. Where several of one tool wait, somebody has to say which by its digest."""
     said = configuration(config)
     with _book(said) as book:
-        found = _chosen(book, tools, server=server, everything=everything)
+        found = _meant(book, tools, server=server, everything=everything, digest=digest or "")
+        _require_one_each(found)
         with witnessed(said, "definition", "accepted", [about_definition(one) for one in found]):
             book.trust(found, by=whoami())
     return _told([one.key for one in found], "accepted", as_json=as_json)
@@ -107,7 +113,7 @@ def reject(
     """Say no to definitions: they are neither shown nor called, until they are others."""
     said = configuration(config)
     with _book(said) as book:
-        found: list[Pinned] = [*_chosen(book, tools, server=server, everything=everything)]
+        found: list[Pinned] = [*_meant(book, tools, server=server, everything=everything)]
         # What is trusted, and nothing waits in its place, can be rejected too.
         named = {one.key for one in found}
         found += (book.pins()[key] for key in map(key_of, tools) if key not in named and key in book.pins())
@@ -139,19 +145,31 @@ def _book(config: ServeConfig) -> Iterator[PinBook]:
         yield book
 
 
-def _chosen(book: PinBook, tools: Sequence[str], *, server: str | None, everything: bool) -> list[Seen]:
-    """Return what is meant: of tools that are named the last that was seen, of servers and all what waits."""
-    seen = list(book.seen().values())
+def _meant(
+    book: PinBook, tools: Sequence[str], *, server: str | None, everything: bool, digest: str = ""
+) -> list[Seen]:
+    """Return what is meant: all that waits, of a tool that is named else what was rejected last."""
+    seen = [one for one in book.seen().values() if digest in {"", one.digest} or short(one) == digest[:SHORT]]
     if tools:
-        return [last for key in map(key_of, tools) if (last := _last(seen, key)) is not None]
+        return [one for key in dict.fromkeys(map(key_of, tools)) for one in _of_key(seen, key)]
     if server is None and not everything:
         raise UsageFault(fact="no tool is named", advice="Name some, or use --server KEY or --all.")
     return [one for one in seen if one.word == "waiting" and server in {None, one.server}]
 
 
-def _last(seen: Sequence[Seen], key: str) -> Seen | None:
+def _of_key(seen: Sequence[Seen], key: str) -> Sequence[Seen]:
     of_key = [one for one in seen if one.key == key]
-    return max(of_key, key=lambda one: (one.word == "waiting", one.at), default=None)
+    return [one for one in of_key if one.word == "waiting"] or of_key[-1:]
+
+
+def _require_one_each(found: Sequence[Seen]) -> None:
+    """Raise where two definitions of one tool are meant: one may have come after somebody looked."""
+    several = next((key for key, times in Counter(one.key for one in found).items() if times > 1), None)
+    if several is not None:
+        raise UsageFault(
+            fact=f"several definitions of {several} wait",
+            advice=f"Look at them with `truename pins diff {several}`, and say which one by --digest.",
+        )
 
 
 def _told(keys: Sequence[str], what: str, *, as_json: bool) -> int:

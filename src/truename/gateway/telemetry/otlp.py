@@ -61,7 +61,7 @@ class Writing:
 
     def __init__(self, resource: Resource, name: str) -> None:
         self._limits = SpanLimits()
-        self._known: dict[tuple[str, str], bytes] = {}
+        self._known: dict[tuple[str | None, str], bytes] = {}
         scope = InstrumentationScope(name, "")
         some = ReadableSpan("", SpanContext(1, 1, is_remote=False), resource=resource, instrumentation_scope=scope)
         whole = encode_spans([some]).resource_spans[0]
@@ -78,7 +78,7 @@ class Writing:
     def _span(self, span: OwnSpan) -> bytes:
         trace, number, _, _, state, _ = span.context
         parent = span.parent
-        name = "", span.name
+        name = None, span.name
         parts = [
             _TRACE_ID,
             trace.to_bytes(16, "big"),
@@ -118,7 +118,7 @@ class Writing:
         message = Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))])
         return self._keep(one, message) if type(value) is str else _bytes(message)
 
-    def _keep(self, what: tuple[str, str], message: Message) -> bytes:
+    def _keep(self, what: tuple[str | None, str], message: Message) -> bytes:
         if len(self._known) >= _MOST:
             self._known.clear()
         written = _bytes(message)

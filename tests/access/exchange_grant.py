@@ -68,9 +68,9 @@ def exchange_grant(one: Authority, kept: Callable[..., Any]) -> type[Any]:
             scope = client.get_allowed_scope(self.request.form.get("scope"))
             user = {"sub": self.subject["sub"]}
             act = {"sub": client.id}
-            token = one.sign(
-                sub=user["sub"], aud=self.target, scope=scope, exp=now + lasting, act=act, jti=f"{len(one.tokens)}"
-            )
+            # How somebody proved who they are goes over to what they get.
+            said = {"sub": user["sub"], "aud": self.target, "scope": scope, "act": act, "acr": self.subject.get("acr")}
+            token = one.sign(**said, exp=now + lasting, jti=f"{len(one.tokens)}")
             one.tokens.append(kept(token, "", client, scope, user, self.target, lasting, time.time()))
             said = {
                 "access_token": token,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -30,6 +31,21 @@ def test_whatever_the_arguments_are_each_has_a_line_of_what_can_be_printed(argum
     assert 0 < len(shown) <= 6_000
     told = len(lines) < len(arguments) or "are not shown" in lines[-1]
     assert told or len(lines) == len(arguments) or not arguments
+
+
+@pytest.mark.parametrize(
+    "unseen", ["\u3164", "\u2800", "\u115f", "\uffa0", "\ufe01", "\U000e0101", "\u034f", "\u180b", "\u200b", "\u2003"]
+)
+def test_what_nobody_sees_is_written_out(unseen: str) -> None:
+    for shown in shown_arguments({"text": f"to{unseen}you"}), shown_arguments({f"t{unseen}o": "you"}):
+        assert unseen not in shown
+        assert ascii(unseen)[1:-1] in shown
+    assert shown_arguments({"text": "नमस्ते, cafe\u0301"}) == 'text: "नमस्ते, cafe\u0301"'
+
+
+@pytest.mark.parametrize("name", ['to: "you"', "", " " * 40, 'a"b', "to:"])
+def test_no_name_of_an_argument_looks_like_another_with_its_value(name: str) -> None:
+    assert shown_arguments({name: 1, "to": "me"}) == f'{json.dumps(name)}: 1\nto: "me"'
 
 
 @given(JSON, st.sets(st.sampled_from(["call", "arguments", "session", "always"])))

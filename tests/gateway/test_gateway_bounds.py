@@ -29,6 +29,7 @@ from truename.gateway.questions.sparing import Sparing
 from truename.gateway.upstream.exchange import Exchange
 from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.watching import Watching
+from truename.gateway.views.view import ViewSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,7 +278,7 @@ async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: st
     hub: Any = None
     request: Any = SimpleNamespace(params={"uri": uri}, session=SimpleNamespace(_connection=SimpleNamespace(state={})))
     with pytest.raises(MCPError, match=problem):
-        await Subscribing(hub, find, lambda _: ()).subscribe(request)
+        await Subscribing(hub, find, lambda _: ViewSpec("universal")).subscribe(request)
 
 
 def test_questions_under_endless_ids_take_no_room() -> None:

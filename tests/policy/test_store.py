@@ -244,6 +244,16 @@ def test_calls_beyond_the_bound_are_forgotten_with_their_decisions(monkeypatch: 
         approvals.begin(search_of("docs", "c0"))
 
 
+def test_a_flood_of_one_caller_s_calls_takes_nobody_else_s_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book_module, "MAX_CALLS", 3)
+    approvals, names = Approvals(), shown({"docs": ["search"]})
+    anns = call(names, "docs_search", "c0", caller=Caller(principal="ann"))
+    approvals.approve(anns)
+    for number in range(5):
+        approvals.approve(call(names, "docs_search", f"c{number}", caller=Caller(principal="mallory")))
+    assert approvals.status(anns).state == "approved"
+
+
 def test_more_than_can_be_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(book_module, "MAX_CALLS", 2)
     monkeypatch.setattr(book_module, "MAX_GRANTS", 2)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from truename import Catalog, project
 from truename.policy import Approvals, Caller, StoreError, bound_call, subject_of
+from truename.trust import pending
 from truename.trust.pending import Pending, PendingBook, decided, pending_path
 
 if TYPE_CHECKING:
@@ -85,6 +86,35 @@ def test_so_many_of_one_principal_wait_and_others_are_not_concerned() -> None:
         # What is decided waits no more.
         book.settle(book.all()[0].key, book.all()[0].until)
         assert ask(book, call(x=3), most=3).is_open
+
+
+def test_who_answers_their_own_questions_without_end_keeps_nobody_else_from_asking(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pending, "_MOST", 12)
+    monkeypatch.setattr(pending, "_MOST_DECIDED", 10)
+    with PendingBook() as book:
+        for number in range(40):
+            last = ask(book, call(principal="mallory", x=number))
+            book.settle(last.key, last.until)
+        assert ask(book, call(principal="ann")).is_open
+        # The last ones are known still.
+        assert ask(book, call(principal="mallory", x=39)).key == last.key
+
+
+def test_of_one_caller_so_many_decisions_are_kept_where_that_is_said() -> None:
+    approvals = Approvals()
+    with PendingBook() as book:
+        first = ask(book, call(principal="ann"))
+        decided(first, "always", approvals, book, approved=True, by="ann", lasts=60.0, most=3)
+        for number in range(10):
+            made = ask(book, call(principal="mallory", x=number))
+            decided(made, "arguments", approvals, book, approved=True, by="mallory", lasts=60.0, most=3)
+        by_hand = ask(book, call(principal="mallory", x="by hand"))
+        decided(by_hand, "arguments", approvals, book, approved=True, by="operator", lasts=60.0)
+    assert [one.by for one in approvals.grants()] == ["ann", "mallory", "mallory", "mallory", "operator"]
+    assert approvals.status(call(principal="mallory", x=9)).state == "approved"
+    assert approvals.status(call(principal="mallory", x=6)).state == "undecided"
 
 
 def test_a_decision_for_a_session_is_for_the_one_that_called_last() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -45,10 +46,28 @@ class CallerTokenNeeded(NoCredential):
 
 
 class Caller:
-    """Whose connection it is: how they were let in last. It is known in memory only."""
+    """Whose connection it is, as far as tokens go: known in memory only.
+
+    Somebody can come in with several tokens that let them in alike, and say different things besides (how they proved
+    who they are). What a request needs is had for its own; what the connection says by itself goes by the last one.
+    """
 
     def __init__(self) -> None:
-        self.admission: Admission | None = None
+        self._last: Admission | None = None
+
+    @property
+    def admission(self) -> Admission | None:
+        """How they were let in."""
+        asking = _ASKING.get()
+        return asking[1] if asking is not None and asking[0] is self else self._last
+
+    def asks(self, admission: Admission | None) -> None:
+        """Know how they were let in for what this task, and those that it begins, asks for."""
+        self._last = admission
+        _ASKING.set((self, admission))
+
+
+_ASKING: Final[ContextVar[tuple[Caller, Admission | None] | None]] = ContextVar("truename.asking", default=None)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from truename.access.authorizing import login_request
 from truename.access.fetching import FetchFault
 from truename.access.granted import revoked
 from truename.access.keys import Speaker
+from truename.access.registering import way_back
 from truename.access.site import site_of
 from truename.errors import TruenameError
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LoggedIn", "logged_in", "logged_out"]
 
-_Waiting = Callable[[str], Callable[[], Awaitable[dict[str, str]]]]
+_Waiting = Callable[[str, str], Callable[[], Awaitable[dict[str, str]]]]
 
 _HOST: Final = "127.0.0.1"
 _PATH: Final = "/callback"
@@ -65,9 +66,10 @@ async def logged_in(
     state of this very login.
     """
     site = await site_of(kept, fetch, may_move=may_move, clock=clock)
-    async with _listening(port, _ports_of(kept, site.said.issuer)) as (redirect, waiting):
-        asked = await login_request(site, redirect)
-        answers = waiting(asked.state)
+    path = way_back(kept.said, site.said.issuer, _PATH)
+    async with _listening(port, _ports_of(kept, site.said.issuer, path)) as (here, waiting):
+        asked = await login_request(site, here + path)
+        answers = waiting(asked.state, path)
         show(asked.url)
         answer = None
         with anyio.move_on_after(seconds):
@@ -78,12 +80,12 @@ async def logged_in(
     return LoggedIn(asked.said, await asked.tokens(answer))
 
 
-def _ports_of(kept: Arrangements, issuer: str) -> list[int]:
+def _ports_of(kept: Arrangements, issuer: str, path: str) -> list[int]:
     """Return the ports that the gateway is registered with: not all issuers take another one (RFC 8252 section 7.3)."""
     if kept.said.client_id:
         return []
     parts = [urlsplit(redirect) for redirect in kept.redirects(issuer)]
-    return [one.port or 0 for one in parts if (one.hostname, one.path) == (_HOST, _PATH)]
+    return [one.port or 0 for one in parts if (one.hostname, one.path) == (_HOST, path)]
 
 
 async def logged_out(said: Login, had: Granted, fetch: Fetch, clock: Callable[[], float] = time.time) -> bool:
@@ -93,21 +95,21 @@ async def logged_out(said: Login, had: Granted, fetch: Fetch, clock: Callable[[]
 
 @asynccontextmanager
 async def _listening(port: int, known: list[int]) -> AsyncIterator[tuple[str, _Waiting]]:
-    """Listen on this machine alone; yields where to be sent back to, and what waits for the answer with a state."""
+    """Listen on this machine alone; yields where, and what waits there for the answer with a state, at a path."""
     put, taken = anyio.create_memory_object_stream[dict[str, str]](1)
-    awaited = ""
+    awaited = awaited_at = ""
     fault: Exception | None = None
 
-    def waiting(state: str) -> Callable[[], Awaitable[dict[str, str]]]:
-        nonlocal awaited
-        awaited = state
+    def waiting(state: str, path: str) -> Callable[[], Awaitable[dict[str, str]]]:
+        nonlocal awaited, awaited_at
+        awaited, awaited_at = state, path
         return taken.receive
 
     async def answer(stream: SocketStream) -> None:
         async with stream:
             # Whoever goes away before the answer is nobody's end.
             with anyio.move_on_after(_READING), suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                found = _parameters(await _head(stream))
+                found = _parameters(await _head(stream), awaited_at)
                 is_right = bool(awaited) and hmac.compare_digest(found.get("state", "").encode(), awaited.encode())
                 if is_right:
                     try:
@@ -121,7 +123,7 @@ async def _listening(port: int, known: list[int]) -> AsyncIterator[tuple[str, _W
         tasks.start_soon(listener.serve, answer)
         own_port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - not Django's
         try:
-            yield f"http://{_HOST}:{own_port}{_PATH}", waiting
+            yield f"http://{_HOST}:{own_port}", waiting
         except (FetchFault, TruenameError) as error:
             # A group of tasks would wrap it.
             fault = error
@@ -152,8 +154,8 @@ async def _head(stream: SocketStream) -> bytes:
     return head
 
 
-def _parameters(head: bytes) -> dict[str, str]:
-    """Return the parameters of the one request that is meant; each of them once, or none at all."""
+def _parameters(head: bytes, path: str) -> dict[str, str]:
+    """Return the parameters of the one request that is meant, to this path; each of them once, or none at all."""
     words = head.partition(b"\r\n")[0].decode("ascii", "replace").split(" ")
     if len(words) != 3 or words[0] != "GET":
         return {}
@@ -162,7 +164,7 @@ def _parameters(head: bytes) -> dict[str, str]:
         found = parse_qs(parts.query, max_num_fields=20)
     except ValueError:
         return {}
-    is_meant = parts.path == _PATH and all(len(values) == 1 for values in found.values())
+    is_meant = parts.path == path and all(len(values) == 1 for values in found.values())
     return {name: values[0] for name, values in found.items()} if is_meant else {}
 
 

@@ -22,6 +22,7 @@ from truename.access.authorizing import LoginRequest, login_request
 from truename.access.events import AccessEvent, ignore_access
 from truename.access.fetching import FetchFault, Web
 from truename.access.logins import login_vault
+from truename.access.registering import way_back
 from truename.access.sign_in.held import Held
 from truename.access.site import site_of
 from truename.policy.faults import StoreError
@@ -45,6 +46,7 @@ _SECONDS: Final = 600.0
 _MOST: Final = 10_000
 _LOOK_EVERY: Final = 0.5
 _MOST_BEGUN: Final = 20
+_ANOTHERS: Final = "the answer is another authorization server's"
 _TOO_OFTEN: Final = "this login was begun too often; call again in ten minutes"
 _GONE: Final = "this login is not known: it took too long, was finished before, or was begun in another browser"
 
@@ -156,15 +158,19 @@ class LoginDesk:
             # Each time the authorization server is asked several things.
             raise FetchFault(_TOO_OFTEN)
         self._web = self._web or Web(self._allowed)
-        request = await login_request(await site_of(attempt.kept, self._web, clock=self._clock), self.here + CALLBACK)
+        site = await site_of(attempt.kept, self._web, clock=self._clock)
+        back = way_back(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
+        request = await login_request(site, back)
         self._visits.put(request.state, _Visit(attempt=attempt, request=request, browser=_digest(browser)))
         return request.url
 
-    async def finish(self, answer: Mapping[str, str], browser: str) -> Attempt:
-        """Keep the tokens of who came back with this answer. Raises `FetchFault` and `StoreError`."""
+    async def finish(self, answer: Mapping[str, str], browser: str, path: str) -> Attempt:
+        """Keep the tokens of who came back there with this answer. Raises `FetchFault` and `StoreError`."""
         visit = self._visits.look(state := answer.get("state", ""))
         if visit is None or not hmac.compare_digest(visit.browser, _digest(browser)):
             raise FetchFault(_GONE)
+        if visit.request.redirect != self.here + path:
+            raise FetchFault(_ANOTHERS)
         self._visits.take(state)
         attempt, request = visit.attempt, visit.request
         tokens = await request.tokens(answer)

@@ -32,6 +32,7 @@ log: Final = logging.getLogger("truename.access")
 
 CLIENT: Final = "/login/client.json"
 _LINK: Final = re.compile(r"/login/([A-Za-z0-9_-]{43})")
+_BACK: Final = re.compile(rf"{CALLBACK}(?:/[0-9a-f]{{16}})?")
 _LONGEST_BODY: Final = 4 * 1024
 _LONGEST_QUERY: Final = 16 * 1024
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -80,7 +81,7 @@ class LoginPages:
         found = _LINK.fullmatch(path)
         if len(request.scope["query_string"]) > _LONGEST_QUERY:
             return _fault("The address is too long.", 414)
-        if (method, path) == ("GET", CALLBACK):
+        if method == "GET" and _BACK.fullmatch(path):
             return await self._came_back(request)
         if (method, path) == ("GET", CLIENT) and self._is_secure:
             return self._document()
@@ -139,7 +140,7 @@ class LoginPages:
         said = dict(pairs)
         if len(said) < len(pairs):
             return _fault(_GONE)
-        attempt = await self._desk.finish(said, request.cookies.get(self._cookie, ""))
+        attempt = await self._desk.finish(said, request.cookies.get(self._cookie, ""), request.url.path)
         text = f"You are logged in at {escape(attempt.server)}. This window can be closed."
         return page("Logged in", f"<h1>Logged in</h1><p>{text}</p>", 200)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import secrets
 from dataclasses import replace
@@ -21,13 +22,22 @@ if TYPE_CHECKING:
     from truename.access.site import Site
     from truename.config.credentials import Login
 
-__all__ = ["client_document", "with_client"]
+__all__ = ["client_document", "way_back", "with_client"]
 
 _NAME: Final = "Truename"
 _GRANTS: Final = ("authorization_code", "refresh_token")
 _LONGEST: Final = 2_048
 # In the order in which they are taken: what need not be kept secret can't be stolen.
 _PROOFS: Final = ("none", "client_secret_basic", "client_secret_post")
+
+
+def way_back(said: Login, issuer: str, address: str) -> str:
+    """Return where an issuer's answers come to: beside that address, unless you set up the client, which is known there.
+
+    Each issuer has one of its own, which says whose an answer is (RFC 9700 section 4.4.2): one that has people log in
+    at another is sent no code of that other one.
+    """
+    return address if said.client_id else f"{address}/{hashlib.sha256(issuer.encode()).hexdigest()[:16]}"
 
 
 def client_document(client_id: str, redirects: tuple[str, ...], name: str = _NAME) -> dict[str, Any]:

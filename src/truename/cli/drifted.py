@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from truename.trust import Pinned
 
-__all__ = ["SHORT", "change_of", "key_of", "lines_of", "pin_row", "plain_pin", "short", "when"]
+__all__ = ["change_of", "key_of", "lines_of", "pin_row", "plain_pin", "when"]
 
 _SERVER: Final = "server:"
-SHORT: Final = 12
-"""How many digits of a digest are shown."""
+_SHOWN: Final = 12
+_STRUCTURED: Final = ("inputSchema", "outputSchema", "annotations")
 _WORDS: Final = re.compile(r"\S+|\s+")
 _LONGEST: Final = 20_000
 _AROUND: Final = 40
@@ -53,13 +53,8 @@ def pin_row(one: Pinned) -> list[str]:
         _printable(one.key),
         when(one.at),
         _printable(one.by) or "first sight",
-        short(one),
+        one.digest[7 : 7 + _SHOWN],
     ]
-
-
-def short(one: Pinned) -> str:
-    """Return the beginning of its digest, by which people tell it from others of the same tool."""
-    return one.digest.partition(":")[2][:SHORT]
 
 
 def plain_pin(one: Pinned) -> dict[str, Any]:
@@ -120,6 +115,30 @@ def lines_of(one: Seen, before: Pinned | None) -> Iterator[str]:
     for detail in _details(one, before):
         if detail.path not in texts:
             yield f"{detail}{' (breaking)' if detail.breaking else ''}"
+    yield from _reworded(before.content, one.content)
+
+
+def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts inside of schemas and annotations that came or changed, whole: models read them too."""
+    was = dict(_inner(old))
+    for path, text in _inner(new):
+        if was.get(path) != text:
+            yield from _worded(path, was.get(path, ""), text)
+
+
+def _inner(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is said in words inside of schemas and annotations, with its paths, as far as there is room."""
+    left: list[tuple[str, Any]] = [(key, content[key]) for key in reversed(_STRUCTURED) if key in content]
+    room = _LONGEST
+    while left and room > 0:
+        path, value = left.pop()
+        room -= 1
+        if isinstance(value, str) and len(value.split()) > 1:
+            yield path, value
+        elif isinstance(value, dict):
+            left += [(f"{path}.{_printable(str(key))}", one) for key, one in reversed(value.items())]
+        elif isinstance(value, list):
+            left += [(f"{path}[{number}]", one) for number, one in reversed([*enumerate(value)])]
 
 
 def _text(content: Mapping[str, Any], key: str) -> str:
@@ -138,6 +157,7 @@ def _whole(content: object) -> Iterator[str]:
         properties = schema.get("properties") if isinstance(schema, dict) else None
         if isinstance(properties, dict) and properties:
             yield f"parameters: {', '.join(_printable(str(name)) for name in list(properties)[:50])}"
+        yield from (f"{path}: {_printable(text[:_LONGEST])}" for path, text in _inner(content))
 
 
 def _worded(key: str, old: str, new: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from truename.cli.drifted import SHORT, change_of, key_of, lines_of, pin_row, plain_pin, short, when
+from truename.cli.drifted import change_of, key_of, lines_of, pin_row, plain_pin, when
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, print_table, say, show, styled
@@ -28,7 +28,7 @@ Config = Annotated[
 Server = Annotated[str | None, Parameter(name="--server", help="All that waits of this server.")]
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="All that waits.")]
 Digest = Annotated[
-    str | None, Parameter(name="--digest", help="Of several definitions that wait, the one that `diff` shows with it.")
+    str | None, Parameter(name="--digest", help="The definition that is meant, as `diff` shows it: sha256:...")
 ]
 Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what waits for a word.")]
 
@@ -77,7 +77,8 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
         show("Nothing waits for a word.")
     else:
         for one, before in found:
-            show(styled(one.key, "bold cyan"), f", seen {when(one.at)} ({one.word}), digest {short(one)}")
+            show(styled(one.key, "bold cyan"), f", seen {when(one.at)} ({one.word})")
+            show(f"  {one.digest}")
             for line in lines_of(one, before):
                 show(f"  {line}")
     return EXIT_FINDINGS if found else 0
@@ -149,7 +150,7 @@ def _meant(
     book: PinBook, tools: Sequence[str], *, server: str | None, everything: bool, digest: str = ""
 ) -> list[Seen]:
     """Return what is meant: all that waits, of a tool that is named else what was rejected last."""
-    seen = [one for one in book.seen().values() if digest in {"", one.digest} or short(one) == digest[:SHORT]]
+    seen = [one for one in book.seen().values() if digest in {"", one.digest}]
     if tools:
         return [one for key in dict.fromkeys(map(key_of, tools)) for one in _of_key(seen, key)]
     if server is None and not everything:

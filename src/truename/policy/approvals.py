@@ -78,8 +78,10 @@ class Approvals:
         """Refuse this call, or others like it; ``message`` is for the model. Raises as `approve`."""
         return self._decide(call, scope, approved=False, by=by, message=message)
 
-    def keep(self, grant: Grant) -> Grant:
+    def keep(self, grant: Grant, *, most: int | None = None) -> Grant:
         """Keep a decision that was made elsewhere, about a call that is not at hand; return it.
+
+        Of those that whoever made it (``by``) made for this principal ``most`` are kept: beyond, the oldest goes.
 
         Raises `CallRepeated` if its call id is another call's, `InvalidCall` for a scope without what it needs, and
         `StoreError`.
@@ -102,6 +104,9 @@ class Approvals:
             elif (known.id, known.arguments) != (asked.id, asked.arguments):
                 raise CallRepeated(id=asked.id, call=grant.call_id, code="call_reused")
             book.keep(grant)
+            own = [old.key for old in book.grants(grant.principal) if old.by == grant.by]
+            for key in own[: -most if most else 0]:
+                book.drop(key)
         return grant
 
     def state_of(self, grant: Grant) -> str:

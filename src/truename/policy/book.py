@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
@@ -145,10 +146,12 @@ class PlainBook:
                 del self._grants[grant.key]
 
     def _make_room(self) -> None:
-        oldest = next((record for record in self._calls.values() if record.state != "running"), None)
-        if oldest is None:
+        idle = [record.where for record in self._calls.values() if record.state != "running"]
+        if not idle:
             raise _full(f"{MAX_CALLS:,} calls are running, the most that can")
-        self._forget_call(oldest.where)
+        # Who has the most loses the oldest: one caller's flood takes no other's decision.
+        ((principal, _),) = Counter(where.principal for where in idle).most_common(1)
+        self._forget_call(next(where for where in idle if where.principal == principal))
 
     def _forget_call(self, where: Where) -> None:
         del self._calls[where]

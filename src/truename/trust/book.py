@@ -144,6 +144,9 @@ class PinBook:
         with self._change() as data:
             data.executemany("INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             data.executemany("DELETE FROM seen WHERE key = ? AND digest = ?", [(row[0], row[3]) for row in rows])
+            if by:
+                # Who said a word saw what waited. What is offered still, comes again.
+                data.executemany("DELETE FROM seen WHERE key = ? AND word = 'waiting'", [row[:1] for row in rows])
 
     def note(self, what: Iterable[Pinned], word: Word = "waiting", *, by: str = "") -> None:
         """Write down what was seen instead of a pin; one that was seen before keeps its word unless it is rejected.

@@ -43,8 +43,13 @@ CREATE TABLE pending (
 _SCHEMA: Final = Schema(1, (_TABLE,))
 _SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM pending"  # noqa: S608 - of words that stand here
 _INSERT: Final = f"INSERT INTO pending VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above
-# Of all principals together.
+# Of all principals together; and of one, those that were decided and are not over.
 _MOST: Final = 10_000
+_MOST_DECIDED: Final = 200
+_TRIMMED: Final = """
+DELETE FROM pending WHERE principal = ? AND arguments = '' AND rowid NOT IN
+    (SELECT rowid FROM pending WHERE principal = ? AND arguments = '' ORDER BY rowid DESC LIMIT ?)
+"""
 _SUFFIX: Final = ".pending"
 
 
@@ -121,12 +126,15 @@ class PendingBook:
                 # Whoever decides for a session decides for the one that calls now.
                 data.execute("UPDATE pending SET session = ? WHERE key = ?", (found.session, found.key))
                 return found
+            # Who answers their own questions must not take the room of all.
+            data.execute(_TRIMMED, (wanted.principal, wanted.principal, _MOST_DECIDED))
             (own,) = data.execute(
                 "SELECT count(*) FROM pending WHERE principal = ? AND arguments != ''", whose[:1]
             ).fetchone()
             (all_,) = data.execute("SELECT count(*) FROM pending").fetchone()
             if own >= most or all_ >= _MOST:
-                self._file.refuse(f"{min(own, most):,} calls of this caller wait already", "full", "Decide on them.")
+                many = f"{own:,} calls of this caller" if own >= most else f"{all_:,} calls"
+                self._file.refuse(f"{many} wait already", "full", "Decide on them.")
             kept = replace(wanted, key=secrets.token_hex(8), at=now, until=now + lasts)
             data.execute(_INSERT, _row(kept))
         return kept
@@ -204,10 +212,12 @@ def decided(
     message: str = "",
     lasts: float,
     grant_lasts: float | None = None,
+    most: int | None = None,
 ) -> Grant:
     """Decide on a request: keep the decision, and let the request go. The one way, whoever was asked and however.
 
-    ``lasts`` is how many seconds a decision on a single call counts, ``grant_lasts`` any approval (None: for ever).
+    ``lasts`` is how many seconds a decision on a single call counts, ``grant_lasts`` any approval (None: for ever),
+    ``most`` how many decisions are kept that ``by`` made for this principal (None: any number).
     Raises what `Approvals.keep` raises, and `StoreError`.
     """
     now = time.time()
@@ -229,7 +239,8 @@ def decided(
             at=stamp(now),
             wire_name=one.wire_name,
             until=stamp(now + min(spans)) if spans and (approved or scope == "call") else "",
-        )
+        ),
+        most=most,
     )
     if scope == "call":
         book.settle(one.key, now + lasts)

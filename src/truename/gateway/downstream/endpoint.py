@@ -79,7 +79,7 @@ class Endpoint:
         self._repeats = Repeats()
         self._envelopes = Envelopes()
         self._primitives = Primitives(hub, choose, self._context_of)
-        self._tasks = TaskRequests(hub, spec)
+        self._tasks = TaskRequests(hub, spec, choose)
         self.server = ViewServer(
             hub.settings.server_name,
             version=own_version(),
@@ -94,6 +94,11 @@ class Endpoint:
         for method, (params, answer) in LATE_PLACEHOLDERS.items():
             self.server.add_request_handler(method, params, answer)
         self.server.middleware.append(self._middleware)
+
+    @property
+    def profiles(self) -> tuple[str, ...] | None:
+        """The profiles by which is seen here; None is everything."""
+        return self._spec.profiles
 
     async def _middleware(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         return await accounted(ctx, self._hub.accounts, partial(self._passed, ctx, call_next))

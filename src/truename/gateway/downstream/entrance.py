@@ -80,13 +80,19 @@ class Entrance:
         return answer
 
     @contextmanager
-    def holding(self, admission: Admission, scope: Scope) -> Iterator[None]:
-        """Have a request answered in this block, for as long as whoever sent it is let in."""
-        if admission.is_lasting:
+    def holding(
+        self, admission: Admission, scope: Scope, leads_here: Callable[[], bool] = lambda: True
+    ) -> Iterator[None]:
+        """Have a request answered in this block, for as long as whoever sent it is let in.
+
+        A stream ends, too, when its address leads who opened it elsewhere: what is told there is for others now.
+        """
+        is_stream = scope["method"] == "GET" or _LISTEN in scope["headers"]
+        if admission.is_lasting and not is_stream:
             yield
             return
         with anyio.CancelScope() as cancel:
-            one = _Open(admission, cancel, is_stream=scope["method"] == "GET" or _LISTEN in scope["headers"])
+            one = _Open(admission, cancel, is_stream, leads_here)
             self._open.add(one)
             try:
                 yield
@@ -108,7 +114,9 @@ class _Open:
     admission: Admission
     cancel: anyio.CancelScope
     is_stream: bool
+    leads_here: Callable[[], bool]
 
     def is_over(self, now: float) -> bool:
         until = self.admission.until
-        return (self.is_stream and until is not None and now >= until) or not self.admission.stands()
+        is_late = self.is_stream and ((until is not None and now >= until) or not self.leads_here())
+        return is_late or not self.admission.stands()

@@ -27,7 +27,7 @@ from truename.gateway.downstream.paths import Paths
 from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe
 from truename.gateway.downstream.web_server import WebServer, bind
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
-from truename.gateway.views.view import UnknownView
+from truename.gateway.views.view import UnknownView, profile_in
 
 if TYPE_CHECKING:
     import socket
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from truename.access.events import AccessEvent, OnAccess
     from truename.access.front import Front
     from truename.config import Config
+    from truename.gateway.downstream.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
+    from truename.policy.principal import Principal
 
 __all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "serve_http"]
 
@@ -111,8 +113,13 @@ class HttpApp:
             return
         hub = self._gateway.hub
         left = answering(scope, hub.traffic, hub.settings.server_name)
-        with left, self._entrance.holding(admission, scope):
+        leads_here = partial(self._leads, admission.principal, path, endpoint)
+        with left, self._entrance.holding(admission, scope, leads_here):
             await self._paths.serve(endpoint, self._tasks, scope, receive, send)
+
+    def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:
+        """Tell whether a path still leads somebody to an endpoint: who is in which profile may be said anew."""
+        return self._gateway.hub.profiled.of(principal, profile_in(path)) == endpoint.profiles
 
     def _sessions(self) -> int:
         return sum(one.open_sessions for one in self._paths)

@@ -70,7 +70,7 @@ class Primitives:
         self._hub = hub
         self._spec_of = spec_of
         self._context_of = context_of
-        self.subscribing = Subscribing(hub, self.place, lambda request: hub.fleet_in(spec_of(request)).values())
+        self.subscribing = Subscribing(hub, self.place, spec_of)
         self._answers: Final[Mapping[str, Answer]] = {
             "prompts/list": self._prompts,
             "prompts/get": self._prompt,

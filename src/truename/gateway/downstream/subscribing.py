@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from truename.gateway.hub import Hub
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.upstream.upstream import Upstream
+    from truename.gateway.views.view import ViewSpec
 
 __all__ = ["Subscribing"]
 
@@ -31,18 +32,18 @@ _MOST: Final = 1_000
 class Subscribing:
     """Subscriptions of one endpoint's clients.
 
-    ``find`` tells the server of a URI and its own name for it, ``fleet`` the servers that there are for a request.
+    ``find`` tells the server of a URI and its own name for it, ``spec_of`` the view of a request.
     """
 
     def __init__(
         self,
         hub: Hub,
         find: Callable[[Request, str], tuple[Upstream, str]],
-        fleet: Callable[[Request], Iterable[Upstream]],
+        spec_of: Callable[[Request], ViewSpec],
     ) -> None:
         self._hub = hub
         self._find = find
-        self._fleet = fleet
+        self._spec_of = spec_of
         self._streams: Counter[tuple[str, str, str]] = Counter()
 
     async def set_level(self, request: Request) -> dict[str, Any]:
@@ -50,7 +51,7 @@ class Subscribing:
         self._hub.levels.set(request)
         lowest = self._hub.levels.lowest
         async with anyio.create_task_group() as tasks:
-            for upstream in self._fleet(request):
+            for upstream in self._hub.fleet_in(self._spec_of(request)).values():
                 if lowest is not None and upstream.follower.level != lowest:
                     tasks.start_soon(upstream.follower.set_level, lowest)
         return {}
@@ -67,12 +68,20 @@ class Subscribing:
         if len(watched) >= _MOST:
             raise MCPError(INVALID_REQUEST, f"This session watches {_MOST:,} resources already. Unsubscribe from one.")
         said = {"uri": uri}
-        tell = partial(connection.notify, "notifications/resources/updated", said)
+
+        async def tell() -> None:
+            # Whose it was when it was watched may be other people's now.
+            if self._shows(self._spec_of(request), upstream):
+                await connection.notify("notifications/resources/updated", said)
+
         await self._hub.watching.add(upstream, own, connection, tell)
         if not watched:
             connection.exit_stack.callback(_end_all, watched)
         watched[uri] = partial(self._hub.watching.remove, upstream, own, connection)
         return {}
+
+    def _shows(self, spec: ViewSpec, upstream: Upstream) -> bool:
+        return self._hub.sight(spec.profiles).has("resources", upstream.key)
 
     def _place(self, request: Request, uri: str) -> tuple[Upstream, str]:
         if len(uri) > LONGEST:
@@ -108,7 +117,11 @@ class Subscribing:
         upstream, own = self._place(request, uri)
         if upstream.isolation is not None:
             raise MCPError(INVALID_REQUEST, "Sessions have this server for themselves.")
-        place, who = (upstream.key, own, uri), (id(self), uri)
+        place, who, spec = (upstream.key, own, uri), (id(self), uri), self._spec_of(request)
+
+        async def tell_if_shown() -> None:
+            if self._shows(spec, upstream):
+                await tell(uri)
 
         def end() -> None:
             self._streams[place] -= 1
@@ -119,7 +132,7 @@ class Subscribing:
         self._streams[place] += 1
         try:
             # Also where another stream watches: whether the server has confirmed that is not known yet.
-            await self._hub.watching.add(upstream, own, who, partial(tell, uri))
+            await self._hub.watching.add(upstream, own, who, tell_if_shown)
         except BaseException:
             end()
             raise

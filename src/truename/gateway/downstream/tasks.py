@@ -26,7 +26,7 @@ from truename.gateway.views.tasks import LONGEST_ID, TaskPlace
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from truename.gateway.hub import Hub
     from truename.gateway.protocol.sdk import Request
@@ -48,14 +48,15 @@ _UNSURE: Final = "Whether it takes effect is unknown; check before you repeat th
 
 
 class TaskRequests:
-    """The tasks of one endpoint's clients; ``spec`` says which servers there are for them.
+    """The tasks of one endpoint's clients; ``spec`` says which servers there are for them, ``choose`` for a request.
 
     Tasks are announced to a client if a server has them in the way of the client's version, and no others are begun.
     """
 
-    def __init__(self, hub: Hub, spec: ViewSpec) -> None:
+    def __init__(self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec]) -> None:
         self._hub = hub
         self._spec = spec
+        self._choose = choose
 
     def announced(self, request: Request, said: Mapping[str, Any]) -> Raw:
         """Return what the SDK says of the gateway with the tasks that its servers have."""
@@ -157,7 +158,7 @@ class TaskRequests:
         if method == "tasks/list":
             return await self._listed(request, params.get("cursor"))
         task = self._hub.tasks.find(self._owner(request), str(params.get(shapes.TASK_ID)))
-        if task is None or not self._is_here(task):
+        if task is None or not self._is_here(request, task):
             raise shapes.unknown()
         try:
             return await self._told(request, task, method, params)
@@ -178,9 +179,9 @@ class TaskRequests:
         if "taskIds" in wanted and self._having(modern=True) and not shapes.follows(declared_by(request)):
             raise shapes.undeclared()
 
-    def _is_here(self, task: Task) -> bool:
-        """Whether the task's server is shown here, and is still there."""
-        upstream = self._hub.fleet_in(self._spec).get(task.place.server)
+    def _is_here(self, request: Request, task: Task) -> bool:
+        """Whether the task's server is shown to who asks now, and is still there."""
+        upstream = self._hub.fleet_in(self._choose(request)).get(task.place.server)
         return upstream is not None and _address(upstream) == task.place.address
 
     async def _told(self, request: Request, task: Task, method: str, params: Mapping[str, Any]) -> Raw:
@@ -207,7 +208,8 @@ class TaskRequests:
         A server's own list has the tasks of all its clients, so each is asked for by itself.
         """
         after = _after(cursor)
-        own = [task for task in self._hub.tasks.of(self._owner(request)) if self._is_here(task) and task.number > after]
+        later = (task for task in self._hub.tasks.of(self._owner(request)) if task.number > after)
+        own = [task for task in later if self._is_here(request, task)]
         page, states = own[:_PAGE], dict[int, Raw]()
 
         async def ask(task: Task) -> None:

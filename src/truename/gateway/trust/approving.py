@@ -100,6 +100,10 @@ class Approving:
         """Return whether a call may be made, or has to be asked about; None without a policy. Raises `NotAllowed`."""
         return self._decisions.judge(call)
 
+    def check(self, call: Call) -> None:
+        """Raise `NotAllowed` for a call that is denied now, whoever allowed it before."""
+        self._decisions.check(call)
+
     async def answer(
         self,
         request: Request,

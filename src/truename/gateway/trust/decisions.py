@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Decisions", "Taken", "behind"]
 
 _LAST_WORDS: Final = 5.0
+# A program that answers its own questions must not take the room of all decisions.
+_MOST_OF_ONE: Final = 1_000
 _CLOSED: Final = "what people decided can't be read or written now; the operator's log says why"
 _BY_CLIENT: Final = "the client's user"
 _REFUSED: Final = "the user said no"
@@ -113,17 +115,22 @@ class Decisions:
 
         Raises `NotAllowed`: also where people's decisions can't be read.
         """
+        decision = self._said(call)
+        if decision is not None and (account := account_now()) is not None:
+            account.decided(decision)
+        return _allowed(call, decision)
+
+    def check(self, call: Call) -> None:
+        """Raise `NotAllowed` for a call that is denied now; what allowed it before stays what it was made by."""
+        _allowed(call, self._said(call))
+
+    def _said(self, call: Call) -> Decision | None:
         if self._policy is None:
             return None
         try:
-            decision = self._policy.decide(call)
+            return self._policy.decide(call)
         except StoreError as error:
             raise self._unread(call, error) from error
-        if (account := account_now()) is not None:
-            account.decided(decision)
-        if decision.outcome == "deny":
-            raise NotAllowed(id=call.id, rule=decision.rule, decision=decision.reason)
-        return decision
 
     def allowed(self, call: Call, waiting: Pending) -> Call | None:
         """Return the call that may be made now: this one, or as the one call of its request; None for neither.
@@ -178,6 +185,7 @@ class Decisions:
                 message="" if answer.approved else _REFUSED,
                 lasts=self._settings.expiry,
                 grant_lasts=self._settings.grant_expiry,
+                most=_MOST_OF_ONE,
             )
 
         with self._closed(call):
@@ -248,6 +256,12 @@ class Decisions:
     def _unread(self, call: Call, error: StoreError) -> NotAllowed:
         self._news.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
         return NotAllowed(id=call.id, rule="approvals", decision=_CLOSED)
+
+
+def _allowed(call: Call, decision: Decision | None) -> Decision | None:
+    if decision is not None and decision.outcome == "deny":
+        raise NotAllowed(id=call.id, rule=decision.rule, decision=decision.reason)
+    return decision
 
 
 def _opened(path: Path | None) -> tuple[Approvals, PendingBook]:

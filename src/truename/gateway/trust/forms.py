@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.gateway.faults import printable
+from truename.policy.rules.characters import INVISIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,7 @@ DECISIONS: Final[Mapping[Scope, str]] = {
     "always": "always allow",
 }
 _SCOPES: Final[Mapping[str, Scope]] = {text: scope for scope, text in DECISIONS.items()}
+_PLAIN: Final = re.compile(r"[\w.$-]+")
 _MOST_LINES: Final = 30
 _LONGEST_KEY: Final = 60
 _LONGEST_VALUE: Final = 400
@@ -51,7 +54,7 @@ def shown_arguments(arguments: Mapping[str, Any]) -> str:
     lines: list[str] = []
     room = _LONGEST
     for key, value in arguments.items():
-        line = f"{_cut(key, _LONGEST_KEY)}: {_cut(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)}"
+        line = f"{_cut(_name(key), _LONGEST_KEY)}: {_cut(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)}"
         if len(lines) >= _MOST_LINES or len(line) > room:
             lines.append(f"... {len(arguments) - len(lines):,} more of {len(arguments):,} arguments are not shown.")
             break
@@ -60,13 +63,23 @@ def shown_arguments(arguments: Mapping[str, Any]) -> str:
     return "\n".join(lines) or "none"
 
 
+def _name(key: str) -> str:
+    """Return a key as it is, or in quotes where it could be read as a key with its value, or not be seen."""
+    return key if _PLAIN.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+
+
+def _written(text: str, limit: int) -> str:
+    """Return text in which what nobody sees is written out: also letters that are blank, and selectors."""
+    return INVISIBLE.sub(lambda found: ascii(found[0])[1:-1], printable(text, limit))
+
+
 def _cut(text: str, limit: int) -> str:
     if len(text) <= limit:
-        return printable(text, limit)
+        return _written(text, limit)
     # The end counts as much as the beginning: what matters may be moved out of sight.
     head, tail = text[: limit * 2 // 3], text[-limit // 3 :]
     left_out = len(text) - len(head) - len(tail)
-    return f"{printable(head, limit)} [... {left_out:,} characters are not shown ...] {printable(tail, limit)}"
+    return f"{_written(head, limit)} [... {left_out:,} characters are not shown ...] {_written(tail, limit)}"
 
 
 def form_of(one: Pending) -> dict[str, Any]:
@@ -76,7 +89,7 @@ def form_of(one: Pending) -> dict[str, Any]:
     rule = f" (rule {printable(one.rule, 100)})" if one.rule else ""
     message = (
         f"A call needs your decision: {about.id}\n"
-        f"Server: {printable(about.server, 100)}, tool: {printable(about.name, 200)}{rule}{why}\n"
+        f"Server: {_written(about.server, 100)}, tool: {_written(about.name, 200)}{rule}{why}\n"
         f"Arguments:\n{one.arguments}"
     )
     return {"message": message, "requestedSchema": _schema(one.scopes)}

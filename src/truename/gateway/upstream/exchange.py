@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -17,7 +16,7 @@ from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.protocol.sdk import MCPError, fault_of
 from truename.gateway.protocol.writable import DEEPEST, is_deeper
-from truename.gateway.upstream.explained import CALLED, CODES, EXPLAINED
+from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.lists import KINDS, Lists
 
 if TYPE_CHECKING:
@@ -249,15 +248,11 @@ class Exchange:
     def _explained(self, error: MCPError, remedy: str) -> UpstreamError | None:
         """Say what went wrong with the connection; None for an error that the server itself sent."""
         if found := fault_of(error, self._link.secret):
-            kind, detail = found
-            problem, own_remedy = EXPLAINED[kind]
-            cause = f"{problem} ({printable(detail, 200)})" if detail else problem
-            own_remedy = own_remedy.replace("SERVER", quote(printable(self._key)))
-            return self._fault(CALLED.get(kind, kind), cause, own_remedy or remedy)
+            return self._with_output(explained(self._key, *found, remedy))
         if self.closed:
             return self._fault("lost", f"{self._link.ending()} before it answered", remedy)
         if self._session.is_lost:
-            return self._fault("lost", EXPLAINED["lost"][0], remedy)
+            return self._with_output(explained(self._key, "lost", "", remedy))
         return None
 
     def protocol_fault(self, problem: str) -> UpstreamError:
@@ -265,9 +260,12 @@ class Exchange:
         return self._fault("protocol", problem, "Report it to the server's authors.")
 
     def _fault(self, kind: str, problem: str, remedy: str) -> UpstreamError:
-        output = self._link.tail.lines() if kind in {"ended", "lost", "protocol"} else ()
-        code = CODES.get(kind, UpstreamError.code)
-        return UpstreamError(server=self._key, kind=kind, problem=problem, remedy=remedy, output=output, code=code)
+        return self._with_output(UpstreamError(server=self._key, kind=kind, problem=problem, remedy=remedy))
+
+    def _with_output(self, error: UpstreamError) -> UpstreamError:
+        if error.kind in {"ended", "lost", "protocol"}:
+            error.output = self._link.tail.lines()
+        return error
 
 
 def unusable(entry: Definition, model: type[BaseModel]) -> str | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.upstream.web import ALLOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CALLED", "CODES", "EXPLAINED"]
+__all__ = ["CODES", "explained"]
 
-EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
+_EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     "unreachable": ("can't be reached", "Check that it runs and that its address is right."),
     "refused": ("refused the request", "Check its address and the credentials under headers."),
     "too_large": ("gave an answer that is too large, which was dropped", "Ask for less, or raise max_result."),
@@ -34,5 +36,17 @@ EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 # A session that the server no longer knows is a lost connection, of which more is known.
-CALLED: Final[Mapping[str, str]] = {"forgotten": "lost"}
+_CALLED: Final[Mapping[str, str]] = {"forgotten": "lost"}
 CODES: Final[Mapping[str, str]] = {"address": "address_refused", "login": "login_required", "caller": "login_required"}
+
+
+def explained(server: str, kind: str, detail: str, remedy: str = "") -> UpstreamError:
+    """Return the error for a fault; ``remedy`` is what to do where the kind does not say that."""
+    problem, own_remedy = _EXPLAINED[kind]
+    return UpstreamError(
+        server=server,
+        kind=_CALLED.get(kind, kind),
+        problem=f"{problem} ({printable(detail, 200)})" if detail else problem,
+        remedy=own_remedy.replace("SERVER", quote(printable(server))) or remedy,
+        code=CODES.get(kind, UpstreamError.code),
+    )

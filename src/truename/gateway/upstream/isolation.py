@@ -81,7 +81,7 @@ class Isolation:
             if has_session:
                 connection_of(request).exit_stack.callback(partial(self._end, key))
         upstream = self._own[key].upstream
-        self._own[key].caller.admission = admission_of(request)
+        self._own[key].caller.asks(admission_of(request))
         with upstream.running, anyio.move_on_after(self._patience):
             await upstream.settled.wait()
         return upstream

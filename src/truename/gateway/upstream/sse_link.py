@@ -20,22 +20,19 @@ from mcp.shared._httpx_utils import stream_within_origin
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
-from truename.access.addresses import AddressRefused
-from truename.access.client_tokens import NoCredential
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.event_stream import EventReader, SentEvent
 from truename.gateway.protocol.lines import TooLong
+from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.link import Link
 from truename.gateway.upstream.messages import fault, report_noise, said, too_long
 from truename.gateway.upstream.web import (
-    ALLOW,
     CONNECT,
     FAILURES,
     failure,
     headers_for,
     misleading,
-    reason,
     unframed,
 )
 
@@ -118,14 +115,9 @@ async def _opened(
     except TimeoutError as error:
         wrong = f"does not say within {limit:g} seconds where messages are sent to"
         raise _problem(server, "timeout", wrong, _NO_STREAM) from error
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        wrong = f"can't be reached ({reason(error)})"
-        raise _problem(server, "unreachable", wrong, "Check that it runs and that its address is right.") from error
-    except NoCredential as error:
-        wrong = f"can't be shown an access token ({error})"
-        raise _problem(server, "credential", wrong, "Check its auth, and the authorization server.") from error
-    except AddressRefused as error:
-        raise _problem(server, "address", f"is not gone to ({reason(error)})", ALLOW) from error
+    except (*FAILURES, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        kind, detail = failure(error)
+        raise explained(server.key, "unreachable" if kind == "lost" else kind, detail) from error
     wrong = "ends its stream of events before it says where messages are sent to"
     raise _problem(server, "protocol", wrong, _NO_STREAM)
 

@@ -172,7 +172,7 @@ class Rights:
         self._exposure.check(tool, context, formerly(call.id, view.table.ledger))
         if (_digests(tool)[0], tool.origin, behind(server)) != (call.digest, call.origin, call.endpoint):
             raise ApprovalRequired(id=call.id, call=call.call_id, decision=_CHANGED, remedy=_LOOK)
-        self._approving.judge(call)
+        self._approving.check(call)
 
 
 @lru_cache(maxsize=_MOST_CALLERS)

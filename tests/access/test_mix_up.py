@@ -1,0 +1,115 @@
+"""The mix-up: a hostile authorization server has people log in at another, to be given the code (RFC 9700 section 4.4).
+
+The other one does not say whose its answers are (RFC 9207), and its clients are public: who has code and verifier has
+the tokens.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+import anyio
+import httpx2
+import pytest
+
+from tests.access.authority import Authority, authority
+from tests.access.test_found_logins import entered
+from tests.access.test_login_questions import pressed
+from truename.access.arrangements import Arrangements
+from truename.access.fetching import FetchFault, web
+from truename.access.logging_in import logged_in
+from truename.access.login_desk import LoginDesk
+from truename.access.login_pages import LoginPages
+from truename.access.vault import Vault
+from truename.config.credentials import Login
+from truename.policy.principal import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+HERE = "http://127.0.0.1:1"
+
+
+@pytest.fixture
+def honest() -> Iterator[Authority]:
+    with authority() as one:
+        yield one
+
+
+@pytest.fixture
+def hostile(honest: Authority) -> Iterator[Authority]:
+    with authority() as one:
+        one.metadata = {
+            "authorization_endpoint": f"{honest.issuer}/authorize",
+            "authorization_response_iss_parameter_supported": False,
+        }
+        yield one
+
+
+def _asked(url: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(url).query))
+
+
+async def _mixed_up(honest: Authority, own: dict[str, str], url: str) -> str:
+    """Return where a browser comes back to that was sent to the honest one, as its own client, in a hostile login."""
+    said = {**own, **{name: _asked(url)[name] for name in ("state", "code_challenge")}}
+    async with httpx2.AsyncClient() as browser:
+        back = httpx2.URL((await browser.get(f"{honest.issuer}/authorize", params=said)).headers["location"])
+    assert "code" in back.params
+    return str(back.copy_remove_param("iss"))
+
+
+def _stolen(hostile: Authority, honest: Authority) -> list[str]:
+    return [form["code"] for form in hostile.asked("/token") if form.get("code") in honest.codes]
+
+
+async def test_a_page_sends_no_code_of_one_authorization_server_to_another(
+    honest: Authority, hostile: Authority, tmp_path: Path
+) -> None:
+    desk = LoginDesk(HERE, tmp_path, is_near=True)
+    ann = Principal(name="ann")
+    transport = httpx2.ASGITransport(app=LoginPages(desk, "Truename"))
+    async with httpx2.AsyncClient(transport=transport, base_url=HERE) as browser:
+        urls: list[str] = []
+        for key, idp in (("far", honest), ("evil", hostile)):
+            attempt = desk.attempt(key, Login(issuer=idp.issuer), f"http://127.0.0.1:2/{key}", ann)
+            assert attempt is not None
+            page = await browser.get(desk.url(attempt))
+            urls.append((await browser.post(desk.url(attempt), data=pressed(page))).headers["location"])
+        back = await _mixed_up(honest, _asked(urls[0]), urls[1])
+        assert (await browser.get(back)).status_code == 400
+        assert _stolen(hostile, honest) == []
+        # What was begun at the honest one goes on.
+        async with httpx2.AsyncClient() as other:
+            right = (await other.get(urls[0])).headers["location"]
+        assert "You are logged in at far" in (await browser.get(right)).text
+    await desk.close()
+
+
+async def test_the_command_sends_no_code_of_one_authorization_server_to_another(
+    honest: Authority, hostile: Authority
+) -> None:
+    with Vault(None, [bytes(32)]) as vault:
+        async with web() as fetch:
+            await entered(Arrangements(Login(issuer=honest.issuer), "http://127.0.0.1:2/far", vault), fetch)
+            own = honest.asked("/authorize")[-1]
+            kept = Arrangements(Login(issuer=hostile.issuer), "http://127.0.0.1:2/evil", vault)
+            answers: list[int] = []
+
+            async def browse(url: str) -> None:
+                async with httpx2.AsyncClient() as browser:
+                    answers.append((await browser.get(await _mixed_up(honest, own, url))).status_code)
+                    # That one is waited for still.
+                    over = {"state": _asked(url)["state"], "error": "access_denied"}
+                    answers.append((await browser.get(_asked(url)["redirect_uri"], params=over)).status_code)
+
+            port = urlsplit(own["redirect_uri"]).port or 0
+            async with anyio.create_task_group() as tasks:
+                with pytest.raises(FetchFault, match="did not let you in"):
+                    await logged_in(kept, fetch, partial(tasks.start_soon, browse), port=port)
+    assert answers == [400, 200]
+    assert _stolen(hostile, honest) == []

@@ -73,7 +73,7 @@ def test_a_finding_shows_its_place_its_line_and_what_to_do(
 
 
 def test_the_command_has_the_whole_name_that_is_suggested_however_long(run: Run, tmp_path: Path) -> None:
-    long = "_".join(["word"] * 20)
+    long = "_".join(f"word{letter}" for letter in "abcdefghijklmnopqrst")
     (tmp_path / "a.py").write_text(f"@mcp.tool(name={long.replace('_', ' ')!r})\ndef f(): ...\n", "utf-8")
     assert run("lint", "a.py").out.splitlines()[-1].endswith(f" {long} --apply .")
     assert [one["suggested"] for one in run("lint", "a.py", "--json").document["findings"]] == [long]

@@ -36,6 +36,22 @@ def test_what_is_trusted_is_found_by_other_processes(tmp_path: Path) -> None:
         assert not other.refresh()
 
 
+def test_of_two_gateways_that_see_a_tool_first_one_pins_it_and_neither_overrules_a_person(tmp_path: Path) -> None:
+    with PinBook(tmp_path / "pins") as one, PinBook(tmp_path / "pins") as other:
+        one.trust([pin("As one sees it.")])
+        other.trust([pin("As the other sees it."), pin("How to use it.", None)])
+        assert [found.content for found in other.pins().values()] == [pin("As one sees it.").content, "How to use it."]
+        # What came meanwhile is news still.
+        assert other.refresh()
+        one.note([pin("Worse.")], "rejected", by="ann")
+        other.trust([pin("Worse.")])
+        assert other.pins()["git@1/push@1"].content == pin("As one sees it.").content
+        assert [found.word for found in other.seen().values()] == ["rejected"]
+        assert other.refresh()
+        other.trust([pin("Worse.")], by="bob")
+        assert (other.pins()["git@1/push@1"].by, other.seen()) == ("bob", {})
+
+
 def test_what_is_trusted_waits_no_longer() -> None:
     with PinBook() as book:
         book.trust([pin()])

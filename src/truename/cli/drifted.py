@@ -12,6 +12,7 @@ from truename.errors import InvalidToolId, excerpt
 from truename.identity import ToolId
 from truename.migration import LOCK_FILE
 from truename.migration.definitions import compare_definitions
+from truename.policy.rules.characters import INVISIBLE
 from truename.trust import Seen
 from truename.trust.reviewed import BY_LOCK
 
@@ -195,4 +196,5 @@ def _printable(text: str) -> str:
 
 
 def _is_plain(character: str) -> bool:
-    return character.isprintable() and (character.isalnum() or character in "–—‘’“”…·•→€£°")
+    is_seen = character.isprintable() and INVISIBLE.fullmatch(character) is None
+    return is_seen and (character.isalnum() or character in "–—‘’“”…·•→€£°")

@@ -138,10 +138,15 @@ class PinBook:
         return self._seen
 
     def trust(self, what: Iterable[Pinned], *, by: str = "") -> None:
-        """Pin these, in the place of what was pinned before; they wait no longer."""
+        """Pin these, in the place of what was pinned before; they wait no longer.
+
+        Without anybody's word (``by``) those are left out about which another process wrote since this one looked.
+        """
         at = self._now()
         rows = [(one.key, one.server, one.name, one.digest, self._written(one), at, by) for one in what]
         with self._change() as data:
+            if not by:
+                rows = [row for row in rows if self._is_as_read(data, row[0], row[3])]
             data.executemany("INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             data.executemany("DELETE FROM seen WHERE key = ? AND digest = ?", [(row[0], row[3]) for row in rows])
             if by:
@@ -182,6 +187,12 @@ class PinBook:
         with self._file.change() as data:
             yield data
         self._read()
+
+    def _is_as_read(self, data: sqlite3.Connection, key: str, digest: str) -> bool:
+        pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
+        word = data.execute("SELECT word FROM seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()
+        before, seen = self._pins.get(key), self._seen.get((key, digest))
+        return (pinned, word) == (before and (before.digest,), seen and (seen.word,))
 
     def _pin(self, row: tuple[Any, ...]) -> Pinned:
         key, server, name, digest, content, at, by = row

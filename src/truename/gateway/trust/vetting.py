@@ -160,11 +160,11 @@ class Vetting:
                 self._book.note(found.rejected, "rejected")
         except StoreError as error:
             self._news.tell("pins", f"{error} What is new is not remembered.")
-            if self._trust.is_strict:
-                self._keep_back(found)
+        if self._trust.is_strict:
+            self._keep_back(found)
 
     def _keep_back(self, found: Admission) -> None:
-        """Keep back what can't be pinned: shown once, nobody would know it again."""
+        """Keep back what could not be pinned, also as another gateway pinned another: nobody would know it again."""
         known = self._book.pins()
         for pin in found.pins:
             if getattr(known.get(pin.key), "digest", None) == pin.digest:

@@ -105,6 +105,15 @@ async def test_who_is_far_names_nobody_near() -> None:
                     await fetch(url, named_by=near)
 
 
+async def test_what_can_not_be_a_header_is_not_sent() -> None:
+    """A provider's access token, say."""
+    with serving(lambda _: Response(b"{}")) as url:
+        async with web() as fetch:
+            for text in ("Bearer \u00e9", "Bearer a\r\nx: y", "Bearer \ud800"):
+                with pytest.raises(FetchFault, match="can't be reached"):
+                    await fetch(url, headers={"authorization": text})
+
+
 async def test_nobody_listens() -> None:
     with serving(lambda _: Response(b"{}")) as url:
         pass

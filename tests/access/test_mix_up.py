@@ -6,8 +6,7 @@ the tokens.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
@@ -15,22 +14,30 @@ import httpx2
 import pytest
 
 from tests.access.authority import Authority, authority
+from tests.access.found import Telling
 from tests.access.test_found_logins import entered
 from tests.access.test_login_questions import pressed
 from truename.access.arrangements import Arrangements
+from truename.access.authorizing import login_request
 from truename.access.fetching import FetchFault, web
 from truename.access.logging_in import logged_in
 from truename.access.login_desk import LoginDesk
 from truename.access.login_pages import LoginPages
+from truename.access.site import site_of
 from truename.access.vault import Vault
 from truename.config.credentials import Login
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.anyio
+    from tests.gateway.conftest import Upstreams
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+]
 HERE = "http://127.0.0.1:1"
 
 
@@ -61,6 +68,10 @@ async def _mixed_up(honest: Authority, own: dict[str, str], url: str) -> str:
         back = httpx2.URL((await browser.get(f"{honest.issuer}/authorize", params=said)).headers["location"])
     assert "code" in back.params
     return str(back.copy_remove_param("iss"))
+
+
+def _start(tasks: Any, browse: Callable[[str], Any], url: str) -> None:
+    tasks.start_soon(browse, url)
 
 
 def _stolen(hostile: Authority, honest: Authority) -> list[str]:
@@ -110,6 +121,26 @@ async def test_the_command_sends_no_code_of_one_authorization_server_to_another(
             port = urlsplit(own["redirect_uri"]).port or 0
             async with anyio.create_task_group() as tasks:
                 with pytest.raises(FetchFault, match="did not let you in"):
-                    await logged_in(kept, fetch, partial(tasks.start_soon, browse), port=port)
+                    await logged_in(kept, fetch, lambda url: _start(tasks, browse, url), port=port)
     assert answers == [400, 200]
     assert _stolen(hostile, honest) == []
+
+
+@pytest.mark.parametrize("client_id", ["truename", "https://tools.example/login/client.json"])
+async def test_one_client_at_whatever_issuer_a_server_names_needs_answers_that_say_whose_they_are(
+    client_id: str, honest: Authority, upstreams: Upstreams
+) -> None:
+    honest.client(client_id, f"{HERE}/callback")
+    async with upstreams.app(Telling(honest)) as url, web() as fetch:
+        with Vault(None, [bytes(32)]) as vault:
+            for issuer, is_begun in (("", False), (honest.issuer, True)):
+                honest.metadata = {"authorization_response_iss_parameter_supported": False}
+                kept = Arrangements(Login(client_id=client_id, issuer=issuer), f"{url}/mcp", vault)
+                site = await site_of(kept, fetch)
+                if is_begun:
+                    assert (await login_request(site, f"{HERE}/callback")).url
+                    continue
+                with pytest.raises(FetchFault, match="set it as issuer"):
+                    await login_request(site, f"{HERE}/callback")
+                honest.metadata = {}
+                assert (await login_request(await site_of(kept, fetch), f"{HERE}/callback")).url

@@ -114,6 +114,15 @@ async def test_a_token_with_wrong_claims_is_refused(idp: Authority, what: str) -
         refused(await way.admit(idp.sign(**{"aud": RESOURCE, **claims})), text)
 
 
+async def test_an_address_that_its_issuer_calls_not_verified_is_nobodys_name(idp: Authority) -> None:
+    said = {"aud": RESOURCE, "email": "ann@example.com"}
+    async with way_of(idp, name_claim="email") as way:
+        for more in ({}, {"email_verified": True}):
+            assert isinstance(await way.admit(idp.sign(**said, **more)), Admission)
+        for no in (False, "false"):
+            refused(await way.admit(idp.sign(**said, email_verified=no)), "not verified")
+
+
 async def test_another_issuers_token_is_nobodys_here(idp: Authority) -> None:
     async with way_of(idp) as way:
         assert not way.knows(idp.sign(aud=RESOURCE, iss="https://evil.example"))

@@ -106,6 +106,15 @@ async def test_the_provider_says_who_it_is() -> None:
     assert (form["code_verifier"], "client_secret" in form) == ("verifier", False)
 
 
+@pytest.mark.parametrize("verified", [False, None, "true"])
+async def test_an_address_is_nobodys_name_before_the_provider_calls_it_verified(verified: object) -> None:
+    """Else whoever writes the address of another into their account would be them."""
+    said = {"allow": ("group:eng",), "name_claim": "email"}
+    assert (await proof(Net({"id_token": identity()}), **said)).principal.name == "ann@example.com"
+    with pytest.raises(NotAllowedIn, match="verified"):
+        await proof(Net({"id_token": identity(email_verified=verified)}), **said)
+
+
 WRONG: dict[str, str] = {
     "another sign-in's": identity(nonce="n2"),
     "no sign-in's": identity(nonce=None),

@@ -80,6 +80,11 @@ SECRETS = {
     "e": "curl -H 'Authorization: bearer abcdefghijkl'",
     "f": "postgres://ann:hunter2@db/x",
     "g": "sk-proj-0123456789abcdefgh",
+    "h": '{"user": "ann", "password": "hunter2"}',
+    "i": "https://api.example/v1?user=ann&access_token=hunter2",
+    "j": "mysql -u ann --password=hunter2",
+    "k": "export DB_PASSWORD=hunter2",
+    "pwd": "hunter2",
 }
 
 
@@ -87,6 +92,13 @@ SECRETS = {
 def test_what_looks_like_a_secret_is_hidden_at_any_depth(key: str, value: str) -> None:
     found = Redaction("redacted").of({"list": [{"deep": {key: value}}]})
     assert found == {"list": [{"deep": {key: "[redacted]"}}]}
+
+
+@pytest.mark.parametrize(
+    "text", ["The password: see the wiki.", "a token is a word", "https://x/?next=token", '{"token": 7}', "key=value"]
+)
+def test_a_text_that_only_speaks_of_secrets_is_kept(text: str) -> None:
+    assert Redaction("redacted").of({"note": text}) == {"note": text}
 
 
 def test_an_operator_may_hide_more() -> None:

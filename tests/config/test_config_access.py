@@ -96,6 +96,11 @@ WRONG: list[tuple[str, str]] = [
     ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = []', "access.sign_in.allow"),
     ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["me@x"]', "access.sign_in.allow"),
     (
+        '[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["*"]\n'
+        '[access.oauth.a]\nissuer = "https://i.e"\nname_claim = "email"',
+        "access.oauth.a.name_claim",
+    ),
+    (
         '[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["*"]\nredirect_schemes = ["javascript"]',
         "access.sign_in.redirect_schemes",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from truename.access.addresses import AddressRefused, host_of
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from truename.config.credentials import Login
 
 __all__ = ["LoginRequest", "login_request"]
+
+_SAYS_WHOSE: Final = "authorization_response_iss_parameter_supported"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,11 @@ class LoginRequest:
 async def login_request(site: Site, redirect: str) -> LoginRequest:
     """Begin a login whose answer comes to this address. Raises `FetchFault` and `StoreError`."""
     metadata = await usable(site.speaker)
+    known = site.kept.said
+    if known.client_id and not known.issuer and metadata.get(_SAYS_WHOSE) is not True:
+        # One client at all of them: nothing else would tell the answer of one from another's (RFC 9700 section 4.4.2).
+        message = f"{site.said.issuer} does not say whose its answers are (RFC 9207); if it is right, set it as issuer"
+        raise FetchFault(message)
     said = await with_client(site, redirect)
     base = _readable(endpoint_in(metadata, "authorization_endpoint", said.issuer))
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
@@ -87,7 +94,7 @@ def _readable(url: str) -> str:
 
 def _code_in(answer: Mapping[str, str], metadata: Mapping[str, Any], issuer: str) -> str:
     sender = answer.get("iss")
-    is_told = metadata.get("authorization_response_iss_parameter_supported") is True
+    is_told = metadata.get(_SAYS_WHOSE) is True
     if (sender is None and is_told) or (sender is not None and sender != issuer):
         message = "the answer is another issuer's"
         raise FetchFault(message)

@@ -27,6 +27,9 @@ def principal_in(claims: Mapping[str, Any], *, issuer: str, name_claim: str, gro
     name = claims.get(name_claim)
     # GitHub's people are numbers.
     name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+    if name_claim == "email" and claims.get("email_verified") in (False, "false"):
+        message = "its address is not verified, and can be anybody's"
+        raise Invalid(message)
     client = claims.get("client_id") or claims.get("azp") or ""
     if not _is_word(name) or not (client == "" or _is_word(client)):
         message = f"it has no {name_claim} that can be a name"

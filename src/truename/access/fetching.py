@@ -107,7 +107,7 @@ class Web:
                     return Fetched(answer.status_code, await _bounded(answer), challenges)
         except AddressRefused as error:
             raise FetchFault(str(error)) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, UnicodeError) as error:
             message = f"{urlsplit(url).hostname} can't be reached ({type(error).__name__})"
             raise FetchFault(message) from error
 

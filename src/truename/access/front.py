@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import ClientDisconnect
 
 from truename.access.challenge import Resource
 from truename.access.doors import Doors, token_store
@@ -149,4 +151,6 @@ def _has(rooms: Sequence[Any], path: str) -> bool:
 
 
 async def _page(rooms: Sequence[Any], scope: Scope, receive: Receive, send: Send) -> None:
-    await next(room for room in rooms if room.has(scope["path"]))(scope, receive, send)
+    # Who went away within a request needs no answer.
+    with suppress(ClientDisconnect):
+        await next(room for room in rooms if room.has(scope["path"]))(scope, receive, send)

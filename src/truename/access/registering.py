@@ -32,7 +32,7 @@ _PROOFS: Final = ("none", "client_secret_basic", "client_secret_post")
 
 
 def way_back(said: Login, issuer: str, address: str) -> str:
-    """Return where an issuer's answers come to: beside that address, unless you set up the client, which is known there.
+    """Return where an issuer's answers come to: below that address, or there, for a client that you set up.
 
     Each issuer has one of its own, which says whose an answer is (RFC 9700 section 4.4.2): one that has people log in
     at another is sent no code of that other one.

@@ -18,11 +18,12 @@ HIDDEN: Final = "[redacted]"
 _DEPTH: Final = 16
 _MOST: Final = 200
 _ROOM: Final = 32 * 1024
+_LOOKED_AT: Final = 20_000
 _EXACT: Final = 2**53
 # Of a key in lower case and without what stands between its words.
 _KEYS: Final = (
     *("*password*", "*passwd*", "*secret*", "*token*", "*credential*", "*apikey*", "*privatekey*", "*accesskey*"),
-    *("*authorization*", "*cookie*", "*passphrase*", "pin", "otp", "*sessionid*", "*signature*"),
+    *("*authorization*", "*cookie*", "*passphrase*", "*pwd", "pin", "otp", "*sessionid*", "*signature*"),
 )
 _BETWEEN: Final = re.compile(r"[\s_.-]+")
 # Secrets that tell themselves by their form, whatever they are called.
@@ -33,6 +34,11 @@ _VALUES: Final = re.compile(
     r"|\bA(?:KIA|SIA)[A-Z0-9]{16}\b"
     r"|(?i:\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,})"
     r"|(?i:://[^\s/:@]{1,100}:[^\s/@]{1,200}@)"
+)
+# Secrets that are said with their keys: in an address, on a command line, in JSON within a text.
+_SAID: Final = re.compile(
+    r"(?i:(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|signature)"
+    r"(?:=[^\s&;]{3}|[\"']\s{0,9}:\s{0,9}[\"'][^\"']))"
 )
 # As far as a secret may reach, wherever its form ends.
 _WHOLE: Final = re.compile(rf"(?:{_VALUES.pattern})[^\s\"'<>,;]*")
@@ -80,7 +86,8 @@ class Redaction:
         return kept if room.takes(len(str(kept))) else "[too much]"
 
     def _said(self, value: str) -> str:
-        return HIDDEN if _VALUES.search(value[:20_000]) else _text(value, self.longest)
+        near = value[:_LOOKED_AT]
+        return HIDDEN if _VALUES.search(near) or _SAID.search(near) else _text(value, self.longest)
 
     def _entry(self, key: str, value: object, depth: int, room: _Room) -> Any:
         room.takes(min(len(key), 200))

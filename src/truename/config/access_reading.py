@@ -39,6 +39,7 @@ _RULE: Final = re.compile(r"\*|(?:email|group|sub):\S.{0,255}")
 _TEXT: Final = {"type": "string"}
 _REFERENCE: Final = {"type": "string", "pattern": r"\$\{"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
+_SUBJECT: Final = Issuer.name_claim
 _SECONDS: Final = {"type": "number", "exclusiveMinimum": 0}
 
 
@@ -147,6 +148,7 @@ def read_access(fields: Fields, name: str, base: Path) -> Access | None:
     issuers = _each_named(said, "oauth", _ISSUER, ("issuer",))
     sign_in = _sign_in(said)
     _check_issuers(said, issuers)
+    _check_names(said, issuers, sign_in)
     if len(said.faults):
         return None
     return Access(
@@ -209,6 +211,15 @@ def _check_issuers(said: Fields, issuers: Mapping[str, Mapping[str, Any]]) -> No
     if len(asked) > 1:
         problem = f"a token that says nothing of itself would be shown to {' and '.join(asked)}"
         said.faults.add(said.where("oauth"), problem, "Leave introspection to one of them.")
+
+
+def _check_names(said: Fields, issuers: Mapping[str, Mapping[str, Any]], sign_in: SignIn | None) -> None:
+    """Refuse two claims for the names of one issuer's people: what one says of somebody can be another's in the other."""
+    for key, row in issuers.items():
+        same = sign_in is not None and row.get("issuer") == sign_in.vouches
+        if same and sign_in is not None and row.get("name_claim", _SUBJECT) != sign_in.name_claim:
+            problem = f"sign_in has the same issuer, and goes by {sign_in.name_claim}"
+            said.faults.add(said.where(f"oauth.{key}.name_claim"), problem, "Name the same claim in both.")
 
 
 def _sign_in(said: Fields) -> SignIn | None:

@@ -26,6 +26,9 @@ __all__ = ["NotAllowedIn", "Proof", "Provider"]
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519")
 
+# The one claim of a person that they can write into their account themselves, and that is often taken for a name.
+_EMAIL: Final = "email"
+
 
 class NotAllowedIn(Exception):
     """The provider, or the gateway's own list, does not let somebody in."""
@@ -96,6 +99,9 @@ class Provider:
     def _proof(self, tokens: Mapping[str, Any], claims: Mapping[str, Any], refresh_token: str = "") -> Proof:
         settings = self._settings
         self._check_allowed(claims)
+        if settings.name_claim == _EMAIL and claims.get("email_verified") is not True:
+            message = "the provider does not call their address verified"
+            raise NotAllowedIn(message)
         principal = principal_in(
             {**claims, "client_id": None, "azp": None, "scope": None, "scp": None},
             issuer=settings.vouches,

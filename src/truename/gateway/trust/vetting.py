@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.catalog import Tool
-    from truename.config.trust import Trust
+    from truename.config.trust import Handling, Trust
     from truename.gateway.news import News
     from truename.gateway.upstream.known import Known
     from truename.identity import ToolId
@@ -45,6 +45,9 @@ _WHAT: Final = {"new": "is new", "drifted": "is not what it was", "rejected": "w
 _DONE: Final = {"warn": "shown all the same", "quarantine": "kept for a review", "block": "not shown"}
 _REVIEW: Final = "Its definition waits for a review: `truename pins diff {id}`, then `truename pins accept {id}`."
 _UNKEYED: Final = "{count:,} tools of the lock are of no server and pin nothing: `truename lock CONFIGURATION` has keys"
+# Of one server, each by itself: beyond that their number.
+_MOST_TOLD: Final = 20
+_LIST: Final = "`truename pins list` names them."
 _NO: Final = "Its definition was rejected: `truename pins diff {id}` shows it."
 
 
@@ -211,10 +214,18 @@ class Vetting:
         return {tool.id: self._said.get((tool.id, self.digest_of(tool)), ()) for tool in tools}
 
     def _tell(self, drifts: Sequence[Drift]) -> None:
+        alike: defaultdict[tuple[str, str, Handling], list[Drift]] = defaultdict(list)
         for drift in drifts:
-            what, done = _WHAT[drift.kind], _DONE[drift.handling]
-            text = f"{printable(drift.key, 200)} {what} and is {done}: {printable(drift.reason)}"
-            self._news.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
+            alike[drift.server, drift.kind, drift.handling].append(drift)
+        for (server, kind, handling), several in alike.items():
+            told = f"{_WHAT[kind]} and is {_DONE[handling]}"
+            if len(several) > _MOST_TOLD:
+                text = f"{len(several):,} definitions of server {printable(server, 100)}: each {told}. {_LIST}"
+                self._news.tell(("drifts", server, kind, handling), text)
+                continue
+            for drift in several:
+                text = f"{printable(drift.key, 200)} {told}: {printable(drift.reason)}"
+                self._news.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
 
 
 def _unpinned(key: ToolId, server: str, name: str, digest: str) -> Drift:

@@ -1,0 +1,31 @@
+"""A server whose tools change without end says no more in the log than one that changes once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.gateway.staged import Stage
+from truename.config import Settings
+from truename.config.trust import Trust
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_a_flood_of_changes_is_told_by_its_number(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(Settings(trust=Trust(drift="quarantine")))
+    for turn in range(5):
+        stage.lists(*({"name": f"t{n}", "description": f"{turn}", "inputSchema": {}} for n in range(40)))
+        stage.hub.catch_up()
+    told = [record.getMessage() for record in caplog.records]
+    what = "40 definitions of server fs: each is not what it was and is kept for a review."
+    assert told == [f"{what} `truename pins list` names them."]
+
+
+def test_a_few_changes_are_told_each_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(Settings(trust=Trust(drift="quarantine")))
+    for text in "Read.", "Read all.":
+        stage.lists({"name": "read", "description": text, "inputSchema": {}})
+        stage.hub.catch_up()
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith("fs@1/read@1 is not what it was and is kept for a review: description: ")

@@ -42,6 +42,7 @@ issuer = "https://idp.example/tenant"
 client_id = "gate"
 client_secret = "${{SECRET}}"
 allow = ["email:*@example.com", "group:eng", "sub:7"]
+name_claim = "email"
 redirect_schemes = ["cursor"]
 """
 
@@ -67,6 +68,7 @@ def test_nothing_said_asks_for_nothing() -> None:
     assert not read('[mcpServers.a]\ncommand = "true"').asks
 
 
+SIGN_IN = '[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["*"]'
 WRONG: list[tuple[str, str]] = [
     ("access = 7", "access"),
     ("[access]\nzzz = 1", "access.zzz"),
@@ -95,11 +97,7 @@ WRONG: list[tuple[str, str]] = [
     ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"', "access.sign_in.allow"),
     ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = []', "access.sign_in.allow"),
     ('[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["me@x"]', "access.sign_in.allow"),
-    (
-        '[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["*"]\n'
-        '[access.oauth.a]\nissuer = "https://i.e"\nname_claim = "email"',
-        "access.oauth.a.name_claim",
-    ),
+    (f'{SIGN_IN}\n[access.oauth.a]\nissuer = "https://i.e"\nname_claim = "email"', "access.oauth.a.name_claim"),
     (
         '[access.sign_in]\nissuer = "https://i.e"\nclient_id = "x"\nallow = ["*"]\nredirect_schemes = ["javascript"]',
         "access.sign_in.redirect_schemes",

@@ -85,7 +85,8 @@ class _Visitor:
             "server": ("tools.example", 443),
             "client": ("127.0.0.1", 1),
             "root_path": "",
-            "query_string": form.encode("utf-8", "surrogatepass") if method == "GET" else b"",
+            # A web server takes printable ASCII there, and nothing else.
+            "query_string": _target(form) if method == "GET" else b"",
             "headers": [
                 (b"host", b"tools.example"),
                 (b"content-type", kind.encode("utf-8", "surrogatepass")),
@@ -138,6 +139,10 @@ class _Visitor:
             more = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client}
             await self.go("POST", "/token", more)
             await self.go("POST", "/revoke", {"token": refresh, "client_id": client})
+
+
+def _target(form: str) -> bytes:
+    return "".join(letter for letter in form if "!" <= letter <= "~").encode()
 
 
 def _whole(text_: str) -> str:

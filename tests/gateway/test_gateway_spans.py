@@ -111,6 +111,13 @@ def test_numbers_that_are_equal_stay_what_they_are() -> None:
     assert sent(kept.ended) == by_the_sdk(kept.ended)
 
 
+def test_what_is_of_no_kind_of_ours_is_left_out_and_the_rest_is_sent() -> None:
+    kept = Kept()
+    with kept.tracer.start_as_current_span("x", attributes={"list": ["a", "b"], "text": "t"}):
+        pass
+    assert [one.key for one in sent(kept.ended).resource_spans[0].scope_spans[0].spans[0].attributes] == ["text"]
+
+
 @pytest.mark.parametrize("name", [name for name in dir(OwnSpan) if name in {"add_event", "record_exception"}])
 def test_nobody_can_put_a_text_into_one_beside_its_attributes(name: str) -> None:
     kept = Kept()

@@ -214,7 +214,7 @@ def _check_issuers(said: Fields, issuers: Mapping[str, Mapping[str, Any]]) -> No
 
 
 def _check_names(said: Fields, issuers: Mapping[str, Mapping[str, Any]], sign_in: SignIn | None) -> None:
-    """Refuse two claims for the names of one issuer's people: what one says of somebody can be another's in the other."""
+    """Refuse two claims for the names of one issuer's people: what one says of somebody can be another in the other."""
     for key, row in issuers.items():
         same = sign_in is not None and row.get("issuer") == sign_in.vouches
         if same and sign_in is not None and row.get("name_claim", _SUBJECT) != sign_in.name_claim:

@@ -106,8 +106,8 @@ class Writing:
         if dropped:
             kept = kept[dropped:]
         known = self._known.get
-        # Of texts only: 1, 1.0 and True are equal, and written in three ways.
-        found = [known(one) or self._attribute(one) for one in kept]
+        # Of texts only: 1, 1.0 and True are equal, and written in three ways; a list is nothing to look up by.
+        found = [(known(one) if type(one[1]) is str else None) or self._attribute(one) for one in kept]
         return [*found, Message(dropped_attributes_count=dropped).SerializeToString()] if dropped else found
 
     def _attribute(self, one: tuple[str, Any]) -> bytes:

@@ -48,6 +48,12 @@ def settings_of(idp: Authority, callback: str = "", **more: Any) -> SignIn:
     return SignIn(**{"client_id": "gate", "issuer": idp.issuer, **said})
 
 
+def origin(page: httpx2.Response) -> dict[str, str]:
+    """Return what a browser says of where a form comes from (Fetch, "append a request Origin header")."""
+    is_told = page.headers.get("referrer-policy") != "no-referrer"
+    return {"origin": f"{page.url.scheme}://{page.url.netloc.decode()}" if is_told else "null"}
+
+
 class Browser:
     """A browser with cookies, that says yes (or no) where it is asked."""
 
@@ -65,7 +71,7 @@ class Browser:
                     continue
                 assert answer.status_code == 200, (answer.status_code, answer.text)
                 self.pages.append(answer)
-                answer = await self.http.post(answer.url, data=self.form(answer))
+                answer = await self.http.post(answer.url, data=self.form(answer), headers=origin(answer))
         return httpx2.URL(target)
 
     def form(self, page: httpx2.Response) -> dict[str, str]:

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.access.authority import Authority, authority
 from tests.access.found import Telling
 from tests.access.person import Person
-from tests.access.signing import Browser, close_all, settings_of
+from tests.access.signing import Browser, close_all, origin, settings_of
 from tests.access.test_entrance import bearer, known
 from tests.access.test_found_logins import entered
 from tests.gateway.conftest import connected, text_of
@@ -113,7 +113,7 @@ async def logs_in(url: str, http: httpx2.AsyncClient | None = None) -> httpx2.Re
         page = await browser.get(url)
         if page.status_code != 200:
             return page
-        return await browser.post(url, data=pressed(page))
+        return await browser.post(url, data=pressed(page), headers=origin(page))
 
 
 def pressed(page: httpx2.Response) -> dict[str, str]:
@@ -255,7 +255,7 @@ async def test_a_page_is_good_for_the_browser_that_opened_it_and_by_its_own_butt
             for header, value in (
                 ("x-frame-options", "DENY"),
                 ("cache-control", "no-store"),
-                ("referrer-policy", "no-referrer"),
+                ("referrer-policy", "same-origin"),
             ):
                 assert page.headers[header] == value
             assert "HttpOnly" in page.headers["set-cookie"]

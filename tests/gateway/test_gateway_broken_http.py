@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from tests.gateway.conftest import raw_client
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -81,4 +83,25 @@ async def test_who_leaves_within_a_request_is_no_fault(
         async with dialled(address) as stream:
             await stream.send(b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
             assert b"200 OK" in await rest(stream)
+    assert caplog.records == []
+
+
+METHODS = ("tools/list", "tools/call", "prompts/list", "resources/read", "tasks/cancel", "tasks/result", "ping")
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_dialect_that_there_is_not_is_no_fault_of_the_gateway(
+    lab: Lab, caplog: pytest.LogCaptureFixture, method: str
+) -> None:
+    caplog.set_level(logging.ERROR)
+    accept = {"accept": "application/json, text/event-stream", "x-truename-dialect": "nothing"}
+    async with lab.serving() as address, raw_client(address) as raw:
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+        begun = await raw.http.post(f"{address}/mcp", json=hello, headers=accept)
+        session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+        asked = {"jsonrpc": "2.0", "id": 2, "method": method, "params": {"name": "x", "uri": "x:x", "taskId": "x"}}
+        answer = await raw.http.post(f"{address}/mcp", json=asked, headers={**accept, **session})
+    assert '"id":2' in answer.text
+    assert '"code":-32603' not in answer.text
     assert caplog.records == []

@@ -67,6 +67,8 @@ async def test_at_the_first_start_only_what_was_reviewed_is_shown(
         assert {key: pin.by for key, pin in book.pins().items()} == {
             "fs@1/turn@1": "truename.lock",
             "fs@1/read@1": "truename.lock",
+            # That it has no instructions, of which a lock says nothing.
+            "server:fs": "",
         }
 
 

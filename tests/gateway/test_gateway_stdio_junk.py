@@ -19,6 +19,8 @@ JUNK: list[tuple[bytes, Any]] = [
     (b'{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": []}', 9),
     (b'{"jsonrpc": "2.0", "id": 10, "method": "ping", "params": ' + b"[" * 5_000, 10),
     (b'{"jsonrpc": "2.0", "id": 11, "method": "pi', 11),
+    (b'{"jsonrpc": "2.0", "id": "\xed\xa0\x80x", "method": "ping"}', None),
+    (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', None),
     (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None),
     (b'{"jsonrpc": "2.0", "id": 12, "result": 5}', None),
     (b'{"jsonrpc": "2.0", "method": 5}', None),

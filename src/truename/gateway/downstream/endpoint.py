@@ -112,6 +112,9 @@ class Endpoint:
             if ctx.method == "tools/call":
                 return self._enveloped(ctx, error_result(noted(error)), {})
             raise MCPError(INTERNAL_ERROR, str(error)) from error
+        except TruenameError as error:
+            # A header that asks for what there is not, say.
+            raise MCPError(INVALID_PARAMS, str(error)) from error
 
     async def _routed(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         # What the SDK does not know, or somebody else is to judge.

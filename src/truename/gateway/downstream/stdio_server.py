@@ -27,6 +27,7 @@ from truename.gateway.downstream.intake import Intake
 from truename.gateway.downstream.leaving import note_written, piped
 from truename.gateway.faults import printable
 from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
+from truename.gateway.protocol.writable import unwritable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -155,7 +156,8 @@ def _no_request(line: bytes) -> JSONRPCError | None:
         id: object = id_at_ends(line)
     else:
         id = said.get("id") if isinstance(said, dict) and not said.keys() & {"result", "error"} else None
-    if isinstance(id, bool) or not isinstance(id, int | str):
+    # What can't be written as an id can't be answered either.
+    if isinstance(id, bool) or not isinstance(id, int | str) or unwritable({"id": id}, 1):
         return None
     wrong = ErrorData(code=INVALID_REQUEST, message="That is no JSON-RPC request; nothing was run.")
     return JSONRPCError(jsonrpc="2.0", id=id, error=wrong)

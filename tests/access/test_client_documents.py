@@ -6,6 +6,7 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -130,3 +131,30 @@ async def test_a_document_on_a_near_address_is_not_fetched(idp: Authority, host:
 )
 def test_which_ids_are_documents(url: str, is_one: bool) -> None:
     assert is_document(url) is is_one
+
+
+class Slow(Documents):
+    """The network with a host on it that takes connections and says nothing."""
+
+    is_waited_for = False
+
+    async def __call__(self, url: str, *, named_by: Nearness = Nearness.LOOPBACK, **more: Any) -> Fetched:
+        if "slow.example" in url:
+            self.is_waited_for = True
+            await anyio.sleep_forever()
+        return await super().__call__(url, named_by=named_by, **more)
+
+
+async def test_a_host_that_is_slow_keeps_nobody_elses_clients_waiting(idp: Authority) -> None:
+    net = Slow(URL, {"client_id": URL, "client_name": "Doc", "redirect_uris": [CALLBACK]})
+    flow = Flow("https://tools.example.com")
+    async with documented(idp, net) as (_, http), anyio.create_task_group() as tasks:
+        for number in range(40):
+            flow.client_id = f"https://slow.example/{number}"
+            tasks.start_soon(http.get, flow.asking())
+        await anyio.wait_all_tasks_blocked()
+        assert net.is_waited_for
+        flow.client_id = URL
+        with anyio.fail_after(10):
+            assert (await http.get(flow.asking())).status_code == 302
+        tasks.cancel_scope.cancel()

@@ -274,3 +274,27 @@ def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
         fail()
     assert kept.now() == {"a": 1}
     assert json.loads((tmp_path / "x.json").read_text()) == {"schema": 1, "a": 1}
+
+
+async def test_a_static_token_that_is_misspelt_is_shown_to_no_issuer() -> None:
+    shown: list[str] = []
+
+    class Asked:
+        """An issuer that is asked about whatever says nothing of itself."""
+
+        def knows(self, _: str) -> bool:
+            return True
+
+        async def admit(self, token: str) -> Refusal:
+            shown.append(token)
+            return Refusal()
+
+    doors = Doors(TokenStore(None, {}), ways=(Asked(),))
+    text, _ = minted()
+    for wrong in (text[:-1], f"{text}.", f"{text[:4]}g{text[5:]}"):
+        found = await doors.admit([f"Bearer {wrong}"])
+        assert isinstance(found, Refusal)
+        assert "not known here" in found.text
+    assert shown == []
+    await doors.admit(["Bearer opaque"])
+    assert shown == ["opaque"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.access.admission import Admission, Refusal, bearer_of
 from truename.access.events import Turnstile, ignore_access
-from truename.access.tokens import TokenStore, named_id
+from truename.access.tokens import PREFIX, TokenStore
 from truename.config.access import TOKENS
 from truename.policy.faults import StoreError
 from truename.policy.principal import LOCAL, Principal
@@ -73,7 +73,8 @@ class _StaticTokens:
         self._clock = clock
 
     def knows(self, token: str) -> bool:
-        return named_id(token) is not None
+        # One that is misspelt too: nearly all of a secret is shown to no issuer that is asked about tokens.
+        return token.startswith(PREFIX)
 
     async def admit(self, token: str) -> Admission | Refusal:
         try:

@@ -26,10 +26,22 @@ if TYPE_CHECKING:
 
     from truename.config import KnownToken
 
-__all__ = ["MOST_TOKENS", "StaticToken", "TokenStore", "digest_of", "fresh", "minted", "named_id", "readable_name"]
+__all__ = [
+    "MOST_TOKENS",
+    "PREFIX",
+    "StaticToken",
+    "TokenStore",
+    "digest_of",
+    "fresh",
+    "minted",
+    "named_id",
+    "readable_name",
+]
 
 MOST_TOKENS: Final = 10_000
-_TOKEN: Final = re.compile(r"tn1_(?P<id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
+PREFIX: Final = "tn1_"
+"""What static tokens begin with."""
+_TOKEN: Final = re.compile(PREFIX + r"(?P<id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _ID: Final = re.compile(r"[0-9a-f]{16}")
 _SHA: Final = re.compile(r"[0-9a-f]{64}")

@@ -42,6 +42,9 @@ Kind = Literal["new", "drifted", "rejected"]
 Screen = Callable[[Sequence["Tool"]], Mapping["ToolId", Sequence["Finding"]]]
 """Says what is wrong with the texts and names of tools that were not seen before, beside all that is there."""
 
+ScreenText = Callable[[str, str], Sequence["Finding"]]
+"""Says what is wrong with a server's instructions."""
+
 
 def _nothing() -> Mapping[Any, Any]:
     return MappingProxyType({})
@@ -185,11 +188,13 @@ def admit(
     trust: Trust,
     screen: Screen = lambda _: {},
     *,
+    screen_text: ScreenText = lambda *_: (),
     reviewed: Digests = NOTHING_REVIEWED,
 ) -> Admission:
     """Decide about all that is offered.
 
-    ``screen`` is asked once, about all definitions that are neither pinned nor rejected. What is pinned and has not
+    ``screen`` is asked once, about all definitions that are neither pinned nor rejected, ``screen_text`` about each
+    server's instructions that are not. What is pinned and has not
     changed is served, whatever a rule would say of it today: it was trusted, and its name goes on. ``reviewed`` are
     the digests of a lock by server's key and name: pins of what nobody else has said a word about.
     """
@@ -206,9 +211,10 @@ def admit(
         if case.is_settled and not case.is_kept:
             found.reviewed.append(case.now)
     for case in open_cases:
-        findings = () if case.now.id is None else tuple(said.get(case.now.id, ()))
+        now = case.now
+        findings = screen_text(now.server, now.content) if now.id is None else said.get(now.id, ())
         is_first = not pins and not reviewed
-        _settle(found, case._replace(findings=findings, is_first=is_first), trust.of(case.now.server))
+        _settle(found, case._replace(findings=tuple(findings), is_first=is_first), trust.of(case.now.server))
     return found
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.policy import Finding
 
-__all__ = ["SCREENED", "Names", "declared", "screened", "spellings"]
+__all__ = ["SCREENED", "Names", "declared", "screened", "screened_text", "spellings"]
 
 SCREENED: Final = frozenset(
     {
@@ -32,6 +32,12 @@ _ALONE: Final = Convention(
     severities={check.rule.code: None for check in CHECKS.values() if check.rule.code not in SCREENED}
 )
 
+
+_TOLD: Final = frozenset({"TN150", "TN151", "TN153", "TN170", "TN171"})
+_OF_TEXTS: Final = Convention(
+    severities={check.rule.code: None for check in CHECKS.values() if check.rule.code not in _TOLD}
+)
+_LONGEST: Final = 200_000
 
 Names = Callable[["Tool"], "Iterable[str]"]
 """Gives what clients call a tool, beside its own name."""
@@ -59,6 +65,15 @@ def screened(
         if id is not None:
             found[id].append(finding)
     return found
+
+
+def screened_text(server: str, text: str) -> tuple[Finding, ...]:
+    """Return what is found about a server's instructions: orders to a model, and characters that hide something.
+
+    Of those that are longer the first 200,000 characters are looked at.
+    """
+    declaration = Declaration(name="instructions", server=server, definition={"description": text[:_LONGEST]})
+    return tuple(lint([declaration], _OF_TEXTS).findings)
 
 
 def declared(tool: Tool, names: Names = spellings) -> Declaration:

@@ -11,6 +11,7 @@ import hashlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 import anyio
 from mcp.server.auth.provider import RegistrationError
@@ -35,7 +36,8 @@ _MOST_URIS: Final = 10
 _LONGEST_NAME: Final = 80
 _MOST_DOCUMENTS: Final = 256
 _KEPT: Final = 300.0
-_AT_ONCE: Final = 4
+_AT_ONCE: Final = 32
+_AT_ONE_HOST: Final = 2
 
 
 class Client(OAuthClientInformationFull):
@@ -145,6 +147,7 @@ class Clients:
         self._clock = clock
         self._documents: OrderedDict[str, tuple[float, Client | None]] = OrderedDict()
         self._limit = anyio.CapacityLimiter(_AT_ONCE)
+        self._hosts: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
 
     def register(self, asked: OAuthClientInformationFull) -> None:
         """Give a client its id, and make it a public one. Raises `RegistrationError`."""
@@ -196,7 +199,12 @@ class Clients:
         until, known = self._documents.get(url, (0.0, None))
         if self._clock() < until:
             return known
-        async with self._limit:
+        # Anybody may name a host that is slow: its own clients wait for it, and nobody else's.
+        own = self._hosts.setdefault(urlsplit(url).hostname or "", anyio.CapacityLimiter(_AT_ONE_HOST))
+        async with own, self._limit:
+            until, known = self._documents.get(url, (0.0, None))
+            if self._clock() < until:
+                return known
             try:
                 found = self._read(url, await self._fetch(url, named_by=Nearness.PUBLIC))
             except FetchFault:

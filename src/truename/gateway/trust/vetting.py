@@ -21,7 +21,7 @@ from truename.gateway.trust.answers import Answers
 from truename.policy import StoreError
 from truename.trust import Admission, Drift, Offer, PinBook, admit
 from truename.trust.reviewed import BY_LOCK, Reviewed
-from truename.trust.screening import screened, spellings
+from truename.trust.screening import screened, screened_text, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,6 +63,8 @@ class Vetting:
         self._news = news
         self._ledger = ledger
         self._said: OrderedDict[tuple[ToolId, str], Sequence[Finding]] = OrderedDict()
+        # Of each server's instructions the last that were not trusted.
+        self._said_of: dict[str, tuple[str, Sequence[Finding]]] = {}
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
         self._last = Admission()
         self._look_at = -math.inf
@@ -131,7 +133,15 @@ class Vetting:
         said = {key: one.instructions for key, one in servers.items() if one.tools is not None}
         offer = Offer(tools, said, self.digest_of)
         pins, seen, reviewed = self._book.pins(), self._book.seen(), self._reviewed.digests
-        found = admit(offer, pins, seen, self._trust, lambda _: self._screen(tools), reviewed=reviewed)
+        found = admit(
+            offer,
+            pins,
+            seen,
+            self._trust,
+            lambda _: self._screen(tools),
+            screen_text=self._screen_text,
+            reviewed=reviewed,
+        )
         self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
         self.answers.know(tools)
         self._write(found)
@@ -190,6 +200,12 @@ class Vetting:
             if (name := self._ledger.held(table).get(tool.id)) is not None:
                 yield name
         yield from spellings(tool)
+
+    def _screen_text(self, server: str, text: str) -> Sequence[Finding]:
+        known = self._said_of.get(server)
+        if known is None or known[0] != text:
+            known = self._said_of[server] = text, screened_text(server, text)
+        return known[1]
 
     def _unsaid(self, tools: Sequence[Tool]) -> list[Tool]:
         pins, said, reviewed = self._book.pins(), self._said, self._reviewed

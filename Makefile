@@ -69,7 +69,7 @@ chaos: $(VENV)/.dev ## 10,000 calls while servers are killed, frozen, cut off, a
 	$(CHAOS) leak
 	$(BIN)/python -m tests.chaos.soak $(if $(SHORT),--short)
 
-live: $(VENV)/.dev ## thirty real servers from the package registries behind the gateway, and MCP Inspector (SHORT=1: ten servers)
+live: $(VENV)/.dev ## thirty real servers from the package registries behind the gateway, MCP Inspector, a browser (SHORT=1: ten servers)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live -k "$(if $(SHORT),ten_real or inspector,not ten_real)" -v
 
 CLIENT ?= fastmcp

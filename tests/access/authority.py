@@ -3,7 +3,8 @@
 """A real authorization server on loopback: Authlib's, on Flask, in a thread of its own.
 
 It signs access tokens (RFC 9068) or hands out opaque ones, has PKCE, refresh tokens, introspection, revocation,
-registration of clients, OpenID Connect, and metadata. Whoever comes is signed in as `Authority.user`, without a page.
+registration of clients, OpenID Connect, and metadata. Whoever comes is signed in as `Authority.user`, without a page,
+or with the page that `Authority.asks`.
 """
 
 from __future__ import annotations
@@ -151,6 +152,8 @@ class Authority:
     codes: dict[str, Code] = field(default_factory=dict)
     tokens: list[OwnToken] = field(default_factory=list)
     refuses: str = ""
+    # The page of who comes to sign in: its form is posted here.
+    asks: str = ""
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     registered: list[dict[str, Any]] = field(default_factory=list)
@@ -444,8 +447,10 @@ def _routes(app: Flask, server: Any, one: Authority) -> None:
     def jwks() -> Any:
         return jsonify(KeySet(list(one.keys)).as_dict())
 
-    @app.get("/authorize")
+    @app.route("/authorize", methods=["GET", "POST"])
     def authorize() -> Any:
+        if one.asks and request.method == "GET":
+            return one.asks
         grant = server.get_consent_grant(end_user=one.user)
         return server.create_authorization_response(grant_user=one.user, grant=grant)
 

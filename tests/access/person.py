@@ -48,13 +48,22 @@ async def follow(url: str) -> httpx2.URL:
 
 
 class Person:
-    """One person, one client. ``browse`` takes them from the client's address to the client's callback."""
+    """One person, one client. ``browse`` takes them from the client's address to the client's ``callback``."""
 
-    def __init__(self, browse: Callable[[str], Awaitable[httpx2.URL]] = follow, scope: str | None = None) -> None:
+    def __init__(
+        self,
+        browse: Callable[[str], Awaitable[httpx2.URL]] = follow,
+        scope: str | None = None,
+        *,
+        callback: str = CALLBACK,
+        name: str = "A client",
+    ) -> None:
         self.pocket = Pocket()
         self.visited: list[str] = []
         self._browse = browse
         self._scope = scope
+        self._callback = callback
+        self._name = name
         self._back: httpx2.URL | None = None
 
     async def _go(self, url: str) -> None:
@@ -68,8 +77,8 @@ class Person:
 
     def auth(self, url: str) -> OAuthClientProvider:
         metadata = OAuthClientMetadata(
-            client_name="A client",
-            redirect_uris=[CALLBACK],  # type: ignore[list-item]
+            client_name=self._name,
+            redirect_uris=[self._callback],  # type: ignore[list-item]
             token_endpoint_auth_method="none",
             scope=self._scope,
         )

@@ -59,10 +59,16 @@ def _again(ran: Ran, names: Sequence[str], seed: int, case: int | None, given: s
 
     for name in names or TARGETS:
         ran.counts[name] = 1
-        raw = Path(given).read_text() if given is not None and Path(given).is_file() else given
-        chance = seeded(seed, name, case or 0) if raw is None else Fed(bytes.fromhex(raw))
+        chance = seeded(seed, name, case or 0) if given is None else Fed(_bytes(given))
         if (found := judged(name, TARGETS[name], chance)) is not None:
             ran.findings.append((name, found.text, ""))
+
+
+def _bytes(given: str) -> bytes:
+    try:
+        return bytes.fromhex(given)
+    except ValueError:
+        return bytes.fromhex(Path(given).read_text())
 
 
 def _seeded(ran: Ran, names: Sequence[str], seed: int, seconds: float) -> None:

@@ -27,7 +27,7 @@ __all__ = ["TOKEN", "Answer", "Asked", "Hostile", "House", "at", "close", "here"
 T = TypeVar("T")
 TOKEN: Final = "the-one-token-0123456789"
 HONEST: Final = ("read", "fs.list", "createPage", "delete", "天気")
-_PATIENCE: Final = 3.0
+_PATIENCE: Final = 20.0
 
 
 @dataclass
@@ -152,7 +152,7 @@ class House:
     async def _live(self) -> None:
         async with AsyncExitStack() as stack:
             urls = [await stack.enter_async_context(upstream(one)) for one in (self.good, self.bad)]
-            servers = tuple(ServerConfig(key=key, url=url, type="http") for key, url in zip("gb", urls, strict=True))
+            servers = (_server("g", urls[0]), _server("b", urls[1], timeout=1.0))
             config = Config(servers=servers, settings=SETTINGS)
             self.gateway = await stack.enter_async_context(Gateway(config))
             address = await stack.enter_async_context(listening(self.gateway))
@@ -170,11 +170,14 @@ class House:
         self.loop.close()
 
 
-# Many failures are what its servers are for; waits are as short as may be; sessions are closed as they are opened.
+def _server(key: str, url: str, timeout: float = 15.0) -> ServerConfig:
+    return ServerConfig(key=key, url=url, type="http", timeout=timeout)
+
+
+# Many failures are what its servers are for; the hostile one is waited for as short as may be.
 SETTINGS: Final = Settings(
     ledger="memory",
     token=TOKEN,
-    call_timeout=1.0,
     answer_timeout=1.0,
     startup_timeout=5.0,
     breaker_failures=10**9,

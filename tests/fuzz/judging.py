@@ -27,7 +27,7 @@ class Broken(AssertionError):
 
 
 class TooSlow(BaseException):
-    """A call took longer than it may."""
+    """A case worked longer than it may."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def judged(name: str, target: Target, chance: Random) -> Finding | None:
             must(not tracebacks, f"nothing unforeseen is logged: {''.join(tracebacks)[:300]}")
     except TooSlow as error:
         _, place = _told(error)
-        return Finding(name, f"took longer than {_PATIENCE:g} s: {_where(error)}", f"{name} slow {place}")
+        return Finding(name, f"worked longer than {_PATIENCE:g} s: {_where(error)}", f"{name} slow {place}")
     except Exception as error:  # noqa: BLE001
         return None if _allowed(error) else Finding(name, *_told(error))
     return None
@@ -86,13 +86,14 @@ def _patience() -> Iterator[None]:
     def ring(*_: object) -> None:
         raise TooSlow
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+    # Of work, not of waiting: what else the machine does is nobody's fault. Who waits has a patience of their own.
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, _PATIENCE)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class _Tracebacks(logging.Handler):

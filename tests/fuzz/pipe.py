@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipe", "pipe"]
 
-_PATIENCE: Final = 3.0
+_PATIENCE: Final = 20.0
 _HELLO: Final = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
 

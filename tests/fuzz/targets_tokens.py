@@ -50,7 +50,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def done(what: Coroutine[Any, Any, T]) -> T:
-    return _loop().run_until_complete(asyncio.wait_for(what, 3.0))
+    return _loop().run_until_complete(asyncio.wait_for(what, 20.0))
 
 
 @dataclass

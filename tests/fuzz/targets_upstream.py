@@ -147,7 +147,7 @@ def lists_of_servers(chance: Random) -> None:
         }
     )
     with visited() as house:
-        house.do(asyncio.wait_for(_listed(house.good, hostile), 4.0))
+        house.do(asyncio.wait_for(_listed(house.good, hostile), 20.0))
         must(not house.unforeseen, f"no task ends by an exception: {house.unforeseen[:1]}")
 
 

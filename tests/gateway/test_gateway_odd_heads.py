@@ -23,9 +23,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("what", HEADS)
-async def test_a_call_is_answered_whatever_the_head_says(
-    lab: Lab, caplog: pytest.LogCaptureFixture, what: str
-) -> None:
+async def test_a_call_is_answered_whatever_the_head_says(lab: Lab, caplog: pytest.LogCaptureFixture, what: str) -> None:
     caplog.set_level(logging.ERROR)
     lines = (b"HTTP/1.1 200 OK", b"content-type: application/json", b"connection: close", HEADS[what], b"", b"")
     server = Hostile(tools=("read",))

@@ -97,6 +97,9 @@ def _damaged(path: Path, how: str) -> None:
         path.write_bytes(path.read_bytes()[:5_000])
     elif how == "cut off":
         path.write_bytes(path.read_bytes()[:1])
+    elif how == "one of two copies":
+        # Of what is looked up one copy stands in the table, one in its index.
+        path.write_bytes(path.read_bytes().replace(b"299" * 100, b"299" * 99 + b"29x", 1))
     elif how == "no text":
         path.write_bytes(path.read_bytes().replace(b"CREATE", b"CR\xedATE"))
     elif how == "directory":
@@ -116,6 +119,7 @@ def _damaged(path: Path, how: str) -> None:
         ("torn", "corrupt"),
         ("cut off", "corrupt"),
         ("no text", "corrupt"),
+        ("one of two copies", "corrupt"),
         ("directory", "unusable"),
         ("PRAGMA user_version = 9", "newer"),
         ("PRAGMA user_version = 0", "corrupt"),

@@ -37,7 +37,10 @@ _LONGEST_BODY: Final = 4 * 1024
 _LONGEST_QUERY: Final = 16 * 1024
 _FORM: Final = "application/x-www-form-urlencoded"
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache", "referrer-policy": "no-referrer"}
-_GONE: Final = "This login is not known: it took too long, was finished before, or was begun in another browser."
+_GONE: Final = (
+    "This login is not known: it took too long, was finished before, or was begun in another browser. If your client "
+    "still asks for it, have it call again."
+)
 _ANOTHER: Final = (
     "You are not who was asked to log in. If somebody sent you this address, they wanted to act as you: tell your "
     "administrator."

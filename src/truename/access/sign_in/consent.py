@@ -22,22 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["consent_page", "fault_page", "page"]
 
 _STYLE: Final = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:34em;margin:4em auto;padding:0 1em;color:#222;background:#fff}"
-    "h1{font-size:1.3em}dt{color:#666;font-size:.85em}dd{margin:0 0 .8em;overflow-wrap:anywhere}"
-    "dd strong{font-size:1.1em}button{font:inherit;padding:.5em 1.4em;margin-right:1em}p.small{color:#666}"
+    ":root{color-scheme:light}body{font:16px/1.5 system-ui,sans-serif;max-width:34em;margin:min(4em,6vw) auto;"
+    "padding:0 1em;color:#222;background:#fff;overflow-wrap:anywhere}h1{font-size:1.3em}"
+    "dt{color:#666;font-size:.85em}dd{margin:0 0 .8em}dd strong{font-size:1.1em}"
+    "button{font:inherit;padding:.5em 1.4em;margin:0 1em .5em 0}p.small{color:#666}"
 )
 # No form-action: browsers apply it to redirects after the form too, and those lead to the provider and the client.
 _POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
+# No cross-origin-opener-policy: clients on the web open sign-in in a window of its own, and one that is cut off from
+# them looks closed to them. Whoever opened such a window can close it or lead it elsewhere, and sees nothing of it.
 HEADERS: Final = {
     "content-security-policy": _POLICY,
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     # To browsers the form of a page with "no-referrer" is nobody's (Origin: null). Other sites are told nothing.
     "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
 
@@ -71,5 +73,6 @@ def fault_page(text: str, status: int = 400) -> HTMLResponse:
 def page(title: str, body: str, status: int) -> HTMLResponse:
     """Return a page that runs nothing and loads nothing; ``body`` is HTML, in which all texts are escaped already."""
     text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>
-<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>{body}</body></html>"""
+<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>
+<body><main>{body}</main></body></html>"""
     return HTMLResponse(text, status, headers=dict(HEADERS))

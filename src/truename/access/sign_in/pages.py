@@ -51,7 +51,10 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _LONGEST_BODY: Final = 64 * 1024
 _LONGEST_QUERY: Final = 16 * 1024
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
-_GONE: Final = "This sign-in is not known: it took too long, was finished before, or was begun in another browser."
+_GONE: Final = (
+    "This sign-in is not known: it took too long, was finished before, or was begun in another browser. Begin again in "
+    "your client."
+)
 
 
 class Pages:

@@ -83,13 +83,19 @@ class Sessions:
     def get(self, id: str) -> Session | None:
         """Return a session that is good now."""
         rows = self._file.rows(f"SELECT {_COLUMNS} FROM session WHERE id = ?", id)  # noqa: S608 - a constant
-        found = _session(rows[0]) if rows else None
+        found = self._read(rows[0]) if rows else None
         return found if found is not None and self._clock() < found.until else None
 
     def all(self) -> tuple[Session, ...]:
         """Return all that are good now, by name."""
         rows = self._file.rows(f"SELECT {_COLUMNS} FROM session WHERE until > ? ORDER BY name, made", self._clock())  # noqa: S608 - a constant
-        return tuple(map(_session, rows))
+        return tuple(map(self._read, rows))
+
+    def _read(self, row: tuple[Any, ...]) -> Session:
+        try:
+            return _session(row)
+        except (ValueError, TypeError, RecursionError):
+            self._file.refuse("an entry is none")
 
     def turn(self, session: Session) -> Session | None:
         """Count a use of its refresh token, and keep what is known now of whose it is.
@@ -152,6 +158,9 @@ def _row(one: Session) -> tuple[Any, ...]:
 
 def _session(row: tuple[Any, ...]) -> Session:
     id, name, issuer, client, client_name, groups, scopes, turn, made, until = row
+    if not all(isinstance(text, str) for text in row[:7]) or not all(isinstance(number, int) for number in row[7:]):
+        message = "texts are texts, and numbers are numbers"
+        raise TypeError(message)
     return Session(
         id=id,
         name=name,

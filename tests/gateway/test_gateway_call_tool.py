@@ -85,7 +85,7 @@ async def test_a_call_through_call_tool_has_the_outcome_of_the_direct_call(
     for through in (False, True):
         recording = tmp_path / f"{through}.jsonl"
         servers = (
-            lab.normal("files", *TOOLS, timeout=0.3),
+            lab.normal("files", *TOOLS, tool_timeouts={"sleep": 0.3}),
             lab.normal("other", "get_data"),
         )
         settings = {

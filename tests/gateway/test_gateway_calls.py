@@ -154,7 +154,7 @@ async def test_a_cancelled_call_is_cancelled_upstream(
 async def test_a_call_that_takes_too_long_ends_with_a_text(
     lab: Lab, era: str, connect: Callable[..., Any], said: Callable[[Any], str]
 ) -> None:
-    server = lab.normal("w", "sleep", "tell", timeout=0.2)
+    server = lab.normal("w", "sleep", "tell", tool_timeouts={"sleep": 0.2})
     async with lab.serving(server) as address, connect(address + "/mcp", era) as client:
         result = await client.call_tool("sleep", {})
         assert result.is_error

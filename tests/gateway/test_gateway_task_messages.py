@@ -120,7 +120,7 @@ async def test_who_waits_for_a_task_keeps_nobody_out(lab: Lab, upstreams: Upstre
 
 async def test_a_result_that_is_not_there_in_time_can_be_asked_for_again(lab: Lab, upstreams: Upstreams) -> None:
     async with (
-        two(V1, lab, upstreams, call_timeout=0.3, breaker_failures=1) as (_, _, address),
+        two(V1, lab, upstreams, call_timeout=0.9, breaker_failures=1) as (_, _, address),
         speaking(V1, address) as client,
     ):
         id = await client.begin("a_slow_compute")

@@ -22,7 +22,7 @@ from truename.cli.progress import Progress
 from truename.cli.reloading import Reloads
 from truename.cli.rendering import print_json, say, show, styled
 from truename.config import verify
-from truename.gateway import Gateway, background, listening, reserve, serve_stdio, traces_of
+from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector, traces_of
 
 if TYPE_CHECKING:
     from socket import socket
@@ -113,6 +113,7 @@ async def _serve(
             tasks.start_soon(reloads.keep_up, gateway)
             if bound is None:
                 _introduce(gateway, path, None, as_json=as_json)
+                spare_collector()
                 await serve_stdio(gateway, path)
             else:
                 async with listening(gateway, bound=bound) as url:
@@ -122,6 +123,7 @@ async def _serve(
                     _introduce(gateway, path, url, as_json=as_json)
                     if bound.getsockname()[0] in _EVERYWHERE:
                         say("It listens on all interfaces; other machines use this machine's name instead.")
+                    spare_collector()
                     await anyio.sleep_forever()
 
 

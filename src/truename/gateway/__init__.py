@@ -1,7 +1,7 @@
 """A real MCP server in front of many: `Gateway`, served over stdio or HTTP."""
 
 from truename.gateway.background import background
-from truename.gateway.downstream.http import listening, require_guard, reserve, serve_http
+from truename.gateway.downstream.http import listening, require_guard, reserve, serve_http, spare_collector
 from truename.gateway.downstream.stdio_server import serve_stdio
 from truename.gateway.events import Event, OnEvent
 from truename.gateway.faults import UpstreamError
@@ -27,5 +27,6 @@ __all__ = [
     "reserve",
     "serve_http",
     "serve_stdio",
+    "spare_collector",
     "traces_of",
 ]

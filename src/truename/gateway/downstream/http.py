@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from truename.gateway.gateway import Gateway
     from truename.policy.principal import Principal
 
-__all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "serve_http"]
+__all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "serve_http", "spare_collector"]
 
 OnAddress = Callable[[str], None]
 
@@ -215,7 +215,7 @@ async def serve_http(gateway: Gateway, host: str = "127.0.0.1", port: int = 8000
     """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with listening(gateway, host, port) as address:
-            _rest()
+            spare_collector()
             on_address(address)
             await anext(signals)
             async with background() as draining:
@@ -230,8 +230,11 @@ async def _cancel_at_next(signals: AsyncIterator[signal.Signals], scope: anyio.C
     scope.cancel()
 
 
-def _rest() -> None:
-    """Have the collector look at what calls leave behind, and not at all that was there before them each time."""
+def spare_collector() -> None:
+    """Have the collector look at what calls leave behind, and not at all that was there before them each time.
+
+    It is the whole process's: for a program that does nothing but serve.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, 20, 20)

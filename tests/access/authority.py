@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from authlib.integrations.flask_oauth2 import AuthorizationServer
-from authlib.oauth2.rfc6749 import AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, TokenMixin
-from authlib.oauth2.rfc6749.models import AuthorizationCodeMixin, ClientMixin
+from authlib.oauth2.rfc6749 import AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant
 from authlib.oauth2.rfc6750 import BearerTokenGenerator
 from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
@@ -31,111 +30,13 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from tests.access.exchange_grant import GRANT_TYPE, exchange_grant
+from tests.access.exchange_grant import exchange_grant
+from tests.access.registry import Code, OwnClient, OwnToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["Authority", "authority"]
-
-
-@dataclass
-class OwnClient(ClientMixin):
-    """A client, confidential if it has a secret."""
-
-    id: str
-    secret: str = ""
-    redirect_uris: tuple[str, ...] = ()
-    scopes: frozenset[str] = frozenset({"openid", "email", "read", "write"})
-
-    def get_client_id(self) -> str:
-        return self.id
-
-    def get_default_redirect_uri(self) -> str | None:
-        return self.redirect_uris[0] if self.redirect_uris else None
-
-    def get_allowed_scope(self, scope: str | None) -> str:
-        return " ".join(word for word in (scope or "").split() if word in self.scopes)
-
-    def check_redirect_uri(self, redirect_uri: str) -> bool:
-        return redirect_uri in self.redirect_uris
-
-    def check_client_secret(self, client_secret: str) -> bool:
-        return secrets.compare_digest(self.secret, client_secret)
-
-    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
-        return method != "none" if self.secret else method == "none"
-
-    def check_response_type(self, response_type: str) -> bool:
-        return response_type == "code"
-
-    def check_grant_type(self, grant_type: str) -> bool:
-        return grant_type in {"authorization_code", "refresh_token", "client_credentials", GRANT_TYPE}
-
-
-@dataclass
-class Code(AuthorizationCodeMixin):
-    code: str
-    client_id: str
-    redirect_uri: str
-    scope: str
-    user: dict[str, Any]
-    resource: str | None
-    nonce: str | None
-    code_challenge: str | None
-    code_challenge_method: str | None
-
-    def get_redirect_uri(self) -> str:
-        return self.redirect_uri
-
-    def get_scope(self) -> str:
-        return self.scope
-
-    def get_nonce(self) -> str | None:
-        return self.nonce
-
-    def get_auth_time(self) -> int:
-        return int(time.time())
-
-    def get_acr(self) -> None:
-        return None
-
-    def get_amr(self) -> None:
-        return None
-
-
-@dataclass
-class OwnToken(TokenMixin):
-    access_token: str
-    refresh_token: str
-    client: OwnClient
-    scope: str
-    user: dict[str, Any]
-    resource: str | None
-    expires_in: int
-    made: float
-    revoked: bool = False
-
-    def check_client(self, client: OwnClient) -> bool:
-        return client.id == self.client.id
-
-    def get_scope(self) -> str:
-        return self.scope
-
-    def get_expires_in(self) -> int:
-        return self.expires_in
-
-    def is_expired(self) -> bool:
-        return time.time() > self.made + self.expires_in
-
-    def is_revoked(self) -> bool:
-        return self.revoked
-
-    def get_user(self) -> dict[str, Any]:
-        return self.user
-
-    def get_client(self) -> OwnClient:
-        return self.client
 
 
 @dataclass

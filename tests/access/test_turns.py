@@ -14,7 +14,8 @@ from typing import IO, TYPE_CHECKING
 import anyio
 import pytest
 
-from tests.access.authority import Authority, OwnToken, authority
+from tests.access.authority import Authority, authority
+from tests.access.registry import OwnToken
 from tests.shared import ROOT
 from truename.access.client_tokens import LoginNeeded
 from truename.access.fetching import web

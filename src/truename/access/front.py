@@ -96,13 +96,13 @@ async def front_of(
         pages: Any = None
         if access.oauth or access.sign_in:
             # The network, and the libraries for tokens, are only for who needs them.
-            from truename.access.fetching import web  # noqa: PLC0415 - as above
-            from truename.access.oauth import IssuerWay  # noqa: PLC0415 - as above
+            from truename.access.fetching import web  # noqa: PLC0415 - only for who has them
+            from truename.access.oauth import IssuerWay  # noqa: PLC0415 - only for who has them
 
             net = await stack.enter_async_context(web(settings.allow_addresses)) if fetch is None else fetch
             ways += [IssuerWay(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]
             if access.sign_in:
-                from truename.access.sign_in.way import sign_in  # noqa: PLC0415 - as above
+                from truename.access.sign_in.way import sign_in  # noqa: PLC0415 - only for who has them
 
                 way, pages = stack.enter_context(
                     sign_in(

@@ -118,10 +118,10 @@ def test_a_journal_killed_at_any_byte_goes_on_and_is_whole(cut: int) -> None:
         path = Path(folder) / "audit"
         with Journal(path) as journal:
             journal.append([("call", {"tool": "first"})])
-            head = (path / "head.json").read_bytes()
+            head = (path / "journal.head").read_bytes()
             kept = files(path)[0].stat().st_size
             journal.append([("call", {"tool": "second"}), ("call", {"tool": "third"})])
-        (path / "head.json").write_bytes(head)
+        (path / "journal.head").write_bytes(head)
         _cut(files(path)[0], kept + cut % (files(path)[0].stat().st_size - kept + 1))
         with Journal(path) as journal:
             journal.append([("call", {"tool": "fourth"})])
@@ -162,7 +162,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_byte_that_is_changed_is_found(journal: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(shutil.copytree(journal, Path(folder) / "copy"))
-        file = data.draw(st.sampled_from([*files(path), path / "head.json"]))
+        file = data.draw(st.sampled_from([*files(path), path / "journal.head"]))
         raw = bytearray(file.read_bytes())
         place = data.draw(st.integers(0, len(raw) - 1))
         raw[place] = data.draw(st.integers(0, 255).filter(lambda byte: byte != raw[place]))
@@ -195,7 +195,7 @@ def test_records_off_the_end_are_missed(journal: Path, tmp_path: Path) -> None:
     _put(path, lines)
     left = sum(map(len, lines))
     broken = [str(found) for found in records_in(path) if isinstance(found, Broken)]
-    assert broken == [f"head.json: record {left + 1}, which was written, is gone; the last one is {left}"]
+    assert broken == [f"journal.head: record {left + 1}, which was written, is gone; the last one is {left}"]
 
 
 def test_a_whole_file_off_the_end_is_missed(journal: Path, tmp_path: Path) -> None:
@@ -212,12 +212,37 @@ def test_a_journal_that_lost_its_end_is_not_written_on(journal: Path, tmp_path: 
     assert refused.value.code == "corrupt"
 
 
-@pytest.mark.parametrize("gone", ["head.json", "all"])
+@pytest.mark.parametrize("gone", ["journal.head", "all"])
 def test_a_journal_without_its_head_or_its_records_is_not_begun_anew(journal: Path, tmp_path: Path, gone: str) -> None:
     path = Path(shutil.copytree(journal, tmp_path / "copy"))
-    for file in [path / "head.json"] if gone == "head.json" else files(path):
+    for file in [path / "journal.head"] if gone == "journal.head" else files(path):
         file.unlink()
     with pytest.raises(StoreError, match="gone"):
+        Journal(path)
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_line_of_the_head_that_a_power_cut_tore_is_told_and_written_anew(
+    journal: Path, tmp_path: Path, line: int
+) -> None:
+    path = Path(shutil.copytree(journal, tmp_path / "copy"))
+    head = path / "journal.head"
+    raw = bytearray(head.read_bytes())
+    half = len(raw) // 2
+    raw[half * line + 20 : half * line + 60] = bytes(40)
+    head.write_bytes(raw)
+    assert kinds(path) == ["truncated"]
+    with Journal(path) as again:
+        again.append([("call", {"tool": "next"})])
+    assert kinds(path) == []
+    assert calls(path)[-1] == "next"
+
+
+def test_a_head_of_which_both_lines_are_torn_proves_nothing(journal: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(journal, tmp_path / "copy"))
+    head = path / "journal.head"
+    head.write_bytes(bytes(len(head.read_bytes())))
+    with pytest.raises(StoreError, match="gone or damaged"):
         Journal(path)
 
 
@@ -226,7 +251,7 @@ def test_a_chain_written_anew_is_found_by_who_has_the_key(tmp_path: Path) -> Non
     forged = written(tmp_path / "forged", 5)
     for file in files(path):
         file.unlink()
-    for file in [*files(forged), forged / "head.json"]:
+    for file in [*files(forged), forged / "journal.head"]:
         shutil.copy(file, path)
     assert kinds(path) == []
     assert set(kinds(path, KEY)) == {"changed", "truncated"}

@@ -145,7 +145,7 @@ def test_any_turns_and_any_kills_leave_one_chain(
 
 
 def _state(path: Path) -> tuple[bytes | None, dict[str, int]]:
-    head = path / "head.json"
+    head = path / "journal.head"
     sizes = {file.name: file.stat().st_size for file in path.glob("*.jsonl")}
     return head.read_bytes() if head.exists() else None, sizes
 
@@ -157,7 +157,7 @@ def _cut(path: Path, before: tuple[bytes | None, dict[str, int]], size: int) -> 
         return
     last = max(path.glob("*.jsonl"))
     left = max(sizes.get(last.name, 0), last.stat().st_size - size)
-    (path / "head.json").write_bytes(head)
+    (path / "journal.head").write_bytes(head)
     with last.open("r+b") as stream:
         stream.truncate(left)
 
@@ -207,7 +207,7 @@ def test_a_kill_before_the_first_record_leaves_a_journal_that_can_be_begun(
 def test_nothing_is_added_to_a_journal_that_was_harmed_meanwhile(tmp_path: Path, harm: str) -> None:
     with Journal(tmp_path) as gateway:
         gateway.append([("call", {"place": 1})])
-        file, head = tmp_path / "000001.jsonl", tmp_path / "head.json"
+        file, head = tmp_path / "000001.jsonl", tmp_path / "journal.head"
         whole = file.read_bytes()
         match harm:
             case "cut":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +28,9 @@ GENESIS: Final = "0" * 64
 LONGEST: Final = 1024 * 1024
 """Bytes of the longest record."""
 
-_HASH: Final = "hash"
+# Stands for the hash until it is known, and nowhere else: nobody can know it.
+_PLACE: Final = secrets.token_hex(32)
+_MEMBER: Final = f'"hash":"{_PLACE}",'.encode()
 _FIELDS: Final = ("at", "hash", "kind", "number", "previous")
 _TAKEN: Final = frozenset(_FIELDS)
 
@@ -82,12 +85,11 @@ class Chain:
             taken = _TAKEN & body.keys()
             message = f"a record has a {min(taken)!r} of its own"
             raise ValueError(message)
-        plain = {**body, "at": at, "kind": kind, "number": self.number + 1, "previous": self.last}
-        # Keys stand in order, so what is hashed becomes the line with the hash put in at its place.
-        before = canonical({name: value for name, value in plain.items() if name < _HASH})[:-1]
-        behind = canonical({name: value for name, value in plain.items() if name > _HASH})[1:]
-        found = sum_of(b"%b,%b" % (before, behind), self.key)
-        line = b'%b,"hash":"%b",%b\n' % (before, found.encode(), behind)
+        plain = {**body, "at": at, "hash": _PLACE, "kind": kind, "number": self.number + 1, "previous": self.last}
+        # Written once: what is hashed is the line without the hash, which others follow in any case.
+        draft = canonical(plain)
+        found = sum_of(draft.replace(_MEMBER, b"", 1), self.key)
+        line = draft.replace(_PLACE.encode(), found.encode(), 1) + b"\n"
         if len(line) > LONGEST:
             message = f"the record has {len(line):,} bytes, more than {LONGEST:,}"
             raise ValueError(message)

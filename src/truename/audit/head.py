@@ -1,4 +1,9 @@
-"""The head: how far a journal went, kept outside of it, so that records taken off its end are missed."""
+"""The head: how far a journal went, kept outside of it, so that records taken off its end are missed.
+
+``journal.head`` has two lines of a fixed length, and they are written in turn, each in its place: for every batch of
+records that costs a third of putting a whole file in the place of another. What a power cut tears is one of the two;
+the other is as good, for a head may be older than its journal's end.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +14,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.canonical import canonical
 from truename.audit.chain import sum_of
-from truename.files.durable import read_own, sync_directory, write_new
+from truename.files.durable import read_own, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["HEAD", "Head", "read_head", "write_head"]
+__all__ = ["HEAD", "Head", "HeadFile", "Heads", "read_heads"]
 
-HEAD: Final = "head.json"
-_LONGEST: Final = 4_096
+HEAD: Final = "journal.head"
+_LINE: Final = 256
+_NONE: Final = b"\n".rjust(_LINE)
+_OPEN: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Head(NamedTuple):
@@ -28,33 +35,71 @@ class Head(NamedTuple):
     hash: str
 
 
-def read_head(path: Path, key: bytes | None) -> Head | None:
-    """Return the head of a journal; None for none, or one that is damaged or of another key."""
+class Heads(NamedTuple):
+    """What a head file says: the newest head, None for none; and whether every byte of it is one that was written."""
+
+    newest: Head | None
+    is_whole: bool
+
+
+def read_heads(path: Path, key: bytes | None) -> Heads:
+    """Return what the head file of a journal says; of another key than this nothing."""
     try:
-        raw = read_own(path / HEAD, _LONGEST)
-        plain = json.loads(raw)
+        raw = read_own(path / HEAD, 2 * _LINE)
+    except OSError:
+        return Heads(None, is_whole=False)
+    found = _both(raw, key)
+    known = [head for head in found if head is not None]
+    is_whole = found[0] is not None and (found[1] is not None or raw[_LINE:] == _NONE)
+    is_one = len({head.journal for head in known}) == 1
+    return Heads(max(known, key=lambda head: head.number) if is_one else None, is_whole and is_one)
+
+
+class HeadFile:
+    """The head file of a journal, open for writing; made if there is none. Not for two threads at once."""
+
+    def __init__(self, path: Path, key: bytes | None) -> None:
+        """Open it. Raises `OSError`."""
+        self._key = key
+        self._file = os.open(path / HEAD, _OPEN, 0o600)
+        first, second = _both(os.read(self._file, 2 * _LINE), key)
+        # What is damaged is written first, then what is older.
+        self._place = int(first is not None and (second is None or second.number < first.number))
+
+    def begin(self, head: Head) -> None:
+        """Write the first head, and nothing besides. Raises `OSError`."""
+        os.ftruncate(self._file, 0)
+        os.lseek(self._file, 0, os.SEEK_SET)
+        write_whole(self._file, _line(head, self._key) + _NONE)
+        self._place = 1
+
+    def write(self, head: Head) -> None:
+        """Write a head in the place of the one before the last, down to the disk. Raises `OSError`."""
+        os.lseek(self._file, self._place * _LINE, os.SEEK_SET)
+        write_whole(self._file, _line(head, self._key))
+        self._place = 1 - self._place
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self._file)
+
+
+def _both(raw: bytes, key: bytes | None) -> tuple[Head | None, Head | None]:
+    return _head(raw[:_LINE], key), _head(raw[_LINE:], key)
+
+
+def _head(line: bytes, key: bytes | None) -> Head | None:
+    try:
+        plain = json.loads(line)
         head = Head(*(plain[name] for name in Head._fields))
         # It has exactly one form, as the records have.
-        is_whole = hmac.compare_digest(raw, _written(head, key))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        is_same = hmac.compare_digest(line, _line(head, key))
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return head if is_whole and type(head.number) is int else None
+    return head if is_same and type(head.number) is int else None
 
 
-def write_head(path: Path, head: Head, key: bytes | None) -> None:
-    """Put a head in the place of the last one, whole, down to the disk. Raises `OSError`."""
-    draft = path / f".{HEAD}.draft"
-    written = _written(head, key)
-    try:
-        write_new(draft, written)
-    except FileExistsError:
-        # One that a killed process left.
-        draft.unlink()
-        write_new(draft, written)
-    os.replace(draft, path / HEAD)  # noqa: PTH105 - the one step that makes the change
-    sync_directory(path)
-
-
-def _written(head: Head, key: bytes | None) -> bytes:
+def _line(head: Head, key: bytes | None) -> bytes:
     said = head._asdict()
-    return canonical({**said, "sum": sum_of(canonical(said), key)}) + b"\n"
+    written = canonical({**said, "sum": sum_of(canonical(said), key)})
+    return written.ljust(_LINE - 1) + b"\n"

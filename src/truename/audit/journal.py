@@ -1,7 +1,7 @@
 """The journal on disk: segments of records, and beside them a head that says how far they went.
 
 ``NNNNNN.jsonl`` are the segments, only ever appended to, by one process at a time: a line that a kill left half-written
-stays, and the segment that follows says so. ``head.json`` has the number and hash of a late record, so that records
+stays, and the segment that follows says so. ``journal.head`` has the number and hash of a late record, so that records
 taken off the end are missed. Processes take turns (`turn`); each reads what the others wrote before it adds to it, so
 there is one chain, whoever writes.
 """
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from truename.audit.chain import GENESIS, Chain, Spoiled
 from truename.audit.ends import Tail, broken_at_end, end_near, followed, last_of, noted, segments
-from truename.audit.head import HEAD, Head, read_head, write_head
+from truename.audit.head import HEAD, Head, HeadFile, read_heads
 from truename.audit.turn import turn
 from truename.errors import LedgerError
-from truename.files.durable import sync_directory
+from truename.files.durable import sync_directory, write_whole
 from truename.ledger.lock import locked
 from truename.policy import StoreError
 
@@ -69,6 +69,7 @@ class Journal:
         self._now = now
         self._alone = alone
         self._file = -1
+        self._head: HeadFile | None = None
         self._id, self._chain, self._tail, self._next = "", Chain(key=key), Tail(), 1
         self._closing = ExitStack()
         try:
@@ -109,7 +110,7 @@ class Journal:
 
     def _resume(self, proved: Tail | None) -> None:
         found = segments(self.path)
-        head = read_head(self.path, self._key)
+        head = read_heads(self.path, self._key).newest
         if not found:
             if head is not None and head.number:
                 raise self._corrupt("all segments are gone")
@@ -137,10 +138,10 @@ class Journal:
                 self._catch_up()
                 self._open_segment()
                 # A record that no journal can hold must not leave a gap behind those before it.
-                chain = replace(self._chain)
-                lines = b"".join(chain.add(kind, body, self._now()) for kind, body in records)
+                chain, at = replace(self._chain), self._now()
+                lines = b"".join(chain.add(kind, body, at) for kind, body in records)
                 self._write(lines, chain, self._tail)
-                write_head(self.path, Head(self._id, self._chain.number, self._chain.last), self._key)
+                self._heading().write(Head(self._id, self._chain.number, self._chain.last))
         except StoreError:
             # How much of it got to the disk is seen when it is the turn again.
             self._close_segment()
@@ -151,7 +152,7 @@ class Journal:
         if self._stands():
             return
         found = segments(self.path)
-        head = read_head(self.path, self._key)
+        head = read_heads(self.path, self._key).newest
         if not found and not self._tail.segment:
             self._id = self._id if head is None else head.journal
             return
@@ -182,7 +183,8 @@ class Journal:
     def _begin_segment(self) -> None:
         if not self._tail.segment:
             # A kill before the first record leaves a journal that was begun, and not one whose head is gone.
-            write_head(self.path, Head(self._id, 0, GENESIS), self._key)
+            self._heading().begin(Head(self._id, 0, GENESIS))
+            sync_directory(self.path)
         self._file = os.open(self.path / f"{self._next:06}.jsonl", _NEW, 0o600)
         sync_directory(self.path)
         body: dict[str, Any] = {"journal": self._id, "schema": 1, "keyed": self._key is not None}
@@ -193,12 +195,15 @@ class Journal:
         self._next += 1
 
     def _write(self, lines: bytes, chain: Chain, behind: Tail) -> None:
-        rest = memoryview(lines)
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
-        os.fsync(self._file)
+        write_whole(self._file, lines)
         self._chain = chain
         self._tail = Tail(chain.number, chain.last, behind.segment, behind.offset + len(lines))
+
+    def _heading(self) -> HeadFile:
+        if self._head is None:
+            self._head = HeadFile(self.path, self._key)
+            self._closing.callback(self._head.close)
+        return self._head
 
     def _close_segment(self) -> None:
         if self._file >= 0:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, Record, Spoiled, read_record
 from truename.audit.ends import lines_of, noted, segments
-from truename.audit.head import HEAD, read_head
+from truename.audit.head import HEAD, read_heads
 from truename.audit.turn import look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from truename.audit.head import Head
+    from truename.audit.head import Heads
 
 __all__ = ["Broken", "Place", "recent", "records_in", "since", "verified"]
 
@@ -45,7 +45,7 @@ def records_in(path: Path, key: bytes | None = None) -> Iterator[Record | Broken
     What is written meanwhile is not looked at. Raises `OSError` for files that can't be read.
     """
     with look(path):
-        walk = _Walk(read_head(path, key), key)
+        walk = _Walk(read_heads(path, key), key)
         found = [(segment, segment.path.stat().st_size) for segment in segments(path)]
     for count, ((number, file), size) in enumerate(found, 1):
         if number != count:
@@ -57,10 +57,10 @@ def records_in(path: Path, key: bytes | None = None) -> Iterator[Record | Broken
 class _Walk:
     """What is known of a journal up to a line: what has to come next, and what a cut-off end left."""
 
-    def __init__(self, head: Head | None, key: bytes | None) -> None:
-        self._head = head
+    def __init__(self, heads: Heads, key: bytes | None) -> None:
+        self._head, self._is_head_whole = heads
         self._key = key
-        self._journal = head.journal if head else ""
+        self._journal = self._head.journal if self._head else ""
         self._expected, self._last = 1, GENESIS
         self._torn, self._file = b"", ""
         self._is_head_met = False
@@ -100,8 +100,8 @@ class _Walk:
         """Yield what is wrong with the end."""
         if self._torn:
             yield self._broken(0, "torn", _TORN)
-        if self._head is None and self._file:
-            yield Broken(file=HEAD, line=0, kind="truncated", problem="it is gone or damaged: the end can't be proved")
+        if not self._is_head_whole and self._file:
+            yield Broken(file=HEAD, line=0, kind="truncated", problem=_GONE if self._head is None else _DAMAGED)
         if self._head is not None and self._head.number and not self._is_head_met:
             gone = f"record {self._head.number:,}, which was written, is gone; the last one is {self._expected - 1:,}"
             yield Broken(file=HEAD, line=0, kind="truncated", problem=gone)
@@ -110,6 +110,8 @@ class _Walk:
         return Broken(file=self._file, line=line, kind=kind, problem=problem)
 
 
+_GONE: Final = "it is gone or damaged: the end can't be proved"
+_DAMAGED: Final = "one of its two lines was torn by a power cut, which the next record mends, or changed by somebody"
 _TORN: Final = "its last line is cut off; the next start of the gateway notes that, unless it was cut by somebody"
 
 

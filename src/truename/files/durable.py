@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_own", "sync_directory", "write_new"]
+__all__ = ["read_own", "sync_directory", "write_new", "write_whole"]
 
 # A link that somebody put there meanwhile is not followed.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
+# Its times need not get to the disk with what is in it; its length does.
+_SYNC = getattr(os, "fdatasync", os.fsync)
 _OWN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -34,12 +36,17 @@ def write_new(path: Path, raw: bytes) -> None:
     """Write a file that does not exist yet, readable by its owner alone, down to the disk. Raises `OSError`."""
     descriptor = os.open(path, _NEW, 0o600)
     try:
-        rest = memoryview(raw)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
+        write_whole(descriptor, raw)
     finally:
         os.close(descriptor)
+
+
+def write_whole(descriptor: int, raw: bytes) -> None:
+    """Write all of this where an open file stands, down to the disk. Raises `OSError`."""
+    rest = memoryview(raw)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    _SYNC(descriptor)
 
 
 def sync_directory(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
-from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.tracing import traceparent_now
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.server.context import HandlerResult
-    from starlette.requests import HTTPConnection
-
     from truename.gateway.hub import Hub
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.telemetry.account import Accounts
@@ -79,13 +77,8 @@ def _begun(request: Request, accounts: Accounts) -> Account:
 
 def _session(request: Request) -> str:
     """Return by what a session is known again, and can't be taken over."""
-    number = _header(request.request, _SESSION)
+    number = first_header(request.request, _SESSION)
     return "" if number is None else hashlib.sha256(number).hexdigest()[:16]
-
-
-def _header(http: HTTPConnection | None, name: bytes) -> bytes | None:
-    """Return a header, the first of that name: without a look at each by a name that is text."""
-    return None if http is None else next((value for key, value in http.scope["headers"] if key == name), None)
 
 
 def _trace(request: Request, params: Mapping[str, Any]) -> str:

@@ -10,12 +10,13 @@ from mcp.server.auth.provider import AccessToken
 from truename.policy.principal import LOCAL, Principal
 
 if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
     from starlette.types import Scope
 
     from truename.access.admission import Admission
     from truename.gateway.protocol.sdk import Request
 
-__all__ = ["PRINCIPAL_KEY", "admission_of", "let_in", "principal_of"]
+__all__ = ["PRINCIPAL_KEY", "admission_of", "first_header", "let_in", "principal_of"]
 
 PRINCIPAL_KEY: Final = "truename.principal"
 _ADMISSION_KEY: Final = "truename.admission"
@@ -47,6 +48,16 @@ def principal_of(request: Request) -> Principal:
     found = http.scope["state"][PRINCIPAL_KEY]
     assert isinstance(found, Principal)  # noqa: S101 - nobody else writes there
     return found
+
+
+def first_header(http: HTTPConnection | None, name: bytes) -> bytes | None:
+    """Return the first header of that name (in lower case): each call looks for some that are seldom there."""
+    if http is not None:
+        for key, value in http.scope["headers"]:
+            if key == name:
+                found: bytes = value
+                return found
+    return None
 
 
 def admission_of(request: Request) -> Admission | None:

@@ -31,6 +31,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from pydantic import ValidationError
 
 from truename.gateway.faults import printable
+from truename.gateway.protocol.callers import first_header
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -116,8 +117,7 @@ def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
     """Return the caller's trace context: what its request says, else what its HTTP request says."""
     if ctx.meta is not None and _PARENT in ctx.meta and (found := _extracted(ctx.meta)) is not None:
         return found
-    # Nearly all requests have none of it, and to look into the headers one by one costs more than all of them.
-    if ctx.request is None or all(name != _HEADER for name, _ in ctx.request.scope["headers"]):
+    if ctx.request is None or first_header(ctx.request, _HEADER) is None:
         return None
     return _extracted(ctx.request.headers)
 
@@ -177,7 +177,7 @@ async def traced(
     if method == _CALL:
         said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
     span = _tracer().start_span(f"{method} {target}".strip(), None, SpanKind.CLIENT, said)
-    token = attach(set_span_in_context(span))
+    # Nothing below it begins another span, so it need not be the current one.
     try:
         meta = dict(params.get("_meta") or {})
         _hand_on(span, meta)
@@ -188,5 +188,4 @@ async def traced(
             note_fault(span, "tool_error")
         return outcome
     finally:
-        detach(token)
         span.end()

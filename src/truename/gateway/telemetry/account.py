@@ -25,8 +25,6 @@ __all__ = ["Account", "Accounts", "Gate", "account_now", "ignore_call", "noted"]
 
 log: Final = logging.getLogger("truename.gateway")
 
-Gate = Callable[[CallEvent], Awaitable[None]]
-"""Is asked before a call is sent. What it raises (`TruenameError`) is answered, and nothing is sent."""
 Fault = TypeVar("Fault", bound=TruenameError)
 # The first that fits; whatever else went wrong, the server could not be called.
 _OUTCOMES: Final[tuple[tuple[type[BaseException], Outcome], ...]] = (
@@ -132,6 +130,9 @@ class Account:
         )
 
 
+Gate = Callable[[Account], Awaitable[None]]
+"""Is asked before a call is sent. What it raises (`TruenameError`) is answered, and nothing is sent."""
+
 _NOW: Final[ContextVar[Account | None]] = ContextVar("truename.account", default=None)
 
 
@@ -183,7 +184,7 @@ class Accounts:
         if not self._gates or (account := _NOW.get()) is None:
             return
         for gate in self._gates:
-            await gate(account.event("begun"))
+            await gate(account)
 
     async def told(self, account: Account, answer: Callable[[], Awaitable[Any]], fault: Callable[..., str]) -> Any:
         """Answer a call, and tell of it once, however it ends. ``fault`` gives the code of what is raised."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.config.audit import Audit
     from truename.gateway.hub import Hub
+    from truename.gateway.telemetry.account import Account
     from truename.gateway.trust.requests import Requests
     from truename.gateway.upstream.showing import ShownEvent
     from truename.policy.call_event import CallEvent
@@ -85,7 +86,7 @@ class Auditing:
         if self._recorder is not None:
             self._recorder.write("call", account_of(event, self._redaction))
 
-    async def before(self, event: CallEvent) -> None:
+    async def before(self, account: Account) -> None:
         """Write down, to the disk, that a call is about to be sent, where it has to be.
 
         Raises `NotAllowed` (``unrecorded``) if that can't be.
@@ -93,12 +94,12 @@ class Auditing:
         if not self._required:
             return
         try:
-            await self._begun(event)
+            await self._begun(account.event("begun"))
         except StoreError as error:
             # What is wrong with the disk is no matter of the client's.
             log.debug("a call is refused", exc_info=error)
-            assert event.id is not None  # noqa: S101 - it was found before this is asked
-            raise NotAllowed(id=event.id, rule="audit", decision=_UNWRITTEN, code="unrecorded") from None
+            assert account.tool is not None  # noqa: S101 - it was found before this is asked
+            raise NotAllowed(id=account.tool.id, rule="audit", decision=_UNWRITTEN, code="unrecorded") from None
 
     async def _begun(self, event: CallEvent) -> None:
         await asyncio.wrap_future(self.require().written("begin", account_of(event, self._redaction)))

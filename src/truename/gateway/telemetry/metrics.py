@@ -92,6 +92,7 @@ class Metrics:
         self._known_tools: set[str] = set()
         # Finding a child by its labels costs more than counting.
         self._counted: dict[Seen, tuple[Callable[[], None], Callable[[float], None]]] = {}
+        self._timed: dict[Seen, Callable[[float], None]] = {}
         self.sessions: Callable[[], int] = int
         self.registry.register(_Sessions(self))
 
@@ -135,7 +136,10 @@ class Metrics:
 
     def sent(self, server: str, method: str, seconds: float, error: str) -> None:
         """Count a request to a server that is over."""
-        self._sent.labels(_method(method), error if error == _FAILED else _error(error), server).observe(seconds)
+        seen = _method(method), error if error == _FAILED else _error(error), server
+        if (known := self._timed.get(seen)) is None:
+            known = self._timed[seen] = self._sent.labels(*seen).observe
+        known(seconds)
 
     def _tool(self, id: str) -> str:
         if id in self._known_tools:

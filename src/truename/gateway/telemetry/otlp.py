@@ -29,10 +29,21 @@ __all__ = ["Writing"]
 
 _MOST: Final = 4_096
 _LONGEST: Final = 512
+# What is another text in each span: nothing to keep.
+_NEW_EACH_TIME: Final = frozenset({"jsonrpc.request.id", "gen_ai.tool.call.id"})
 # Of a field that has bytes: its number and its kind, before their length.
 _RESOURCE_SPANS: Final = b"\x0a"
 _SCOPE_SPANS: Final = b"\x12"
 _SPAN: Final = b"\x12"
+_ATTRIBUTE: Final = b"\x4a"
+_KEY: Final = b"\x0a"
+_VALUE: Final = b"\x12"
+_TEXT: Final = b"\x0a"
+# Of a whole number, before it.
+_NUMBER: Final = b"\x18"
+_LARGEST: Final = 2**63 - 1
+# Lengths below 128 are one byte.
+_SHORT: Final = tuple(bytes((number,)) for number in range(0x80))
 
 
 def _bytes(message: Message) -> bytes:
@@ -53,7 +64,7 @@ _STATUS: Final = {
 }
 # That it is told at all whether the parent is another process's, and whether it is.
 _FLAGS: Final = {False: _bytes(Message(flags=0x100)), True: _bytes(Message(flags=0x300))}
-_VALUES: Final = {str: "string_value", bool: "bool_value", int: "int_value", float: "double_value"}
+_VALUES: Final = {bool: "bool_value", int: "int_value", float: "double_value"}
 
 
 class Writing:
@@ -62,6 +73,7 @@ class Writing:
     def __init__(self, resource: Resource, name: str) -> None:
         self._limits = SpanLimits()
         self._known: dict[tuple[str | None, str], bytes] = {}
+        self._keys: dict[str, bytes] = {}
         scope = InstrumentationScope(name, "")
         some = ReadableSpan("", SpanContext(1, 1, is_remote=False), resource=resource, instrumentation_scope=scope)
         whole = encode_spans([some]).resource_spans[0]
@@ -87,7 +99,7 @@ class Writing:
             _TIMES.pack(_STARTED, span.started, _ENDED, span.ended),
             _KINDS[span.kind],
             _STATUS[span.status],
-            self._known.get(name) or self._keep(name, Message(name=span.name)),
+            self._known.get(name) or self._kept(name, _bytes(Message(name=span.name))),
             _FLAGS[parent is not None and parent.is_remote],
         ]
         if parent is not None:
@@ -112,16 +124,31 @@ class Writing:
 
     def _attribute(self, one: tuple[str, Any]) -> bytes:
         key, value = one
-        if (field := _VALUES.get(type(value))) is None:
-            # What is of a kind that none of ours is of.
-            return b""
-        message = Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))])
-        return self._keep(one, message) if type(value) is str else _bytes(message)
+        if type(value) is str:
+            return self._text(key, value)
+        if type(value) is int and 0 <= value <= _LARGEST:
+            return self._pair(key, _NUMBER + _varint(value))
+        # What is of a kind that none of ours is of is not sent.
+        field = _VALUES.get(type(value))
+        return _bytes(Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))])) if field else b""
 
-    def _keep(self, what: tuple[str | None, str], message: Message) -> bytes:
+    def _text(self, key: str, value: str) -> bytes:
+        """Return an attribute that is a text: as nearly all are, so no message is made of it first."""
+        written = self._pair(key, _sized(_TEXT, value.encode()))
+        return written if key in _NEW_EACH_TIME else self._kept((key, value), written)
+
+    def _pair(self, key: str, value: bytes) -> bytes:
+        return _sized(_ATTRIBUTE, (self._keys.get(key) or self._named(key)) + _sized(_VALUE, value))
+
+    def _named(self, key: str) -> bytes:
+        if len(self._keys) >= _MOST:
+            self._keys.clear()
+        found = self._keys[key] = _sized(_KEY, key.encode())
+        return found
+
+    def _kept(self, what: tuple[str | None, str], written: bytes) -> bytes:
         if len(self._known) >= _MOST:
             self._known.clear()
-        written = _bytes(message)
         if len(written) <= _LONGEST:
             self._known[what] = written
         return written
@@ -129,10 +156,15 @@ class Writing:
 
 def _sized(field: bytes, content: bytes) -> bytes:
     """Return a field of bytes: what it is, how long, and the bytes."""
-    left, length = len(content), bytearray()
-    # Seven bits a byte, and one that says whether there are more.
+    length = len(content)
+    return field + (_SHORT[length] if length < len(_SHORT) else _varint(length)) + content
+
+
+def _varint(left: int) -> bytes:
+    """Return a number in seven bits a byte, and one that says whether there are more."""
+    found = bytearray()
     while left > 0x7F:
-        length.append(left & 0x7F | 0x80)
+        found.append(left & 0x7F | 0x80)
         left >>= 7
-    length.append(left)
-    return b"".join((field, length, content))
+    found.append(left)
+    return bytes(found)

@@ -40,7 +40,7 @@ __all__ = ["Vetting"]
 
 # What was said of definitions is said again at the next list: by id and digest, for a while.
 _REMEMBERED: Final = 50_000
-_LOOK_EVERY: Final = 0.02
+_LOOK_EVERY: Final = 0.05
 _WHAT: Final = {"new": "is new", "drifted": "is not what it was", "rejected": "was rejected"}
 _DONE: Final = {"warn": "shown all the same", "quarantine": "kept for a review", "block": "not shown"}
 _REVIEW: Final = "Its definition waits for a review: `truename pins diff {id}`, then `truename pins accept {id}`."

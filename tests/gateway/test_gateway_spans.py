@@ -180,6 +180,25 @@ def test_the_spans_of_others_are_the_sdk_s() -> None:
     assert inside.parent == span.get_span_context()
 
 
+@pytest.mark.parametrize(("environment", "most"), [({}, 600), ({"OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "100"}, 100)])
+def test_more_are_sent_at_once_than_the_sdk_would_unless_the_environment_says_how_many(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], most: int
+) -> None:
+    monkeypatch.setattr(
+        exporting, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
+    )
+    with collecting() as collector:
+        for name, value in {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, **environment}.items():
+            monkeypatch.setenv(name, value)
+        end = exporting.export("somewhere")
+        for _ in range(600):
+            trace.get_tracer("truename").start_span("x").end()
+        end()
+    requests = [ExportTraceServiceRequest.FromString(body) for _, _, body in collector.requests]
+    counts = [len(one.resource_spans[0].scope_spans[0].spans) for one in requests]
+    assert (max(counts), sum(counts)) == (most, 600)
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("takes_bytes", [True, False])
 async def test_spans_of_calls_arrive_where_the_environment_says(

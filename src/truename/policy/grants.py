@@ -140,7 +140,9 @@ def former_ids(ledger: Ledger | None) -> Former:
     """Return `formerly` for a ledger as it is now: its redirects are read when there are more of them than before."""
     if ledger is None:
         return _never
-    seen = tuple(one.withdrawals for one in _scopes(ledger))
+    seen = tuple([one.withdrawals for one in _scopes(ledger)])
+    if not any(seen):
+        return _never
     known = _known.get(ledger)
     if known is None or known[0] != seen:
         known = _known[ledger] = seen, _read_former_ids(ledger)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.server.context import HandlerResult
+
     from truename.gateway.hub import Hub
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.telemetry.account import Accounts

@@ -66,6 +66,8 @@ class Sights:
 
     def _touched(self, context: Context) -> Hashable:
         """Return which globs of rules fit a context."""
+        if not self._platform_globs and not self._app_globs:
+            return ()
         return (
             bool(context.platform),
             bool(context.app),

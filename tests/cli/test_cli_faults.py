@@ -62,6 +62,15 @@ def test_a_file_that_is_not_there_is_named(run: Run, words: tuple[str, ...]) -> 
     assert "nowhere.json" in done.err
 
 
+@pytest.mark.parametrize("name", ["nowhere.json", "~nobody-of-this-name/nowhere.json"])
+@pytest.mark.parametrize("words", [("serve",), ("audit", "verify"), ("pins", "list"), ("approvals", "list")])
+def test_a_configuration_that_is_not_there_is_no_dump(run: Run, words: tuple[str, ...], name: str) -> None:
+    done = run(*words, name)
+
+    assert (done.status, done.out) == (2, "")
+    assert f"{name}: it can't be read (No such file or directory)" in " ".join(done.err.split())
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_a_directory_is_no_source(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     done = run(*(word.format(tmp_path) for word in words))

@@ -16,6 +16,7 @@ from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.sources import configuration
 from truename.errors import excerpt
+from truename.files.person import at_home
 
 __all__ = ["audit"]
 
@@ -166,7 +167,7 @@ def _place(source: str | None, journal: str | None) -> tuple[Path, bytes | None]
     """Return where the journal is, and its key."""
     said = configuration(source).settings.audit if journal is None or source is not None else None
     key = None if said is None or said.key is None else said.key.encode()
-    path = Path(journal).expanduser() if journal is not None else Path(said.path) if said and said.path else None
+    path = at_home(journal) if journal is not None else Path(said.path) if said and said.path else None
     if path is None:
         raise UsageFault(fact="no journal is kept", advice="Set audit.path, or name one: --journal DIRECTORY.")
     if not path.is_dir():

@@ -12,6 +12,7 @@ from truename.cli.rendering import say, styled
 from truename.cli.scene import without_gateway
 from truename.cli.sources import find
 from truename.config import Config, Settings
+from truename.files.person import at_home
 from truename.lint import Declared, read_declared
 from truename.lint.declared import joined
 from truename.lint.dumps import declared_by
@@ -49,7 +50,7 @@ def take(sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] =
     """
     configs = {source: _configuration(source) for source in sources}
     # All files together: how servers that are made in them are told apart depends on how many there are.
-    parts = [read_declared([Path(one).expanduser() for one, config in configs.items() if not config], exclude=exclude)]
+    parts = [read_declared([at_home(one) for one, config in configs.items() if not config], exclude=exclude)]
     failed: list[str] = []
     for source, config in configs.items():
         if config is not None:
@@ -57,7 +58,7 @@ def take(sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] =
             parts.append(declared)
             failed += down
     is_whole = any(config is not None or Path(one).suffix not in PYTHON for one, config in configs.items())
-    peers = read_declared([Path(one).expanduser() for one in beside])
+    peers = read_declared([at_home(one) for one in beside])
     parts.append(Declared(findings=tuple(one for one in peers.findings if one.rule.name == _UNREADABLE)))
     return Taken(declared=joined(parts), peers=peers.declarations, failed=tuple(failed), is_whole=is_whole)
 
@@ -65,7 +66,7 @@ def take(sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] =
 def _configuration(source: str) -> Config | None:
     if is_address(source):
         return Config(servers=(server_at(source),), settings=_IN_MEMORY)
-    path = Path(source).expanduser()
+    path = at_home(source)
     try:
         is_directory, is_there = path.is_dir(), path.exists()
     except (OSError, ValueError):

@@ -10,6 +10,7 @@ from truename.clients import find, read_source
 from truename.clients.plugins import root_of_plugin
 from truename.config.entries import Seen
 from truename.config.templates import spelling_of
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,7 +44,7 @@ def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> Gather
     What a project's own files configure counts only if ``project`` or its file is named: they may be a stranger's.
     """
     if sources:
-        named = tuple(read_source(Path(source).expanduser()) for source in sources)
+        named = tuple(read_source(at_home(source)) for source in sources)
         return _gathered(named, machine, lambda _, __: True)
     return _gathered(
         find(machine),

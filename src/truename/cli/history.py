@@ -10,6 +10,7 @@ from truename.cli.options import Configuration, JsonOutput, LedgerPath
 from truename.cli.rendering import print_json, print_table, show, styled
 from truename.cli.scene import existing_ledger
 from truename.cli.sources import configuration
+from truename.files.person import at_home
 from truename.identity import fold
 from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire, Standing
 
@@ -67,7 +68,7 @@ def _path(source: str | None, ledger: str | None) -> Path:
     if ledger == "memory":
         raise UsageFault(fact="a ledger in memory has no history", advice="Give a file: --ledger PATH.")
     if ledger is not None:
-        return Path(ledger).expanduser()
+        return at_home(ledger)
     config = configuration(source)
     path = config.ledger_path()
     if path is None:

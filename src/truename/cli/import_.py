@@ -27,6 +27,7 @@ from truename.cli.saving import check_free
 from truename.clients import Machine
 from truename.config import Settings
 from truename.config.proposal import Proposal, propose
+from truename.files.person import at_home
 from truename.peers import KINDS, Imported, names_of, read_peer
 from truename.policy import Finding, Severity
 
@@ -62,7 +63,7 @@ def import_(
         check_free(out, force=force)
     if not files:
         raise UsageFault(fact="no FILE was given", advice="Give the configuration of another gateway.")
-    imports = tuple(imported for file in files for imported in read_peer(file.expanduser(), kind))
+    imports = tuple(imported for file in files for imported in read_peer(at_home(file), kind))
     proposal = propose((seen for imported in imports for seen in imported.seen), Machine.here().environ)
     if not proposal.servers:
         raise _nothing(imports, proposal)

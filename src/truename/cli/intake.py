@@ -17,6 +17,7 @@ from truename.doctor import Startable
 from truename.doctor.files import dotted
 from truename.doctor.secrets import MASK
 from truename.errors import ConfigError
+from truename.files.person import at_home
 from truename.policy import Location
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def take_in(sources: Sequence[str], project: Path | None, environ: Mapping[str, 
 
 
 def _there(source: str) -> Path:
-    path = Path(source).expanduser()
+    path = at_home(source)
     try:
         found = path.is_file()
     except (OSError, ValueError):

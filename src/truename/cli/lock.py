@@ -15,6 +15,7 @@ from truename.cli.options import JsonOutput
 from truename.cli.protocol_here import protocol_here
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.states import tools_of
+from truename.files.person import at_home
 from truename.migration import LOCK_FILE, Changes, Lock, version_parts
 from truename.migration import diff as compare
 
@@ -50,7 +51,7 @@ def lock(
     everything: Everything = False,
 ) -> int:
     """Write down the names and digests of this repository's tools for review; --check proves that they are these."""
-    before = Before(file.expanduser())
+    before = Before(at_home(file))
     known = _known(before, sources, check=check)
     if protocol is not None:
         version_parts(protocol)
@@ -90,7 +91,7 @@ def _from_lock(source: str, path: Path) -> str:
     """Return a source as seen from the lock's directory, the same on every machine."""
     if source.lower().startswith(_ADDRESSES):
         return source
-    return Path(os.path.relpath(Path(source).expanduser(), path.absolute().parent)).as_posix()
+    return Path(os.path.relpath(at_home(source), path.absolute().parent)).as_posix()
 
 
 def _from_here(source: str, path: Path) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from truename.cli.changes import show_diff
 from truename.cli.failure import UsageFault
 from truename.cli.rendering import print_json, show, styled
+from truename.files.person import at_home
 from truename.lint.baseline import read_baseline, written_baseline
 from truename.lint.fixes import Fix, replace_bytes, without_comments, without_entries
 from truename.lint.walk import from_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from truename.lint.baseline import Baseline
     from truename.lint.configured import Configured
@@ -77,6 +78,6 @@ def show_mended(fixes: Sequence[Fix]) -> None:
 
 def _baseline_path(configured: Configured, option: str | None) -> tuple[Path, bool]:
     if option is not None:
-        return Path(option).expanduser(), True
+        return at_home(option), True
     is_named = bool(configured.settings.baseline or configured.convention.baseline)
     return from_here(configured.baseline), is_named

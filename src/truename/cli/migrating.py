@@ -16,6 +16,7 @@ from truename.cli.restyling import ledger_path
 from truename.cli.wanted import Wanted, wanted
 from truename.config import state_path
 from truename.files import absolute
+from truename.files.person import at_home
 from truename.ledger import Ledger
 from truename.migration import (
     Decision,
@@ -148,7 +149,7 @@ def _surveyed(
             [Path(path) for path in paths],
             exclude=dict.fromkeys((*settings.exclude, *where.exclude, *([f"{records}/*"] if records != "." else ()))),
             # The map itself says both names, and originals say the old ones: both have to go on saying so.
-            skip=[_state().parent, *([Path(map_file).expanduser()] if map_file else ())],
+            skip=[_state().parent, *([at_home(map_file)] if map_file else ())],
             rename_files=where.rename_files,
             count_up=where.protocol,
             pattern=settings.protocol_pattern,
@@ -161,7 +162,7 @@ def _recorded(done: Done, found: Survey, asked: str, reason: str, today: date) -
     """Add the decision record to the changes, if one is asked for and there is anything to record."""
     if not asked or not found.changes:
         return done
-    directory = absolute(Path(asked).expanduser())
+    directory = absolute(at_home(asked))
     number = next_number(path.name for path in directory.iterdir()) if directory.is_dir() else 1
     decision = Decision(
         number=number,

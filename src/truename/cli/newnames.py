@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from truename.catalog import Catalog
@@ -10,6 +9,7 @@ from truename.cli.reachable import ask_names
 from truename.cli.rendering import say, styled
 from truename.clients.upcoming import alone, remembered, together
 from truename.errors import TruenameError
+from truename.files.person import at_home
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _listed(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Map
     found: dict[str, list[str]] = {} if ledger is None else remembered(ledger)
     if dump is not None:
         given: dict[str, list[str]] = {}
-        for tool in Catalog.from_file(Path(dump).expanduser()).values():
+        for tool in Catalog.from_file(at_home(dump)).values():
             given.setdefault(tool.origin.server, []).append(tool.origin.name)
         found |= given
     return {key: found[key] for key in keys if key in found}

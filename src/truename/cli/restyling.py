@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +14,12 @@ from truename.cli.remembered import differences, wanted
 from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli.scene import Scene, existing_ledger, set_up
 from truename.cli.sources import configuration
+from truename.files.person import at_home
 from truename.ledger import Ledger, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from truename.cli.options import Making
     from truename.identity import ToolId
@@ -56,7 +57,7 @@ def restyle(source: str | None, making: Making, client: str, *, dry_run: bool, a
 def ledger_path(source: str | None, ledger: str | None) -> Path:
     """Return the ledger's file: the one given, or the configuration's own. Raises `UsageFault` where there is none."""
     if ledger is not None:
-        return existing_ledger(Path(ledger).expanduser())
+        return existing_ledger(at_home(ledger))
     config = configuration(source)
     path = config.ledger_path()
     if path is None:

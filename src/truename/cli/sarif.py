@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.cli.failure import UsageFault
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +50,7 @@ def write_sarif(log: dict[str, Any], target: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(target).expanduser().write_text(text, "utf-8")
+        at_home(target).write_text(text, "utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageFault(fact=f"{target} can't be written ({reason})", advice="Give another file.") from error

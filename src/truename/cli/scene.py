@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truename import dialects
@@ -17,12 +16,14 @@ from truename.cli.sources import Found, find, other_shape, read_aliases
 from truename.config import Settings
 from truename.config.checks import wrong
 from truename.errors import ConfigError, LedgerError
+from truename.files.person import at_home
 from truename.identity import ToolId
 from truename.ledger import Ledger
 from truename.naming import STYLES, NameTable, project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from truename.config import Config
 
@@ -154,7 +155,7 @@ def _memory(found: Sequence[Found], wanted: str | None) -> Ledger | None:
     if wanted == _MEMORY:
         return None
     if wanted is not None:
-        return Ledger.open(existing_ledger(Path(wanted).expanduser()), readonly=True)
+        return Ledger.open(existing_ledger(at_home(wanted)), readonly=True)
     path = found[0].config.ledger_path() if len(found) == 1 and found[0].config is not None else None
     return Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
 

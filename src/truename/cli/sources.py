@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.beside import SETTINGS_FILE, configured_beside, names_servers, read_configuration
 from truename.cli.failure import UsageFault
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +40,7 @@ def find(sources: Sequence[str], environ: Mapping[str, str] | None = None) -> tu
 
     Raises `UsageFault` when there is none, and whatever is wrong with a configuration (`ConfigError`).
     """
-    paths = [Path(source).expanduser() for source in sources] or [_default()]
+    paths = [at_home(source) for source in sources] or [_default()]
     return tuple(_found(path, environ) for path in paths)
 
 
@@ -67,8 +69,11 @@ def _servers_for(settings: Path) -> Path:
 
 
 def configuration(source: str | None, environ: Mapping[str, str] | None = None) -> Config:
-    """Return the one configuration that a command runs with. Raises `UsageFault` for a dump."""
+    """Return the one configuration that a command runs with. Raises `UsageFault` for a dump, and `ConfigError`."""
     (found,) = find([source] if source else [], environ)
+    if found.config is None and not (found.path.is_file() and os.access(found.path, os.R_OK)):
+        # Its reader says best why it can't be read.
+        return read_configuration(found.path, environ)
     if found.config is None:
         raise UsageFault(
             fact=f"{found.path} is a dump of tools, not a configuration of servers",

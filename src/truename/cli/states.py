@@ -10,6 +10,7 @@ from truename.cli.declaring import take
 from truename.cli.failure import UsageFault
 from truename.cli.rendering import say, styled
 from truename.cli.revisions import PREFIX, checked_out
+from truename.files.person import at_home
 from truename.lint import configured_at, read_declared
 from truename.migration import LOCK_FILE, pinned
 from truename.migration.lock_file import read_lock
@@ -38,7 +39,7 @@ def tools_at(source: str) -> tuple[Pin, ...]:
     if source.startswith(PREFIX):
         with checked_out(source) as path:
             return read_lock(path, source).tools if _is_lock(path) else _of_files(path, source)
-    path = Path(source).expanduser()
+    path = at_home(source)
     return read_lock(path).tools if _is_lock(path) else tools_of([source])
 
 

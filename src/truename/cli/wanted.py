@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.cli.failure import UsageFault
 from truename.config import find_convention
+from truename.files.person import at_home
 from truename.migration import MAX_MAP, Proposal, conventional, read_map, underscored
 from truename.naming import STYLES
 from truename.policy.convention import Convention
@@ -54,7 +55,7 @@ def wanted(words: Sequence[str], map_file: str | None, style: str | None, source
 
 
 def _mapped(map_file: str) -> Mapping[str, str]:
-    path = Path(map_file).expanduser()
+    path = at_home(map_file)
     try:
         with path.open("rb") as stream:
             return read_map(stream.read(MAX_MAP + 1), str(path))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from truename.clients.globs import is_glob, walk
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,7 +56,7 @@ class Machine:
     def here(cls, project: Path | None = None) -> Machine:
         """Return the machine that this runs on; the project is the current directory unless another is given."""
         home = Path.home()
-        project = Path.cwd() if project is None else project.expanduser().absolute()
+        project = Path.cwd() if project is None else at_home(project).absolute()
         system: System = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")  # type: ignore[assignment]
         return cls(system=system, home=home, environ=dict(os.environ), project=project, root=Path(home.anchor or "/"))
 

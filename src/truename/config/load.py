@@ -14,6 +14,7 @@ from truename.config.settings import SETTINGS
 from truename.config.sources import Sources
 from truename.config.text import decode, read_text
 from truename.errors import excerpt
+from truename.files.person import at_home
 from truename.policy.gathering import Faults, nearest
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def load(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
 
     Raises `ConfigError` (file, key, problem, remedy), or an `ExceptionGroup` of them where there are several.
     """
-    path = Path(path).expanduser()
+    path = at_home(path)
     return parse(read_text(path), path, environ)
 
 

@@ -255,7 +255,7 @@ def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None
     Windows. The name holds a digest of the configuration's absolute path.
     """
     environ = os.environ if environ is None else environ
-    path = Path(config_path).expanduser().resolve()
+    path = at_home(config_path).resolve()
     digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     stem = "".join(character if character.isalnum() else "-" for character in path.stem)[:40]
     return _state_home(environ) / "truename" / "ledgers" / f"{stem}-{digest}.ledger"

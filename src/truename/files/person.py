@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import getpass
+import os
 from pathlib import Path
+
+try:
+    import pwd
+except ImportError:  # Windows has none
+    pwd = None  # type: ignore[assignment]
 
 __all__ = ["at_home", "whoami"]
 
 
 def whoami() -> str:
-    """Return the name of the user who runs this program; "" where the system knows none."""
+    """Return the name of the user who runs this program; "" where the system knows none.
+
+    It is the system's word where that has one: what stands in ``LOGNAME`` anybody can say.
+    """
     try:
-        return getpass.getuser()
+        return getpass.getuser() if pwd is None else pwd.getpwuid(os.geteuid()).pw_name
     except (OSError, KeyError, ImportError):
         return ""
 
 
-def at_home(text: str) -> Path:
+def at_home(path: str | Path) -> Path:
     """Return a path whose ``~`` or ``~NAME`` is a home; of nobody whom the system knows it is a word, as in a shell.
 
     >>> at_home("~nobody-of-this-name/x").as_posix()
     '~nobody-of-this-name/x'
     """
     try:
-        return Path(text).expanduser()
+        return Path(path).expanduser()
     except RuntimeError:
-        return Path(text)
+        return Path(path)

@@ -14,8 +14,6 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import rfc8785
-
 from truename.audit.canonical import canonical
 
 if TYPE_CHECKING:
@@ -113,7 +111,7 @@ def read_record(line: bytes, key: bytes | None = None) -> Record:
         raise Spoiled(message)
     body = {name: value for name, value in plain.items() if name not in _FIELDS}
     record = Record(**{name: plain[name] for name in _FIELDS if name != "hash"}, hash=said, body=body)
-    if rfc8785.dumps(record.plain) != line.removesuffix(b"\n"):
+    if canonical(record.plain) != line.removesuffix(b"\n"):
         message = "it is written in another form"
         raise Spoiled(message)
     return record
@@ -121,7 +119,7 @@ def read_record(line: bytes, key: bytes | None = None) -> Record:
 
 def _summed(plain: Mapping[str, Any], key: bytes | None) -> str:
     try:
-        return sum_of(rfc8785.dumps(plain), key)
+        return sum_of(canonical(plain), key)
     except (ValueError, RecursionError) as error:
         message = "it holds what no record holds"
         raise Spoiled(message) from error

@@ -101,6 +101,34 @@ def test_a_text_that_only_speaks_of_secrets_is_kept(text: str) -> None:
     assert Redaction("redacted").of({"note": text}) == {"note": text}
 
 
+HIDDEN = "[redacted]"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({"name": "password", "value": "x"}, {"name": "password", "value": HIDDEN}),
+        ({"Value": "x", "Key": "API Key"}, {"Value": HIDDEN, "Key": "API Key"}),
+        ({"field": "otp", "value": {"of": ["x"]}}, {"field": "otp", "value": HIDDEN}),
+        ({"header": "Authorization", "values": ["x"]}, {"header": "Authorization", "values": HIDDEN}),
+        ({"id": "patient_name", "text": "ann"}, {"id": "patient_name", "text": HIDDEN}),
+        (["--user", "ann", "--password", "x"], ["--user", "ann", "--password", HIDDEN]),
+        (["Cookie", "x"], ["Cookie", HIDDEN]),
+        ({"name": "city", "value": "Rome"}, {"name": "city", "value": "Rome"}),
+        (
+            {"name": "How to reset a password", "text": "By mail."},
+            {"name": "How to reset a password", "text": "By mail."},
+        ),
+        (["Choose a new password now.", "Thanks."], ["Choose a new password now.", "Thanks."]),
+    ],
+)
+def test_a_secret_whose_name_stands_beside_it_is_hidden(said: Any, kept: Any) -> None:
+    redaction = Redaction("redacted", keys=("patient*",))
+    assert redaction.of({"all": [said]}) == {"all": [kept]}
+    if isinstance(said, dict):
+        assert redaction.of(said) == kept
+
+
 def test_an_operator_may_hide_more() -> None:
     assert Redaction("redacted", keys=("patient*",)).of({"PatientName": "ann"}) == {"PatientName": "[redacted]"}
 

@@ -25,6 +25,13 @@ _KEYS: Final = (
     *("*password*", "*passwd*", "*secret*", "*token*", "*credential*", "*apikey*", "*privatekey*", "*accesskey*"),
     *("*authorization*", "*cookie*", "*passphrase*", "*pwd", "pin", "otp", "*sessionid*", "*signature*"),
 )
+# Where a table says how what stands beside it is called, and what that may be.
+_NAMING: Final = frozenset(
+    {"name", "key", "field", "id", "label", "header", "parameter", "param", "variable", "selector"}
+)
+_VALUED: Final = frozenset({"value", "values", "content", "text", "data", "default", "secret"})
+_LONGEST_NAME: Final = 100
+_MOST_WORDS: Final = 3
 _BETWEEN: Final = re.compile(r"[\s_.-]+")
 # Secrets that tell themselves by their form, whatever they are called.
 _VALUES: Final = re.compile(
@@ -59,6 +66,11 @@ class Redaction:
 
     >>> Redaction("redacted").of({"user": "ann", "apiKey": "x", "note": "use Bearer abcdefgh12345678"})
     {'user': 'ann', 'apiKey': '[redacted]', 'note': '[redacted]'}
+
+    A key may also stand beside its value, as in the fields of a form, or before it, as on a command line:
+
+    >>> Redaction("redacted").of({"fields": [{"name": "password", "value": "x"}], "args": ["--token", "y"]})
+    {'fields': [{'name': 'password', 'value': '[redacted]'}], 'args': ['--token', '[redacted]']}
     """
 
     arguments: Arguments = "none"
@@ -78,10 +90,13 @@ class Redaction:
         if not room.takes(8):
             return "[too much]"
         if isinstance(value, Mapping):
-            some = islice(value.items(), _MOST)
-            return {_text(str(key), 200): self._entry(str(key), one, depth, room) for key, one in some if room.left > 0}
+            return self._table(value, depth, room)
         if isinstance(value, (list, tuple)):
-            return [self._kept(one, depth + 1, room) for one in islice(value, _MOST) if room.left > 0]
+            before = (None, *value[: _MOST - 1])
+            pairs = zip(before, value, strict=False)
+            return [
+                HIDDEN if self._names(key) else self._kept(one, depth + 1, room) for key, one in pairs if room.left > 0
+            ]
         kept = self._said(value) if isinstance(value, str) else _plain(value)
         return kept if room.takes(len(str(kept))) else "[too much]"
 
@@ -89,13 +104,31 @@ class Redaction:
         near = value[:_LOOKED_AT]
         return HIDDEN if _VALUES.search(near) or _SAID.search(near) else _text(value, self.longest)
 
+    def _table(self, table: Mapping[Any, Any], depth: int, room: _Room) -> dict[str, Any]:
+        some = list(islice(table.items(), _MOST))
+        # What a table calls by a secret's name is in its other entries.
+        is_field = any(str(key).lower() in _NAMING and self._names(value) for key, value in some)
+        hides = _VALUED if is_field else frozenset[str]()
+        return {
+            _text(str(key), 200): HIDDEN if str(key).lower() in hides else self._entry(str(key), value, depth, room)
+            for key, value in some
+            if room.left > 0
+        }
+
     def _entry(self, key: str, value: object, depth: int, room: _Room) -> Any:
         room.takes(min(len(key), 200))
+        return HIDDEN if self._is_secret(key) else self._kept(value, depth + 1, room)
+
+    def _names(self, value: object) -> bool:
+        """Tell whether a value is a secret's name (a sentence is none): what belongs to it is the secret."""
+        if type(value) is not str or len(value) > _LONGEST_NAME or len(value.split()) > _MOST_WORDS:
+            return False
+        return self._is_secret(value.lstrip("-"))
+
+    def _is_secret(self, key: str) -> bool:
         folded = key.lower()
         joined = _BETWEEN.sub("", folded)
-        if any(fnmatchcase(joined, glob) for glob in _KEYS) or any(fnmatchcase(folded, glob) for glob in self.keys):
-            return HIDDEN
-        return self._kept(value, depth + 1, room)
+        return any(fnmatchcase(joined, glob) for glob in _KEYS) or any(fnmatchcase(folded, glob) for glob in self.keys)
 
 
 class _Room:

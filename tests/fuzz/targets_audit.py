@@ -29,7 +29,7 @@ def _files() -> dict[str, bytes]:
         with Journal(path, max_bytes=900) as journal:
             for number in range(6):
                 journal.append([("call", {**_CALL, "call": f"c{number}"})])
-        return {file.name: file.read_bytes() for file in path.iterdir() if file.suffix in {".json", ".jsonl"}}
+        return {file.name: file.read_bytes() for file in path.iterdir() if file.suffix in {".head", ".jsonl"}}
 
 
 def audit_journals(chance: Random) -> None:

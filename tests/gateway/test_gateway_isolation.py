@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx2
 import pytest
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.access.test_entrance import bearer, known
 from tests.gateway.conftest import alive, connected, text_of
@@ -105,6 +108,23 @@ async def test_users_who_sign_in_have_programs_of_their_own_and_no_state_of_anot
         assert "No call waits with this requestState" in answer["error"]["message"]
         done = await http.result("tools/call", again, headers=ada)
         assert done["structuredContent"]["answer"] == ANSWER["q1"]
+
+
+async def test_nobody_who_signed_in_keeps_all_others_out_by_opening_sessions(lab: Lab) -> None:
+    tokens, access = known("ada", "bob")
+    near = lab.script("near", "asking", "near", isolation="session")
+    async with lab.serving(near, max_isolated=4, access=access) as address, AsyncExitStack() as stack:
+
+        async def enter(token: str) -> Client:
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=bearer(token)))
+            target = streamable_http_client(f"{address}/mcp", http_client=http)
+            return await stack.enter_async_context(connected(target, "legacy"))
+
+        of_ada = [await enter(tokens["ada"]) for _ in range(3)]
+        assert len({await _pid(client) for client in of_ada[:2]}) == 2
+        refused = text_of(await of_ada[2].call_tool("me", {}))
+        assert "has 2 connections of yours already, half of what max_isolated allows" in refused
+        assert len({await _pid(await enter(tokens["bob"])) for _ in range(2)}) == 2
 
 
 @pytest.mark.parametrize("isolation", ["session", "user"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from truename.gateway.faults import UpstreamError, needs_login
 from truename.gateway.protocol.callers import admission_of, principal_of
 from truename.gateway.protocol.sdk import connection_of, is_modern
 from truename.gateway.questions.questions import A_USER
+from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -36,6 +38,7 @@ __all__ = ["Isolation"]
 class _Own:
     upstream: Upstream
     caller: Caller
+    principal: str
     is_lasting: bool
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
@@ -45,7 +48,8 @@ class Isolation:
 
     It ends with its session, and where clients can vanish without a word, that is over HTTP, after ``isolation_idle``
     without a request. ``make`` makes one that is not running yet. Where there are no sessions, a user has one; where
-    they are known to the server by what they may do (``by_rights``), one with each client, scopes and groups.
+    they are known to the server by what they may do (``by_rights``), one with each client, scopes and groups. Who came
+    in by a credential has half of all connections at most: nobody keeps all others out by opening sessions.
     """
 
     def __init__(
@@ -55,8 +59,8 @@ class Isolation:
         self._by_session = by_session
         self._by_rights = by_rights
         self._own: dict[Hashable, _Own] = {}
-        # Those too that are just ending: their programs are still there.
-        self._running = 0
+        # By whose they are; those too that are just ending: their programs are still there.
+        self._running = Counter[str]()
         self.retune(make, settings)
 
     def retune(self, make: Make, settings: Settings) -> None:
@@ -94,18 +98,23 @@ class Isolation:
 
     def _open(self, key: Hashable, owner: Asker | User, principal: str, *, is_lasting: bool) -> None:
         caller = Caller()
-        own = _Own(self._make(owner, principal, caller), caller, is_lasting)
-        if self._running >= self._most:
-            whose = "sessions" if self._by_session else "users"
-            raise UpstreamError(
-                server=own.upstream.key,
-                kind="busy",
-                problem=f"has {self._most:,} connections of {whose} already, which max_isolated allows",
-                remedy="End another session, or raise max_isolated.",
-            )
+        own = _Own(self._make(owner, principal, caller), caller, principal, is_lasting)
+        if problem := self._full(principal):
+            remedy = "End another session, or raise max_isolated."
+            raise UpstreamError(server=own.upstream.key, kind="busy", problem=problem, remedy=remedy)
         self._own[key] = own
-        self._running += 1
+        self._running[principal] += 1
         self._tasks.start_soon(self._run, key, own)
+
+    def _full(self, principal: str) -> str:
+        """Say why somebody can have no other connection now, "" if they can."""
+        if self._running.total() >= self._most:
+            whose = "sessions" if self._by_session else "users"
+            return f"has {self._most:,} connections of {whose} already, which max_isolated allows"
+        share = self._most if principal == LOCAL.key else max(1, self._most // 2)
+        if self._running[principal] >= share:
+            return f"has {share:,} connections of yours already, half of what max_isolated allows"
+        return ""
 
     async def _run(self, key: Hashable, own: _Own) -> None:
         try:
@@ -115,7 +124,7 @@ class Isolation:
                         tasks.start_soon(self._expire, key, own)
                     await own.upstream.run()
         finally:
-            self._running -= 1
+            self._running -= Counter({own.principal: 1})
             if self._own.get(key) is own:
                 del self._own[key]
 

@@ -107,3 +107,28 @@ def test_how_servers_fare_is_an_event_for_machines_and_progress_for_people(capsy
         log.warning("%s", error)
     (said,) = lines(capsys)
     assert said["message"] == "Server 'w' went. Look."
+
+
+def say(name: str, at: float) -> None:
+    said = {"name": name, "levelno": logging.WARNING, "levelname": "WARNING", "lineno": 7, "msg": "bad", "created": at}
+    logging.getLogger(name).handle(logging.makeLogRecord(said))
+
+
+def test_what_a_server_makes_a_library_say_without_end_is_said_ten_times_a_minute_and_counted(capsys: Any) -> None:
+    log_to_stderr("json")
+    for number in range(25):
+        say("mcp.client.session", number / 10)
+        say("truename.gateway", number / 10)
+    told = lines(capsys)
+    assert [sum(one["logger"] == name for one in told) for name in ("mcp.client.session", "truename.gateway")] == [
+        10,
+        25,
+    ]
+    for number in range(12):
+        say("mcp.client.session", 61 + number)
+    assert [one.get("left_out") for one in lines(capsys)] == [15, *[None] * 9]
+    log_to_stderr("text")
+    for number in range(12):
+        say("mcp.client.session", 0)
+    say("mcp.client.session", 60)
+    assert capsys.readouterr().err.splitlines()[-1] == "warning: bad (2 more like it were left out)"

@@ -178,7 +178,7 @@ async def test_words_about_no_tool_are_told_once_all_servers_are_there(
     with caplog.at_level(logging.WARNING, "truename.gateway"):
         async with lab.gateway(lab.normal("w", "get"), tools=told):
             pass
-        assert "the settings say something of tools that no server has: [tools] 'w/gte', 'v/*'" in caplog.text
+        assert "the settings name tools that no server has: [tools] 'w/gte', [tools] 'v/*'" in caplog.text
         caplog.clear()
         async with lab.gateway(lab.normal("w", "get"), lab.script("v", "dying"), tools=told):
             pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.cli.rendering import say, show, styled
+from truename.config.mentions import idle
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ class _Word(NamedTuple):
 
 
 def tell_idle(scene: Scene) -> None:
-    """Tell what is said of no tool, where all servers have listed theirs."""
-    for key in () if scene.failed else scene.settings.tools.idle(scene.catalog):
-        say(styled("note: ", "yellow"), styled(f"[tools.{excerpt(key)}] is about no tool that there is."))
+    """Tell which settings are about no tool, where all servers have listed theirs."""
+    for place in () if scene.failed else idle(scene.settings, scene.catalog, scene.ledger):
+        say(styled("note: ", "yellow"), styled(f"{place} is about no tool that there is."))
 
 
 def show_presented(table: NameTable, said: Presentation) -> None:

@@ -155,7 +155,7 @@ class Hub:
             # What these showed is not known any more: whoever follows one has to look.
             self._changed |= self._shelf.dropped
         self.stale = False
-        report(found.notices, self.catalog, self._news, idle_in(self.settings.tools, self.catalog, self.fleet))
+        report(found.notices, self.catalog, self._news, idle_in(self.settings, self.catalog, self.fleet, self.ledger))
 
     def _offered(self) -> Catalog:
         listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
     from truename.identity import ToolId
 
-__all__ = ["ById", "Globs", "fault_in", "fits", "fits_all", "fits_id", "is_wild", "may_meet", "unversioned"]
+__all__ = [
+    "ById",
+    "Globs",
+    "fault_in",
+    "fits",
+    "fits_all",
+    "fits_id",
+    "is_wild",
+    "may_meet",
+    "strays",
+    "unversioned",
+]
 
 Entry = TypeVar("Entry")
 
@@ -69,6 +80,31 @@ def may_meet(one: str, other: str) -> bool:
     (True, False, True)
     """
     return all(map(_meet, _parts(one), _parts(other)))
+
+
+def strays(globs: Iterable[str], ids: Iterable[ToolId]) -> tuple[str, ...]:
+    """Return the globs that name what there is not: a tool by its id, or an integration.
+
+    One that only describes tools may be about those of tomorrow.
+
+    >>> from truename import ToolId
+    >>> strays(["git/psuh", "gti/*", "git/delete_*", "*/drop*", "git/push@1"], [ToolId.parse("git/push")])
+    ('git/psuh', 'gti/*')
+    """
+    known: defaultdict[tuple[str, ...], list[ToolId]] = defaultdict(list)
+    for id in ids:
+        known[unversioned(str(id))].append(id)
+    integrations = {integration for integration, _ in known}
+
+    def is_there(glob: str) -> bool:
+        integration, *tool = unversioned(glob)
+        if not tool or is_wild(integration):
+            return True
+        if is_wild(tool[0]):
+            return integration in integrations
+        return any(fits_id(glob, id) for id in known.get((integration, *tool), ()))
+
+    return tuple(glob for glob in globs if not is_there(glob))
 
 
 def fits_all(glob: str) -> bool:

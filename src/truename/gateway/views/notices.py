@@ -6,25 +6,27 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from truename.config.mentions import idle
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.catalog import Catalog, Notice
+    from truename.config import Settings
     from truename.gateway.news import News
     from truename.gateway.upstream.upstream import Upstream
-    from truename.policy.presentation import Presentation
+    from truename.ledger import Ledger
 
 __all__ = ["idle_in", "report"]
 
 _MOST_SAID: Final = 5
 
 
-def report(notices: tuple[Notice, ...], catalog: Catalog, news: News, idle: tuple[str, ...] = ()) -> None:
+def report(notices: tuple[Notice, ...], catalog: Catalog, news: News, unmet: tuple[str, ...] = ()) -> None:
     """Tell what was noticed when a catalogue was made, one line for each server and cause.
 
-    ``idle`` are keys of the settings' table of tools that are about none.
+    ``unmet`` are the places of settings that are about no tool.
     """
     by_cause: defaultdict[tuple[str, str], list[Notice]] = defaultdict(list)
     for notice in notices:
@@ -36,15 +38,17 @@ def report(notices: tuple[Notice, ...], catalog: Catalog, news: News, idle: tupl
         servers = " and ".join(excerpt(tool.origin.server) for tool in tools)
         text = f"the tool name {excerpt(name)} is used by {servers}"
         news.tell(("conflict", name), text, level=logging.INFO)
-    if idle:
-        more = f" and {len(idle) - _MOST_SAID:,} more" if len(idle) > _MOST_SAID else ""
-        shown = f"{', '.join(map(excerpt, idle[:_MOST_SAID]))}{more}"
-        news.tell("idle", f"the settings say something of tools that no server has: [tools] {shown}", about=idle)
+    if unmet:
+        more = f" and {len(unmet) - _MOST_SAID:,} more" if len(unmet) > _MOST_SAID else ""
+        shown = ", ".join(unmet[:_MOST_SAID]) + more
+        news.tell("idle", f"the settings name tools that no server has: {shown}", about=unmet)
 
 
-def idle_in(said: Presentation, catalog: Catalog, fleet: Mapping[str, Upstream]) -> tuple[str, ...]:
-    """Return the keys under which something is said of no tool at all, as soon as every server has listed its tools."""
-    return () if any(upstream.tools is None for upstream in fleet.values()) else said.idle(catalog)
+def idle_in(
+    settings: Settings, catalog: Catalog, fleet: Mapping[str, Upstream], ledger: Ledger | None
+) -> tuple[str, ...]:
+    """Return where settings are about no tool at all, as soon as every server has listed its tools."""
+    return () if any(upstream.tools is None for upstream in fleet.values()) else idle(settings, catalog, ledger)
 
 
 def _summary(found: list[Notice]) -> str:

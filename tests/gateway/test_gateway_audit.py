@@ -19,6 +19,7 @@ from truename.config.audit import Audit
 from truename.config.trust import Trust
 from truename.gateway import Gateway, listening
 from truename.identity import ToolId
+from truename.ledger import Ledger
 from truename.policy import StoreError, read_policy
 from truename.trust import PinBook
 
@@ -45,8 +46,11 @@ def place(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def audited(lab: Lab, place: Path, *servers: Any, **audit: Any) -> AsyncIterator[tuple[Gateway, str]]:
+async def audited(
+    lab: Lab, place: Path, *servers: Any, ledger: str | None = None, **audit: Any
+) -> AsyncIterator[tuple[Gateway, str]]:
     settings = Settings(
+        ledger=ledger,
         startup_timeout=20.0,
         policy=read_policy(POLICY),
         audit=Audit(path=str(place), **audit),
@@ -113,6 +117,23 @@ async def test_where_it_is_required_the_intent_is_on_the_disk_before_the_call_is
         ran.with_suffix(".gate").touch()
     (over,) = records(place, "call")
     assert (over["serial"], over["outcome"]) == (begun["serial"], "ok")
+
+
+async def test_where_a_name_leads_from_now_on_is_written_down_whoever_said_so(
+    lab: Lab, place: Path, tmp_path: Path
+) -> None:
+    server = lab.script("j", "journal", str(tmp_path / "ran"), "note", "write")
+    path = tmp_path / "names.ledger"
+    Ledger.open(path).redirect("older_note", "j@1/write@1")
+    async with audited(lab, place, server, ledger=str(path)):
+        other = Ledger.open(path)
+        other.redirect("old_note", "j@1/note@1", until="2027-02-01")
+        other.retire("older_note", "note")
+        await until(place, "name", lambda found: len(found) >= 2)
+    assert sorted(records(place, "name"), key=lambda one: one["name"]) == [
+        {"what": "redirected", "name": "old_note", "tool": "j@1/note@1", "until": "2027-02-01"},
+        {"what": "retired", "name": "older_note", "successor": "note"},
+    ]
 
 
 def break_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "gap": "records were lost before this one",
         "configuration": "another configuration was taken, or refused",
         "definition": "a definition was trusted, held back, accepted, rejected or forgotten",
+        "name": "a name was redirected, retired or broken off",
         "approval": "a decision on a call was asked for, made, taken back, or not made in time",
         "access": "somebody was let in or turned away, or a token was made or revoked",
         "credential": "somebody logged in at a server or out, or a credential for one was had, renewed or refused",

@@ -15,6 +15,7 @@ from truename.audit import Journal, Recorder, Redaction, account_of, intent, sai
 from truename.config.digest import digest_of
 from truename.errors import NotAllowed, TruenameError
 from truename.gateway.telemetry.definitions import Definitions
+from truename.gateway.telemetry.withdrawals import Withdrawals
 from truename.policy import StoreError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Auditing:
     def __init__(self, settings: Audit, recorder: Recorder | None = None, book: PinBook | None = None) -> None:
         self._recorder = recorder
         self._definitions = None if book is None else Definitions(book)
+        self._withdrawals: Withdrawals | None = None
         self._requests: Requests | None = None
         self._take(settings)
 
@@ -73,6 +75,7 @@ class Auditing:
         if self._recorder is not None or self._required:
             hub.accounts.listen(self.called)
             hub.accounts.guard(self.before)
+            self._withdrawals = Withdrawals(hub.ledger)
             self._requests = hub.approving.requests
             self._requests.audit = self
 
@@ -145,10 +148,10 @@ class Auditing:
         )
 
     def look(self) -> None:
-        """Write down what became of definitions and of requests for decisions since the last look."""
-        if self._recorder is not None and self._definitions is not None:
-            for fields in self._definitions.news():
-                self._recorder.write("definition", said(**fields))
+        """Write down what became of definitions, names and requests for decisions since the last look."""
+        for kind, source in (("definition", self._definitions), ("name", self._withdrawals)):
+            for fields in () if source is None else source.news():
+                self.note(kind, **fields)
         if self._requests is not None:
             self._requests.look()
 

@@ -44,11 +44,12 @@ class Withdrawals:
 
 
 def _told(name: str, standing: Standing, scope: str) -> dict[str, Any]:
+    tool = standing.id and str(standing.id)
     return {
         "what": standing.status,
         "name": name,
-        "tool": standing.id and str(standing.id),
-        "successor": standing.successor,
+        "tool": tool,
+        "successor": None if standing.successor == tool else standing.successor,
         "until": standing.until,
         "scope": scope,
     }

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from truename.access.events import AccessEvent, ignore_access
 from truename.access.fetching import FetchFault, Web
 from truename.access.logins import login_vault
 from truename.access.registering import way_back
-from truename.access.sign_in.held import Held
+from truename.access.sign_in.held import Held, Shared
 from truename.access.site import site_of
 from truename.policy.faults import StoreError
 
@@ -43,7 +42,6 @@ __all__ = ["CALLBACK", "ROOT", "Attempt", "LoginDesk"]
 ROOT: Final = "/login/"
 CALLBACK: Final = "/login/callback"
 _SECONDS: Final = 600.0
-_MOST: Final = 10_000
 _LOOK_EVERY: Final = 0.5
 _MOST_BEGUN: Final = 20
 _ANOTHERS: Final = "the answer is another authorization server's"
@@ -103,7 +101,7 @@ class LoginDesk:
         self._clock = clock
         self._web: Web | None = None
         self._vault: Vault | None = None
-        self._open: OrderedDict[Hashable, tuple[float, Attempt]] = OrderedDict()
+        self._open: Shared[Attempt] = Shared(_SECONDS, clock)
         self._links: Held[Attempt] = Held(_SECONDS, clock)
         self._visits: Held[_Visit] = Held(_SECONDS, clock)
 
@@ -123,16 +121,14 @@ class LoginDesk:
         self._vault = self._vault or login_vault(self._directory)
         kept = Arrangements(said, address, self._vault)
         found = Attempt(server=server, principal=principal, kept=kept, before=_tokens(kept, principal))
-        while len(self._open) >= _MOST:
-            self._open.popitem(last=False)
-        self._open[address, said, principal.key] = self._clock() + _SECONDS, found
-        self._links.put(found.link, found)
+        self._open.put((address, said, principal.key), found, whose=principal.key)
+        self._links.put(found.link, found, whose=principal.key)
         return found
 
     def open(self, said: Login, address: str, principal: Principal) -> Attempt | None:
         """Return the login that somebody was asked to make, if it is not over."""
-        until, found = self._open.get((address, said, principal.key), (0.0, None))
-        return None if found is None or found.over.is_set() or self._clock() >= until else found
+        found = self._open.look((address, said, principal.key))
+        return None if found is None or found.over.is_set() else found
 
     def url(self, attempt: Attempt) -> str:
         """Return the address of its page, which is for nobody else."""
@@ -161,7 +157,8 @@ class LoginDesk:
         site = await site_of(attempt.kept, self._web, clock=self._clock)
         back = way_back(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
         request = await login_request(site, back)
-        self._visits.put(request.state, _Visit(attempt=attempt, request=request, browser=_digest(browser)))
+        visit = _Visit(attempt=attempt, request=request, browser=_digest(browser))
+        self._visits.put(request.state, visit, whose=attempt.principal.key)
         return request.url
 
     async def finish(self, answer: Mapping[str, str], browser: str, path: str) -> Attempt:

@@ -58,6 +58,8 @@ class LoginPages:
         self._is_secure = desk.here.startswith("https://")
         self._cookie = "__Host-truename-login" if self._is_secure else "truename-login"
         self._app = RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
+        if desk.recognizer is not None:
+            desk.recognizer.attend(self._cookie, self._recognized)
 
     def has(self, path: str) -> bool:
         """Tell whether a path is one of these."""
@@ -126,17 +128,19 @@ class LoginPages:
         recognizer = self._desk.recognizer
         if recognizer is None or not self._desk.recognizes(attempt.principal):
             return _to(await self._desk.begin(attempt, browser))
+        return _to(await recognizer.address(browser, attempt.link))
 
-        async def recognized(who: Principal) -> Response:
-            if who.key != attempt.principal.key:
-                log.warning("a login at a server was begun by somebody else than who was asked to make it")
-                return _fault(_ANOTHER, 403)
-            try:
-                return _to(await self._desk.begin(attempt, browser))
-            except FetchFault as fault:
-                return _fault(f"You are not logged in: {fault}.")
-
-        return _to(await recognizer.address(self._cookie, browser, recognized))
+    async def _recognized(self, link: str, browser: str, who: Principal) -> Response:
+        attempt = self._desk.at(link)
+        if attempt is None:
+            return _fault(_GONE, 404)
+        if who.key != attempt.principal.key:
+            log.warning("a login at a server was begun by somebody else than who was asked to make it")
+            return _fault(_ANOTHER, 403)
+        try:
+            return _to(await self._desk.begin(attempt, browser))
+        except FetchFault as fault:
+            return _fault(f"You are not logged in: {fault}.")
 
     async def _came_back(self, request: Request) -> Response:
         pairs = request.query_params.multi_items()

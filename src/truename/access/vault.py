@@ -11,14 +11,13 @@ import base64
 import binascii
 import hashlib
 import json
-import os
 import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from truename.access.sealing import sealed, unsealed
 from truename.errors import ConfigError
 from truename.files.durable import read_own, sync_directory, write_new
 from truename.state import Schema, StateFile
@@ -44,7 +43,6 @@ CREATE TABLE secret (
     ),
 )
 _KEY: Final = 32
-_NONCE: Final = 12
 _LONGEST: Final = 64 * 1024
 _MOST: Final = 10_000
 
@@ -126,13 +124,11 @@ class Vault:
         if len(secret) > _LONGEST:
             self._file.refuse(f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Ask for less.")
         name = next(iter(self._keys))
-        nonce = os.urandom(_NONCE)
-        sealed = nonce + self._keys[name].encrypt(nonce, secret, _bound(issuer, principal))
         data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
         (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
         if count >= self._most:
             self._file.refuse(f"it holds {count:,} secrets already", "full", "Revoke those that nobody needs.")
-        row = (issuer, principal, name, sealed)
+        row = (issuer, principal, name, sealed(self._keys[name], secret, _bound(issuer, principal)))
         data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER))", row)
 
     def remove(self, issuer: str, principal: str) -> bool:
@@ -158,14 +154,14 @@ class Vault:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _opened(self, issuer: str, principal: str, name: str, sealed: bytes) -> bytes:
+    def _opened(self, issuer: str, principal: str, name: str, kept: bytes) -> bytes:
         key = self._keys.get(name)
         if key is None:
             self._file.refuse("a secret was sealed under a key that is not given", "corrupt", "Give the older key too.")
-        try:
-            return key.decrypt(sealed[:_NONCE], sealed[_NONCE:], _bound(issuer, principal))
-        except (InvalidTag, ValueError, TypeError):
+        secret = unsealed(key, kept, _bound(issuer, principal))
+        if secret is None:
             self._file.refuse("a secret was changed, or is somebody else's")
+        return secret
 
     def __repr__(self) -> str:
         return f"Vault({str(self._file.path)!r})"

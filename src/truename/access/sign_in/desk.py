@@ -1,7 +1,7 @@
 """The desk of sign-in: what the SDK's handlers of an authorization server ask for, and what is kept meanwhile.
 
-A code and a visit to the provider live for a moment, in this process; who is signed in is kept in a file, and the
-provider's tokens sealed in the vault. Clients never see those: they get the gateway's own.
+A code lives for a moment, in this process; a visit to the provider is held by who is there; who is signed in is kept
+in a file, and the provider's tokens sealed in the vault. Clients never see those: they get the gateway's own.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 
     from truename.access.events import OnAccess
     from truename.access.sign_in.clients import Clients
-    from truename.access.sign_in.held import Visit
+    from truename.access.sign_in.held import Agreed
     from truename.access.sign_in.issued import Issued
     from truename.access.sign_in.provider import Proof, Provider
     from truename.access.sign_in.sessions import Sessions
+    from truename.access.sign_in.visits import Visits
     from truename.access.vault import Vault
     from truename.config import SignIn
 
@@ -50,7 +51,6 @@ CONSENT: Final = "/sign-in/consent"
 _REQUEST_SECONDS: Final = 600.0
 _CODE_SECONDS: Final = 60.0
 _UNASKED_SECONDS: Final = 12 * 3_600.0
-_LONGEST_STATE: Final = 2_048
 
 
 class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
@@ -65,6 +65,7 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
         clients: Clients,
         issued: Issued,
         provider: Provider,
+        visits: Visits,
         sessions: Sessions,
         vault: Vault,
         clock: Callable[[], float] = time.time,
@@ -76,7 +77,7 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
         self.clients = clients
         self.issued = issued
         self.provider = provider
-        self.visits: Held[Visit] = Held(_REQUEST_SECONDS, clock)
+        self.visits = visits
         self._sessions = sessions
         self._vault = vault
         self._codes: Held[Code] = Held(_CODE_SECONDS, clock)
@@ -103,8 +104,8 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
         """
         if params.resource is not None and not self.is_here(params.resource):
             raise AuthorizeError("invalid_target", "That resource is not here.")
-        if len(params.state or "") > _LONGEST_STATE or not 43 <= len(params.code_challenge) <= 128:
-            raise AuthorizeError("invalid_request", "state or code_challenge has the wrong length.")
+        if not 43 <= len(params.code_challenge) <= 128:
+            raise AuthorizeError("invalid_request", "code_challenge has the wrong length.")
         asked = {"client": client.client_id, "params": params.model_dump(mode="json")}
         token = self.issued.sign("request+jwt", self.issuer, asked, _REQUEST_SECONDS)
         return f"{self.issuer}{CONSENT}?request={token}"
@@ -130,28 +131,27 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
         longest = self.settings.session_seconds
         return longest if proof.refresh_token else min(longest, _UNASKED_SECONDS)
 
-    def code_for(self, visit: Visit, proof: Proof) -> str:
+    def code_for(self, agreed: Agreed, proof: Proof) -> str:
         """Return a code for somebody who came back from the provider."""
         now, who, code = int(self._clock()), proof.principal, secrets.token_urlsafe(32)
         session = Session(
             id=secrets.token_hex(16),
             name=who.name,
             issuer=who.issuer,
-            client=digest_of_client(visit.client_id),
-            client_name=printable_name(visit.client_name),
+            client=agreed.client,
             groups=who.groups,
-            scopes=frozenset(visit.params.scopes or ()),
+            scopes=frozenset(agreed.params.scopes or ()),
             made=now,
             until=now + int(self._seconds(proof)),
         )
-        params = visit.params
+        params = agreed.params
         self._codes.put(
             code,
             Code(
                 code=code,
                 scopes=list(params.scopes or ()),
                 expires_at=now + _CODE_SECONDS,
-                client_id=visit.client_id,
+                client_id=agreed.client,
                 code_challenge=params.code_challenge,
                 redirect_uri=params.redirect_uri,
                 redirect_uri_provided_explicitly=True,
@@ -159,6 +159,7 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
                 session=session,
                 refresh_token=proof.refresh_token,
             ),
+            whose=who.key,
         )
         return code
 
@@ -168,24 +169,26 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
             self._end(spent, "a code was used again")
             return None
         found = self._codes.look(authorization_code)
-        return found if found is not None and found.client_id == client.client_id else None
+        if found is None or found.client_id != digest_of_client(client.client_id):
+            return None
+        return found.model_copy(update={"client_id": client.client_id})
 
     async def exchange_authorization_code(
         self,
-        client: OAuthClientInformationFull,  # noqa: ARG002 - as the SDK asks
+        client: OAuthClientInformationFull,
         authorization_code: Code,
     ) -> OAuthToken:
         """Begin a session, and return its first tokens. Raises `TokenError`."""
         code = self._codes.take(authorization_code.code)
         if code is None:
             raise TokenError("invalid_grant", "The code was used already.")
-        session: Session = code.session
+        session: Session = replace(code.session, client_name=printable_name(client.client_name))
         for ended in self._sessions.begin(session):
             self._vault.remove(PLACE, ended)
         self._tell(AccessEvent(what="signed_in", principal=session.principal.key, client=session.client))
         if code.refresh_token:
             self._keep(session.id, code.refresh_token)
-        self._spent.put(code.code, session.id)
+        self._spent.put(code.code, session.id, whose=session.principal.key)
         return self._tokens(session)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> Turn | None:
@@ -266,11 +269,10 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
             self._sessions.end(id)
             raise
 
-    def refused(self, visit: Visit, problem: Exception) -> None:
+    def refused(self, agreed: Agreed, problem: Exception) -> None:
         """Note that somebody came back who may not come in."""
-        client = digest_of_client(visit.client_id)
-        log.warning("sign-in with %s refused: %s", client, problem)
-        self._tell(AccessEvent(what="sign_in_refused", client=client, why=str(problem)))
+        log.warning("sign-in with %s refused: %s", agreed.client, problem)
+        self._tell(AccessEvent(what="sign_in_refused", client=agreed.client, why=str(problem)))
 
     def _end(self, id: str, why: str) -> None:
         session = self._sessions.get(id)

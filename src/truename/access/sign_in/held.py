@@ -1,65 +1,123 @@
-"""What lives for a moment during a sign-in: visits to the provider, and codes."""
+"""What lives for a moment during a sign-in: what a client asked and a person agreed to, and codes."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from mcp.server.auth.provider import AuthorizationCode, RefreshToken
-from pydantic import Field
+from mcp.server.auth.provider import AuthorizationCode, AuthorizationParams, RefreshToken
+from pydantic import AnyUrl, Field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Sequence
 
-    from mcp.server.auth.provider import AuthorizationParams
-
-__all__ = ["Code", "Held", "Turn", "Visit"]
+__all__ = ["Agreed", "Code", "Held", "Shared", "Turn"]
 
 _MOST: Final = 10_000
 T = TypeVar("T")
 
 
-class Held(Generic[T]):
-    """Values that are fetched once, within a time; of too many the oldest go. Their names are kept as digests."""
+class Shared(Generic[T]):
+    """Values of several people that are kept for a time; of too many, who has the most loses the oldest.
+
+    >>> logins = Shared(600.0, lambda: 0.0)
+    >>> logins.put("n1", "a login", whose="ann")
+    >>> for number in range(20_000):
+    ...     logins.put(number, "another", whose="eve")
+    >>> logins.look("n1"), logins.look(0)
+    ('a login', None)
+    """
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._kept: OrderedDict[bytes, tuple[float, T]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[float, str, T]] = OrderedDict()
+        self._counts: Counter[str] = Counter()
 
-    def put(self, name: str, value: T) -> None:
-        """Keep a value."""
-        self._kept[_digest(name)] = self._clock() + self._seconds, value
+    def put(self, name: Hashable, value: T, *, whose: str) -> None:
+        """Keep a value, in the place of the one before."""
+        self._drop(name)
+        self._kept[name] = self._clock() + self._seconds, whose, value
+        self._counts[whose] += 1
         while len(self._kept) > _MOST:
-            self._kept.popitem(last=False)
+            self._drop(self._to_go())
+
+    def look(self, name: Hashable) -> T | None:
+        """Return a value and leave it there."""
+        until, _, found = self._kept.get(name, (0.0, "", None))
+        return found if self._clock() < until else None
+
+    def take(self, name: Hashable) -> T | None:
+        """Return a value, which nobody gets after this."""
+        found = self.look(name)
+        self._drop(name)
+        return found
+
+    def _to_go(self) -> Hashable:
+        """Return which is to go: one that is over, else the oldest of who has the most."""
+        oldest = next(iter(self._kept))
+        if self._clock() >= self._kept[oldest][0]:
+            return oldest
+        ((most, _),) = self._counts.most_common(1)
+        return next(name for name, (_, whose, _) in self._kept.items() if whose == most)
+
+    def _drop(self, name: Hashable) -> None:
+        if (gone := self._kept.pop(name, None)) is not None:
+            whose = gone[1]
+            self._counts[whose] -= 1
+            if not self._counts[whose]:
+                del self._counts[whose]
+
+
+class Held(Generic[T]):
+    """Values that are shared so, under names that open something: of those, digests are kept."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._kept: Shared[T] = Shared(seconds, clock)
+
+    def put(self, name: str, value: T, *, whose: str) -> None:
+        """Keep a value."""
+        self._kept.put(_digest(name), value, whose=whose)
 
     def look(self, name: str) -> T | None:
         """Return a value and leave it there."""
-        until, found = self._kept.get(_digest(name), (0.0, None))
-        return found if self._clock() < until else None
+        return self._kept.look(_digest(name))
 
     def take(self, name: str) -> T | None:
         """Return a value, which nobody gets after this."""
-        until, found = self._kept.pop(_digest(name), (0.0, None))
-        return found if self._clock() < until else None
+        return self._kept.take(_digest(name))
 
 
 def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Visit:
-    """Somebody who agreed, and is at the provider now; ``browser`` is a digest of their browser's cookie."""
+@dataclass(frozen=True)
+class Agreed:
+    """What a client asked and a person agreed to; ``client`` is a digest of its id."""
 
-    client_id: str
-    client_name: str
+    client: str
     params: AuthorizationParams
-    browser: str
-    verifier: str = field(repr=False)
-    nonce: str = field(repr=False)
+
+    def packed(self) -> Sequence[Any]:
+        """Return all of it that is needed later, as JSON, and as short as can be."""
+        params = self.params
+        return [self.client, str(params.redirect_uri), params.state, params.code_challenge, params.scopes or []]
+
+    @classmethod
+    def of(cls, packed: Sequence[Any]) -> Agreed:
+        """Return what was packed."""
+        client, redirect_uri, state, challenge, scopes = packed
+        params = AuthorizationParams(
+            redirect_uri=AnyUrl(redirect_uri),
+            redirect_uri_provided_explicitly=True,
+            state=state,
+            code_challenge=challenge,
+            scopes=scopes,
+        )
+        return cls(client, params)
 
 
 class Code(AuthorizationCode):

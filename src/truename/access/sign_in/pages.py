@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
+import json
 import logging
 import secrets
 from typing import TYPE_CHECKING, Any, Final
@@ -23,9 +23,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from truename.access.fetching import FetchFault
 from truename.access.pkce import challenge_of
+from truename.access.sign_in.clients import digest_of_client
 from truename.access.sign_in.consent import consent_page, fault_page
 from truename.access.sign_in.desk import CONSENT
-from truename.access.sign_in.held import Visit
+from truename.access.sign_in.held import Agreed
 from truename.access.sign_in.provider import NotAllowedIn
 from truename.access.signed import Invalid
 from truename.policy.faults import StoreError
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp.server.auth.provider import AuthorizationParams
+    from starlette.datastructures import QueryParams
     from starlette.types import Receive, Scope, Send
 
     from truename.access.sign_in.clients import Client
     from truename.access.sign_in.desk import Desk
     from truename.access.sign_in.recognizing import Recognizer
+    from truename.access.sign_in.visits import Visit
 
 __all__ = ["CALLBACK", "Pages"]
 
@@ -50,6 +53,9 @@ REGISTER: Final = "/register"
 _FORM: Final = "application/x-www-form-urlencoded"
 _LONGEST_BODY: Final = 64 * 1024
 _LONGEST_QUERY: Final = 16 * 1024
+# They go on to the provider within the gateway's own state, and providers take short ones only.
+_LONGEST_ASKED: Final = 1_024
+_KIND: Final = "sign-in"
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
 _GONE: Final = (
     "This sign-in is not known: it took too long, was finished before, or was begun in another browser. Begin again in "
@@ -156,6 +162,9 @@ class Pages:
         # Left out it would mean "plain" (RFC 7636), and nobody is to be talked down to that.
         if said.get("code_challenge_method") != "S256":
             return fault_page("The client has to prove itself with PKCE and S256.")
+        if (size := _size(said.get("redirect_uri"), said.get("state"))) > _LONGEST_ASKED:
+            problem = f"The client's redirect_uri and state have {size:,} bytes, more than {_LONGEST_ASKED:,}."
+            return fault_page(f"{problem} It has to send shorter ones.")
         answer = await self._authorize.handle(request)
         goes_on = answer.headers.get("location", "").startswith(f"{self._desk.issuer}{CONSENT}?")
         # A client that anybody can register must not be able to send people elsewhere before they were asked.
@@ -220,17 +229,9 @@ class Pages:
         return await self._to_provider(client, params, browser)
 
     async def _to_provider(self, client: Client, params: AuthorizationParams, browser: str) -> Response:
-        state, verifier, nonce = (secrets.token_urlsafe(48) for _ in range(3))
-        address = await self._desk.provider.address(state, challenge_of(verifier), nonce)
-        visit = Visit(
-            client_id=client.client_id,
-            client_name=client.client_name or "",
-            params=params,
-            browser=_digest(browser),
-            verifier=verifier,
-            nonce=nonce,
-        )
-        self._desk.visits.put(state, visit)
+        agreed = Agreed(digest_of_client(client.client_id), params)
+        state, visit = self._desk.visits.begin(_KIND, browser, agreed.packed())
+        address = await self._desk.provider.address(state, challenge_of(visit.verifier), visit.nonce)
         # The form was posted; where it leads is fetched.
         return RedirectResponse(address, 303, headers=_NO_STORE)
 
@@ -239,21 +240,28 @@ class Pages:
         if (answer := await self.recognizer.answer(request)) is not None:
             return answer
         said, browser = request.query_params, request.cookies.get(self._cookie, "")
-        visit = self._desk.visits.look(said.get("state", ""))
-        if visit is None or _repeats(said.multi_items()):
-            return fault_page(_GONE)
-        if not hmac.compare_digest(visit.browser, _digest(browser)):
+        visits = self._desk.visits
+        visit = visits.back(_KIND, browser, said.get("state", ""))
+        if visit is None:
             return fault_page(_GONE, 403)
-        self._desk.visits.take(said["state"])
+        if visits.is_finished(visit) or _repeats(said.multi_items()):
+            return fault_page(_GONE)
+        return await self._judged(visit, said)
+
+    async def _judged(self, visit: Visit, said: QueryParams) -> Response:
+        agreed = Agreed.of(visit.said)
         try:
             await self._desk.provider.check_sender(said.get("iss"))
             if "error" in said or "code" not in said:
-                return self._back(visit.params, error="access_denied")
+                return self._back(agreed.params, error="access_denied")
             proof = await self._desk.provider.proof(said["code"], visit.verifier, visit.nonce)
         except (NotAllowedIn, Invalid) as problem:
-            self._desk.refused(visit, problem)
-            return self._back(visit.params, error="access_denied")
-        return self._back(visit.params, code=self._desk.code_for(visit, proof))
+            self._desk.refused(agreed, problem)
+            return self._back(agreed.params, error="access_denied")
+        # Of two who come back at once with codes of their own, one comes second.
+        if not self._desk.visits.finish(visit, proof.principal.key):
+            return fault_page(_GONE)
+        return self._back(agreed.params, code=self._desk.code_for(agreed, proof))
 
     def _back(self, params: AuthorizationParams, **said: str) -> Response:
         """Send a person back to the client that they were asked about; with ``iss``, so that it knows from whom."""
@@ -265,8 +273,8 @@ def _csrf(browser: str, token: str) -> str:
     return hmac.digest(browser.encode(), token.encode(), "sha256").hex()
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _size(*texts: str | None) -> int:
+    return len(json.dumps(texts, ensure_ascii=False).encode())
 
 
 def _repeats(pairs: list[tuple[str, Any]]) -> bool:

@@ -15,6 +15,7 @@ from truename.access.sign_in.provider import Provider
 from truename.access.sign_in.recognizing import Recognizer
 from truename.access.sign_in.sessions import SESSIONS, VAULT, Sessions
 from truename.access.sign_in.signed_in import SignedIn
+from truename.access.sign_in.visits import Visits
 from truename.access.vault import Vault, vault_keys
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def sign_in(
         sessions = Sessions(None if directory is None else directory / SESSIONS, clock)
         stack.callback(sessions.close)
         issued = Issued(signing_key(vault), issuer, clock)
+        visits = Visits(clock)
         provider = Provider(settings, issuer + CALLBACK, fetch, clock)
         desk = Desk(
             settings,
@@ -63,12 +65,13 @@ def sign_in(
             ),
             issued=issued,
             provider=provider,
+            visits=visits,
             sessions=sessions,
             vault=vault,
             clock=clock,
             tell=tell,
         )
-        pages = Pages(desk, config.settings.server_name, Recognizer(provider, settings.vouches, clock))
+        pages = Pages(desk, config.settings.server_name, Recognizer(provider, settings.vouches, visits))
         yield SignedIn(issued, sessions, issuer=issuer, resource=resource), pages
 
 

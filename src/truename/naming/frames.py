@@ -60,6 +60,17 @@ def _by_length(server_name: str) -> tuple[tuple[int, dict[str, tuple[str, ...]]]
     return tuple(lengths.items())
 
 
+@lru_cache(maxsize=64)
+def _outermost(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the beginnings of frames, and the endings of those that have none: nearly no text has any."""
+    frames = (*_frames(server_name), *_HABITS)
+    beginnings, endings = (
+        {before for before, _ in frames if before},
+        {after for before, after in frames if not before},
+    )
+    return tuple(beginnings), tuple(endings)
+
+
 def unframed(text: str, server_name: str) -> list[str]:
     """Return what is inside, if some client would have framed a name to be this text.
 
@@ -67,6 +78,9 @@ def unframed(text: str, server_name: str) -> list[str]:
     ['search']
     """
     lowered = text.lower()
+    beginnings, endings = _outermost(server_name)
+    if not lowered.startswith(beginnings) and not lowered.endswith(endings):
+        return []
     return [
         text[length : len(text) - len(after)]
         for length, frames in _by_length(server_name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +160,28 @@ def test_a_key_of_nothing_is_said(run: Run, path: Path) -> None:
     assert run("approvals", "list", "truename.toml", "--waiting").status == 0
 
 
+@pytest.mark.parametrize("scope", ["call", "always"])
+def test_a_call_that_was_decided_on_is_told_from_one_that_never_was(
+    run: Run, asked: Callable[..., str], scope: str
+) -> None:
+    key = asked()
+    granted = run("approvals", "grant", key, "--scope", scope, "--config", "truename.toml")
+    [decision] = re.findall("`truename approvals revoke ([0-9a-f]+)`", granted.out)
+    for command, named in ("grant", key), ("deny", key), ("show", key), ("revoke", key), ("grant", decision):
+        done = run("approvals", command, named, "--config", "truename.toml")
+        assert (done.status, named in done.out, "(approved), and waits no more" in done.out) == (1, True, True)
+        assert f"`truename approvals revoke {decision}` takes it back." in done.out
+        told = run("approvals", command, named, "--json", "--config", "truename.toml").document
+        assert (told["unknown"], told["decision"]["key"]) == (named, decision)
+
+
+def test_the_beginning_of_a_key_is_no_key_and_the_whole_is_suggested(run: Run, asked: Callable[..., str]) -> None:
+    key = asked()
+    done = run("approvals", "grant", key[:6], "--config", "truename.toml")
+    assert (done.status, done.out) == (1, f"Nothing is known as '{key[:6]}'. Did you mean {key}?\n")
+    assert run("approvals", "list", "truename.toml", "--waiting").status == 1
+
+
 def test_files_that_are_no_approvals_are_refused(run: Run, path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("no approvals")
@@ -187,6 +210,17 @@ def test_what_begins_to_wait_is_shown_while_somebody_watches(asked: Callable[...
         second = asked(branch="next")
         assert json.loads(watching.stdout.readline())["key"] == second
         watching.terminate()
+
+
+def test_who_watches_is_told_that_it_goes_on_until_it_is_ended(
+    run: Run, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("truename.cli.approvals.time.sleep", interrupted)
+    done = run("approvals", "list", "--watch", "truename.toml")
+    assert (done.status, done.out, done.err) == (0, "", "Each call that waits is shown here; Ctrl+C ends this.\n")
 
 
 def test_the_command_is_a_program(asked: Callable[..., str]) -> None:

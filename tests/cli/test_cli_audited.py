@@ -194,7 +194,7 @@ def _words(house: House) -> list[str]:
 
 
 def test_a_decision_that_is_taken_back_and_a_token_that_is_revoked(run: Run, house: House) -> None:
-    key = _grant(run, house).out.split("`revoke ")[1].split("`")[0]
+    key = _grant(run, house).out.split("approvals revoke ")[1].split("`")[0]
     assert run("approvals", "revoke", key, "--config", house.file).status == 0
     assert run("approvals", "revoke", key, "--config", house.file).status == 1
     granted, revoked = house.records("approval")

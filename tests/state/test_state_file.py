@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,6 +85,29 @@ with file.change() as data:
 """
 
 
+_FULL = """
+import resource, signal, sys
+from pathlib import Path
+from tests.state.test_state_file import SCHEMA, put
+from truename.policy import StoreError
+from truename.state import StateFile
+file = StateFile(sys.argv[1], SCHEMA)
+put(file, "kept")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+# The file itself has no room; then neither has the journal of the change.
+for room in Path(sys.argv[1]).stat().st_size + 100, 0:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, no_limit[1]))
+    try:
+        put(file, *(f"{n}" * 500 for n in range(100)))
+    except StoreError as error:
+        print(error.code)
+resource.setrlimit(resource.RLIMIT_FSIZE, no_limit)
+put(file, "again")
+print("kept")
+"""
+
+
 def test_a_process_that_is_killed_in_the_middle_leaves_what_was_before(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path / "x")], check=False)
     file = StateFile(tmp_path / "x", SCHEMA)
@@ -105,6 +130,9 @@ def _damaged(path: Path, how: str) -> None:
     elif how == "directory":
         path.unlink()
         path.mkdir()
+    elif how == "pipe":
+        path.unlink()
+        os.mkfifo(path)
     else:
         data = sqlite3.connect(path)
         data.execute(how)
@@ -121,6 +149,9 @@ def _damaged(path: Path, how: str) -> None:
         ("no text", "corrupt"),
         ("one of two copies", "corrupt"),
         ("directory", "unusable"),
+        pytest.param(
+            *("pipe", "unusable"), marks=pytest.mark.skipif(sys.platform == "win32", reason="there are none there")
+        ),
         ("PRAGMA user_version = 9", "newer"),
         ("PRAGMA user_version = 0", "corrupt"),
     ],
@@ -142,6 +173,53 @@ def test_nobody_else_can_read_it_and_a_link_is_not_followed(tmp_path: Path) -> N
     assert (tmp_path / "state" / "x").stat().st_mode & 0o077 == 0
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StoreError, match="can't be used"):
+    with pytest.raises(StoreError, match="it is a link") as refused:
         StateFile(tmp_path / "link", SCHEMA)
-    assert not (tmp_path / "elsewhere").exists()
+    assert (refused.value.code, (tmp_path / "elsewhere").exists()) == ("unusable", False)
+
+
+def test_what_others_keep_from_its_end_is_taken_back_and_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.state.file._PATIENCE", 0.05)
+    file, other = StateFile(tmp_path / "x", SCHEMA), StateFile(tmp_path / "x", SCHEMA)
+    with closing(sqlite3.connect(tmp_path / "x", isolation_level=None)) as reader:
+        # One that is stopped in the middle of a look.
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM word").fetchall()
+        with pytest.raises(StoreError) as refused:
+            put(file, "a")
+        assert refused.value.code == "busy"
+    put(other, "b")
+    put(file, "c")
+    assert words(file) == ["b", "c"]
+    file.close()
+    other.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of file sizes")
+def test_a_full_disk_leaves_what_was_and_what_comes_when_there_is_room_is_kept(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL, str(tmp_path / "x")], check=False, capture_output=True, text=True
+    )
+    assert (done.stdout.split(), done.stderr) == (["unusable", "unusable", "kept"], "")
+    file = StateFile(tmp_path / "x", SCHEMA)
+    assert words(file) == ["again", "kept"]
+    file.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file can't be moved there")
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_another_file_in_its_place_is_told_and_not_taken_for_it(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "x"
+    file = StateFile(path, SCHEMA)
+    put(file, "a")
+    path.rename(tmp_path / "moved")
+    if how == "replaced":
+        StateFile(path, SCHEMA).close()
+    for use in file.has_news, lambda: put(file, "b"):
+        with pytest.raises(StoreError, match="moved, removed or replaced") as refused:
+            use()
+        assert refused.value.code == "unusable"
+    assert words(file) == ["a"]
+    file.close()

@@ -36,6 +36,8 @@ Span = Annotated[str | None, Parameter(name="--for", help="How long it counts: 3
 Message = Annotated[str, Parameter(name="--message", show_default=False, help="What the model is told.")]
 
 _PAUSE = 0.5
+_MOST_NEAR = 5
+_UNDONE = "`truename approvals revoke {key}` takes it back."
 
 approvals = App(
     name="approvals",
@@ -78,6 +80,7 @@ def list_(
 def _watched(desk: Desk, *, as_json: bool) -> int:
     """Show each request once, until the command is interrupted."""
     seen: set[str] = set()
+    say("Each call that waits is shown here; Ctrl+C ends this.")
     try:
         while True:
             for one in desk.waiting():
@@ -104,8 +107,8 @@ def show_(key: Key, /, *, config: Config = None, as_json: JsonOutput = False) ->
     """Show a call that waits with its arguments, or a decision and whether it counts."""
     with _desk(config) as desk:
         found = desk.find(key)
-    if found is None:
-        return _nothing(key, as_json=as_json)
+        if found is None:
+            return _nothing(desk, key, as_json=as_json)
     if as_json:
         print_json(plain(found))
     else:
@@ -138,8 +141,8 @@ def revoke(key: Key, /, *, config: Config = None, as_json: JsonOutput = False) -
         if found is not None and found.waits:
             raise UsageFault(fact=f"{key} is no decision yet", advice="`truename approvals deny` refuses the call.")
         gone = desk.revoke(key)
-    if gone is None:
-        return _nothing(key, as_json=as_json)
+        if gone is None:
+            return _nothing(desk, key, as_json=as_json)
     if as_json:
         print_json({"revoked": plain(gone)})
     else:
@@ -161,7 +164,7 @@ def _decided(
     with _desk(config) as desk:
         waiting = desk.pending(key)
         if waiting is None:
-            return _nothing(key, as_json=as_json)
+            return _nothing(desk, key, as_json=as_json)
         if scope not in waiting.scopes:
             advice = f"Use --scope with one of: {', '.join(waiting.scopes)}."
             raise UsageFault(fact="the client of this call has no session", advice=advice)
@@ -170,15 +173,24 @@ def _decided(
         print_json({"granted" if approved else "denied": plain(made)})
     else:
         word = "Granted" if approved else "Denied"
-        show(styled(word, "bold"), f" {made.tool} for {made.principal} ({made.covers}). `revoke {made.key}` undoes it.")
+        show(styled(word, "bold"), f" {made.tool} for {made.principal} ({made.covers}).")
+        show(_UNDONE.format(key=made.key))
     return 0
 
 
-def _nothing(key: str, *, as_json: bool) -> int:
+def _nothing(desk: Desk, key: str, *, as_json: bool) -> int:
+    """Say that this is no call that waits: what was decided on it, or which key may be meant."""
+    decision = desk.decision_on(key)
+    near = [one.key for one in desk.all() if key and one.key.startswith(key)][:_MOST_NEAR]
     if as_json:
-        print_json({"unknown": key})
+        print_json({"unknown": key} if decision is None else {"unknown": key, "decision": plain(decision)})
+    elif decision is not None:
+        what = "is a decision" if decision.key == key else f"was decided on by {decision.key}"
+        show(f"{key} {what} ({decision.state}), and waits no more.")
+        show(_UNDONE.format(key=decision.key))
     else:
-        show(f"Nothing is known as {excerpt(key[:40])}. `truename approvals list` shows what there is.")
+        advice = f"Did you mean {', '.join(near)}?" if near else "`truename approvals list` shows what there is."
+        show(f"Nothing is known as {excerpt(key[:40])}. {advice}")
     return EXIT_FINDINGS
 
 

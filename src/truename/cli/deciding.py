@@ -96,6 +96,11 @@ class Desk:
         """Return what has this key."""
         return next((one for one in self.all() if one.key == key), None)
 
+    def decision_on(self, key: str) -> Found | None:
+        """Return the decision of this key, or the last that was made on the request of this key."""
+        known = [one for one in self._approvals.grants() if key in {one.key, one.call_id}]
+        return self._of_grant(known[-1]) if known else None
+
     def pending(self, key: str) -> Pending | None:
         """Return the call of this key, if it waits still."""
         found = self._book.find(key)

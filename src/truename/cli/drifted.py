@@ -7,9 +7,6 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.cli.failure import UsageFault
-from truename.errors import InvalidToolId, excerpt
-from truename.identity import ToolId
 from truename.migration import LOCK_FILE
 from truename.migration.definitions import compare_definitions
 from truename.policy.rules.characters import INVISIBLE
@@ -17,14 +14,16 @@ from truename.trust import Seen
 from truename.trust.reviewed import BY_LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from truename.policy import Finding
     from truename.trust import Pinned
 
-__all__ = ["change_of", "key_of", "lines_of", "pin_row", "plain_pin", "when"]
+__all__ = ["change_of", "lines_of", "pin_row", "plain_pin", "titled", "when"]
 
-_SERVER: Final = "server:"
 _SHOWN: Final = 12
+_BY_NOBODY: Final = {"trusted": "first sight", "waiting": "", "rejected": "[trust]"}
+_LONGEST_NAME: Final = 64
 _STRUCTURED: Final = ("inputSchema", "outputSchema", "annotations")
 _WORDS: Final = re.compile(r"\S+|\s+")
 _LONGEST: Final = 20_000
@@ -32,28 +31,25 @@ _AROUND: Final = 40
 _WIDTH: Final = 100
 
 
-def key_of(text: str) -> str:
-    """Return the key of what somebody names: a tool in any spelling of its id, or ``server:KEY``."""
-    if text.startswith(_SERVER):
-        return text
-    try:
-        return str(ToolId.parse(text))
-    except InvalidToolId as error:
-        raise UsageFault(fact=f"{excerpt(text)} is no tool", advice="Write it as fs@1/read@1, or server:fs.") from error
-
-
 def when(at: str) -> str:
     """Return a time as people read it."""
     return at.replace("T", " ").removesuffix("+00:00")
+
+
+def titled(one: Pinned) -> str:
+    """Return the key, with what its server calls a tool where the id does not say it."""
+    if one.id is None:
+        return f"{_printable(one.key)} ({'instructions' if one.content else 'no instructions'})"
+    return str(one.id) if one.name == one.id.tool else f"{one.id} ({_printable(one.name[:_LONGEST_NAME])})"
 
 
 def pin_row(one: Pinned) -> list[str]:
     """Return the row of a table."""
     return [
         _word(one),
-        _printable(one.key),
+        titled(one),
         when(one.at),
-        _printable(one.by) or "first sight",
+        _printable(one.by) or _BY_NOBODY[_word(one)],
         one.digest[7 : 7 + _SHOWN],
     ]
 
@@ -75,8 +71,8 @@ def _word(one: Pinned) -> str:
     return one.word if isinstance(one, Seen) else "trusted"
 
 
-def change_of(one: Seen, before: Pinned | None) -> dict[str, Any]:
-    """Return a change as JSON: both definitions, and each difference."""
+def change_of(one: Seen, before: Pinned | None, findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return a change as JSON: both definitions, each difference, and what rules say of it."""
     return {
         **plain_pin(one),
         "before": None if before is None else before.content,
@@ -85,6 +81,7 @@ def change_of(one: Seen, before: Pinned | None) -> dict[str, Any]:
             {"path": detail.path, "effect": detail.effect.value, "fact": detail.fact, "breaking": detail.breaking}
             for detail in _details(one, before)
         ],
+        "findings": [{"rule": found.rule.name, "code": found.rule.code, "fact": found.fact} for found in findings],
     }
 
 
@@ -94,8 +91,13 @@ def _details(one: Seen, before: Pinned | None) -> tuple[Any, ...]:
     return compare_definitions(before.content, one.content)
 
 
-def lines_of(one: Seen, before: Pinned | None) -> Iterator[str]:
-    """Yield what there is to read: texts word by word, and of the rest each difference."""
+def lines_of(one: Seen, before: Pinned | None, findings: Sequence[Finding] = ()) -> Iterator[str]:
+    """Yield what there is to read: what rules say, texts word by word, and of the rest each difference."""
+    yield from (f"{found.rule.name}: {_printable(found.fact)}" for found in findings)
+    yield from _changes(one, before)
+
+
+def _changes(one: Seen, before: Pinned | None) -> Iterator[str]:
     if one.content is None or (before is not None and before.content is None):
         if one.content is None or before is None or before.by != BY_LOCK:
             yield "The definition was too large to be kept; only its digest is known."

@@ -1,22 +1,24 @@
 """`truename pins`: the definitions that are trusted, and a word on those that wait for one."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from truename.cli.drifted import change_of, key_of, lines_of, pin_row, plain_pin, when
+from truename.cli.drifted import change_of, lines_of, pin_row, plain_pin, titled, when
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
+from truename.cli.meant import keys_of, meant, require_one_each
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, print_table, say, show, styled
 from truename.cli.sources import configuration
 from truename.cli.witnessed import witnessed
 from truename.config import Config as ServeConfig
 from truename.files.person import whoami
-from truename.trust import PinBook, Pinned, Seen
+from truename.policy import Finding
+from truename.trust import PinBook, Pinned
 from truename.trust.reviewed import Reviewed, pin_before
+from truename.trust.screening import screened_pins
 from truename.trust.telling import about_definition
 
 __all__ = ["pins"]
@@ -46,7 +48,7 @@ pins = App(
 def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
     """List what is trusted, and what waits for a word. Exit status 1: something waits."""
     with _book(configuration(source)) as book:
-        seen, trusted = list(book.seen().values()), list(book.pins().values())
+        seen, trusted = list(book.seen().values()), sorted(book.pins().values(), key=lambda one: one.key)
     open_ones = [one for one in seen if one.word == "waiting"]
     shown: list[Pinned] = [*open_ones] if waiting else [*sorted(seen, key=lambda one: one.word, reverse=True), *trusted]
     if as_json:
@@ -57,7 +59,8 @@ def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, a
         show("Nothing waits for a word." if waiting else "Nothing is pinned yet.")
     if open_ones and not as_json:
         say("")
-        say(f"{len(open_ones):,} of them wait: `truename pins diff` shows what changed, `accept` or `reject` it then.")
+        them = "1 of them waits" if len(open_ones) == 1 else f"{len(open_ones):,} of them wait"
+        say(f"{them}: `truename pins diff` shows what changed, `accept` or `reject` it then.")
     return EXIT_FINDINGS if open_ones else 0
 
 
@@ -69,17 +72,24 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
     """
     with _book(configuration(config)) as book:
         reviewed = Reviewed(configuration(config).settings.trust.lock).digests
-        chosen = _meant(book, tools, server=None, everything=not tools)
+        chosen = meant(book, tools, server=None, everything=not tools)
         found = [(one, pin_before(one, book.pins().get(one.key), reviewed)) for one in chosen]
+        said = screened_pins(chosen, book.pins().values())
+        named = keys_of(book, tools)
+
+    def why(one: Pinned) -> Sequence[Finding]:
+        return said.get((one.key, one.digest), ())
+
     if as_json:
-        print_json({"changes": [change_of(one, before) for one, before in found]})
+        print_json({"changes": [change_of(one, before, why(one)) for one, before in found]})
     elif not found:
-        show("Nothing waits for a word.")
+        which = ", ".join(named)
+        show(f"Nothing of {which} waits for a word." if which else "Nothing waits for a word.")
     else:
         for one, before in found:
-            show(styled(one.key, "bold cyan"), f", seen {when(one.at)} ({one.word})")
+            show(styled(titled(one), "bold cyan"), f", seen {when(one.at)} ({one.word})")
             show(f"  {one.digest}")
-            for line in lines_of(one, before):
+            for line in lines_of(one, before, why(one)):
                 show(f"  {line}")
     return EXIT_FINDINGS if found else 0
 
@@ -96,11 +106,12 @@ def accept(
     """Trust definitions. Where several of one tool wait, somebody has to say which by its digest."""
     said = configuration(config)
     with _book(said) as book:
-        found = _meant(book, tools, server=server, everything=everything, digest=digest or "")
-        _require_one_each(found)
+        found = meant(book, tools, server=server, everything=everything, digest=digest or "")
+        require_one_each(found)
+        named = keys_of(book, tools)
         with witnessed(said, "definition", "accepted", [about_definition(one) for one in found]):
             book.trust(found, by=whoami())
-    return _told([one.key for one in found], "accepted", as_json=as_json)
+    return _told([one.key for one in found], "accepted", named, as_json=as_json)
 
 
 @pins.command
@@ -114,10 +125,10 @@ def reject(
     """Say no to definitions: they are neither shown nor called, until they are others."""
     said = configuration(config)
     with _book(said) as book:
-        found: list[Pinned] = [*_meant(book, tools, server=server, everything=everything)]
+        found: list[Pinned] = [*meant(book, tools, server=server, everything=everything)]
         # What is trusted, and nothing waits in its place, can be rejected too.
-        named = {one.key for one in found}
-        found += (book.pins()[key] for key in map(key_of, tools) if key not in named and key in book.pins())
+        waiting = {one.key for one in found}
+        found += (book.pins()[key] for key in keys_of(book, tools) if key not in waiting)
         with witnessed(said, "definition", "rejected", [about_definition(one) for one in found]):
             book.note(found, "rejected", by=whoami())
     return _told([one.key for one in found], "rejected", as_json=as_json)
@@ -128,8 +139,10 @@ def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) ->
     """Forget all about tools: what is listed next is taken as if it were there for the first time."""
     said = configuration(config)
     with _book(said) as book:
+        if not tools:
+            raise UsageFault(fact="no tool is named", advice="Name those that are to be new again.")
         known = {one.key: one for one in (*book.seen().values(), *book.pins().values())}
-        gone = list(dict.fromkeys(key for key in map(key_of, tools) if key in known))
+        gone = keys_of(book, tools)
         with witnessed(said, "definition", "forgotten", [about_definition(known[key]) for key in gone]):
             book.forget(gone)
     return _told(gone, "forgotten", as_json=as_json)
@@ -146,39 +159,15 @@ def _book(config: ServeConfig) -> Iterator[PinBook]:
         yield book
 
 
-def _meant(
-    book: PinBook, tools: Sequence[str], *, server: str | None, everything: bool, digest: str = ""
-) -> list[Seen]:
-    """Return what is meant: all that waits, of a tool that is named else what was rejected last."""
-    seen = [one for one in book.seen().values() if digest in {"", one.digest}]
-    if tools:
-        return [one for key in dict.fromkeys(map(key_of, tools)) for one in _of_key(seen, key)]
-    if server is None and not everything:
-        raise UsageFault(fact="no tool is named", advice="Name some, or use --server KEY or --all.")
-    return [one for one in seen if one.word == "waiting" and server in {None, one.server}]
-
-
-def _of_key(seen: Sequence[Seen], key: str) -> Sequence[Seen]:
-    of_key = [one for one in seen if one.key == key]
-    return [one for one in of_key if one.word == "waiting"] or of_key[-1:]
-
-
-def _require_one_each(found: Sequence[Seen]) -> None:
-    """Raise where two definitions of one tool are meant: one may have come after somebody looked."""
-    several = next((key for key, times in Counter(one.key for one in found).items() if times > 1), None)
-    if several is not None:
-        raise UsageFault(
-            fact=f"several definitions of {several} wait",
-            advice=f"Look at them with `truename pins diff {several}`, and say which one by --digest.",
-        )
-
-
-def _told(keys: Sequence[str], what: str, *, as_json: bool) -> int:
+def _told(keys: Sequence[str], what: str, named: Sequence[str] = (), *, as_json: bool) -> int:
     if as_json:
         print_json({what: list(keys)})
-    elif not keys:
-        show("There is nothing to answer. `truename pins list` shows what there is.")
+    elif not (keys or named):
+        show(f"Nothing waits for a word, and nothing was {what}. `truename pins list` shows what there is.")
     else:
         for key in keys:
             show(styled(what.capitalize(), "bold"), f" {key}")
+        for key in named:
+            if key not in keys:
+                show(f"Nothing of {key} waits for a word; it stays as it is.")
     return 0 if keys else EXIT_FINDINGS

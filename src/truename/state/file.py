@@ -6,8 +6,10 @@ anew would forget what was trusted, granted or revoked.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import stat
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,6 +48,7 @@ class StateFile:
         self._schema = schema
         self._lock = threading.RLock()
         self._version = -1
+        self._place = (-1, -1)
         with self.told():
             self._data = self._opened()
 
@@ -54,8 +57,11 @@ class StateFile:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Made with its mode before SQLite makes it with another; a link is not followed to somebody's file.
             descriptor = os.open(self.path, _OPEN, 0o600)
-            size = os.fstat(descriptor).st_size
+            found = os.fstat(descriptor)
             os.close(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                self.refuse("it is no file", "unusable", "Check the path.")
+            size, self._place = found.st_size, (found.st_dev, found.st_ino)
             # SQLite begins a file anew of which it can't read one page.
             if 0 < size < _LEAST:
                 self.refuse("it is damaged (cut off)")
@@ -99,12 +105,29 @@ class StateFile:
     def has_news(self) -> bool:
         """Tell whether another process changed the file since this was asked last: a look at one number.
 
-        The first time it is always so; changes that were made here are no news.
+        The first time it is always so; changes that were made here are no news. Raises `StoreError` (``unusable``)
+        where another file has been put into its place, or none is there any more: what others write is not read then.
         """
         with self.told():
+            if self._is_moved():
+                self._refuse_moved()
             (version,) = self._data.execute("PRAGMA data_version").fetchone()
             before, self._version = self._version, version
             return bool(before != version)
+
+    def _is_moved(self) -> bool:
+        if self.path is None:
+            return False
+        try:
+            # It is asked for each look.
+            found = os.stat(self.path)  # noqa: PTH116
+        except FileNotFoundError:
+            return True
+        return (found.st_dev, found.st_ino) != self._place
+
+    def _refuse_moved(self) -> NoReturn:
+        remedy = "Restart what uses it, with the file that is meant in its place."
+        self.refuse("it was moved, removed or replaced while it was in use", "unusable", remedy)
 
     def close(self) -> None:
         """Close the file."""
@@ -120,6 +143,8 @@ class StateFile:
             except sqlite3.OperationalError as error:
                 if "locked" in str(error) or "busy" in str(error):
                     self.refuse("another process is writing", "busy", "Try again.")
+                if "readonly" in str(error) and self._is_moved():
+                    self._refuse_moved()
                 self.refuse(f"it can't be used ({error})", "unusable", "Check the path and the disk.")
             except sqlite3.DatabaseError as error:
                 self.refuse(f"it is damaged ({error})")
@@ -127,6 +152,8 @@ class StateFile:
                 # Of its own schema, which SQLite repeats in an error.
                 self.refuse("it is damaged (what should be text is none)")
             except OSError as error:
+                if error.errno == errno.ELOOP:
+                    self.refuse("it is a link, which is not followed", "unusable", "Name the file itself.")
                 self.refuse(f"it can't be used ({error.strerror or error})", "unusable", "Check the path and the disk.")
 
     def refuse(self, problem: str, code: str = "corrupt", remedy: str = "Restore it from a copy.") -> NoReturn:
@@ -140,7 +167,10 @@ def _whole(data: sqlite3.Connection) -> Iterator[None]:
     data.execute("BEGIN IMMEDIATE")
     try:
         yield
+        data.execute("COMMIT")
     except BaseException:
-        data.execute("ROLLBACK")
+        # One that others keep from its end is open still, and would keep all others out; on a full disk SQLite itself
+        # has taken it back.
+        if data.in_transaction:
+            data.execute("ROLLBACK")
         raise
-    data.execute("COMMIT")

@@ -38,6 +38,7 @@ __all__ = [
 
 _IMITATIONS: Final = frozenset({"shadowed_tool", "near_name", "confusable_name"})
 _UNKNOWN: Final = "of the definition that was trusted only the digest is known"
+_OTHER_WORDS: Final = "the text is another one"
 Kind = Literal["new", "drifted", "rejected"]
 Screen = Callable[[Sequence["Tool"]], Mapping["ToolId", Sequence["Finding"]]]
 """Says what is wrong with the texts and names of tools that were not seen before, beside all that is there."""
@@ -46,8 +47,11 @@ ScreenText = Callable[[str, str], Sequence["Finding"]]
 """Says what is wrong with a server's instructions."""
 
 
+_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
 def _nothing() -> Mapping[Any, Any]:
-    return MappingProxyType({})
+    return _NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +80,7 @@ class Drift:
     def reason(self) -> str:
         """Why, in a few words."""
         causes = [str(detail) for detail in self.details[:3]] or [finding.fact for finding in self.findings[:3]]
-        return "; ".join(causes) or (_UNKNOWN if self.kind == "drifted" else "")
+        return "; ".join(causes) or ("" if self.kind != "drifted" else _OTHER_WORDS if self.id is None else _UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -92,14 +96,15 @@ class Offer:
 class Admission:
     """What comes of an offer.
 
-    ``hidden`` are not shown and not called, each with why; ``replaced`` are shown with the definition that is pinned.
-    ``instructions`` are those that may be shown. ``pins``, ``reviewed`` (trusted by the lock), ``notes`` and
-    ``rejected`` are to be written into the book, ``drifts`` to be told.
+    ``hidden`` are not shown and not called, each with why; ``replaced`` are shown with the definition that is pinned,
+    ``passed`` as they are offered. ``instructions`` are those that may be shown. ``pins``, ``reviewed`` (trusted by the
+    lock), ``notes`` and ``rejected`` are to be written into the book, ``drifts`` to be told.
     """
 
     hidden: dict[ToolId, Drift] = field(default_factory=dict)
     replaced: dict[ToolId, Mapping[str, Any]] = field(default_factory=dict)
     instructions: dict[str, str] = field(default_factory=dict)
+    passed: list[Pinned] = field(default_factory=list)
     pins: list[Pinned] = field(default_factory=list)
     reviewed: list[Pinned] = field(default_factory=list)
     notes: list[Pinned] = field(default_factory=list)
@@ -110,7 +115,8 @@ class Admission:
 class _Case(NamedTuple):
     """Something that is offered: as it is, what is in the book, what it is held against, what was said of it before.
 
-    ``is_reviewed``: the lock has just this definition. ``findings`` are what rules say.
+    ``is_reviewed``: the lock has just this definition. ``is_ours``: it was the pin once while this gateway was offered
+    just that. ``findings`` are what rules say.
     """
 
     now: Pinned
@@ -118,6 +124,7 @@ class _Case(NamedTuple):
     pin: Pinned | None
     before: Seen | None
     is_reviewed: bool = False
+    is_ours: bool = False
     findings: tuple[Finding, ...] = ()
     is_first: bool = False
 
@@ -129,12 +136,20 @@ class _Case(NamedTuple):
         """
         if self.before is not None and (not self.is_reviewed or (self.before.word == "rejected" and self.before.by)):
             return False
-        return self.pin is not None and self.pin.digest == self.now.digest
+        if self.pin is None:
+            return False
+        # Another gateway's server may be of another version. Its pin is nobody's word on what is offered here.
+        return self.pin.digest == self.now.digest or (self.is_ours and not self.pin.by)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the book has it already, and nothing waits for a word."""
-        return self.before is None and self.kept is not None and self.kept.digest == self.now.digest
+        """Whether there is nothing to write: the book has it, or had it, and nothing waits for a word.
+
+        Who wrote it again, where another gateway has pinned another, would make that one do the same, without end.
+        """
+        if self.before is not None or self.kept is None:
+            return False
+        return self.is_ours or self.kept.digest == self.now.digest
 
     @property
     def details(self) -> tuple[Detail, ...]:
@@ -190,26 +205,29 @@ def admit(
     *,
     screen_text: ScreenText = lambda *_: (),
     reviewed: Digests = NOTHING_REVIEWED,
+    ours: Mapping[str, str] = _NOTHING,
 ) -> Admission:
     """Decide about all that is offered.
 
     ``screen`` is asked once, about all definitions that are neither pinned nor rejected, ``screen_text`` about each
     server's instructions that are not. What is pinned and has not
     changed is served, whatever a rule would say of it today: it was trusted, and its name goes on. ``reviewed`` are
-    the digests of a lock by server's key and name: pins of what nobody else has said a word about.
+    the digests of a lock by server's key and name: pins of what nobody else has said a word about. ``ours`` are the
+    digests, by key, of what was the pin while this gateway was offered it, and is offered since: it goes on, though
+    another gateway that is offered something else has pinned that meanwhile.
     """
     found = Admission()
     tools = {tool.id: tool for tool in offer.tools}
     offered = [pin_of(tool, offer.digest(tool)) for tool in offer.tools]
     offered += (instructions_pin(server, text) for server, text in offer.instructions.items())
-    cases = [_case(now, pins.get(now.key), seen.get((now.key, now.digest)), reviewed) for now in offered]
+    cases = [_case(now, pins.get(now.key), seen.get((now.key, now.digest)), reviewed, ours) for now in offered]
     open_cases = [case for case in cases if not case.is_settled]
     said = screen([tools[case.now.id] for case in open_cases if case.now.id is not None])
     for case in cases:
-        if case.is_settled and case.now.id is None:
-            found.instructions[case.now.server] = case.now.content
-        if case.is_settled and not case.is_kept:
-            found.reviewed.append(case.now)
+        if case.is_settled:
+            _pass(found, case.now)
+            if not case.is_kept:
+                found.reviewed.append(case.now)
     for case in open_cases:
         now = case.now
         findings = screen_text(now.server, now.content) if now.id is None else said.get(now.id, ())
@@ -218,10 +236,16 @@ def admit(
     return found
 
 
-def _case(now: Pinned, kept: Pinned | None, before: Seen | None, reviewed: Digests) -> _Case:
+def _case(now: Pinned, kept: Pinned | None, before: Seen | None, reviewed: Digests, ours: Mapping[str, str]) -> _Case:
     is_reviewed = now.id is not None and reviewed.get((now.server, now.name)) == now.digest
     pin = now if is_reviewed else pin_before(now, kept, reviewed)
-    return _Case(now, kept, pin, before, is_reviewed)
+    return _Case(now, kept, pin, before, is_reviewed, ours.get(now.key) == now.digest)
+
+
+def _pass(found: Admission, now: Pinned) -> None:
+    found.passed.append(now)
+    if now.id is None:
+        found.instructions[now.server] = now.content
 
 
 def _settle(found: Admission, case: _Case, trust: Trust) -> None:
@@ -231,8 +255,7 @@ def _settle(found: Admission, case: _Case, trust: Trust) -> None:
     if handling in {None, "warn"}:
         if not case.is_kept:
             found.pins.append(case.now)
-        if case.now.id is None:
-            found.instructions[case.now.server] = case.now.content
+        _pass(found, case.now)
         return
     if case.before is None:
         (found.rejected if handling == "block" else found.notes).append(case.now)

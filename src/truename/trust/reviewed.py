@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -77,9 +78,11 @@ def _read(path: Path) -> Digests:
 def pin_before(now: Pinned, kept: Pinned | None, reviewed: Digests) -> Pinned | None:
     """Return what a tool is held against: somebody's word, else the lock's, else what was there first.
 
-    Of a definition that only the lock knows there is no more than the digest.
+    Its ``by`` says which. Of a definition that only the lock knows there is no more than the digest.
     """
     digest = None if now.id is None else reviewed.get((now.server, now.name))
-    if digest is None or (kept is not None and (kept.digest == digest or kept.by not in {"", BY_LOCK})):
+    if digest is None or (kept is not None and kept.by not in {"", BY_LOCK}):
         return kept
+    if kept is not None and kept.digest == digest:
+        return replace(kept, by=BY_LOCK)
     return Pinned(id=now.id, server=now.server, name=now.name, digest=digest, content=None, at="", by=BY_LOCK)

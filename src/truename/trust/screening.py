@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from truename.naming.derive import plain_spellings
@@ -11,13 +11,16 @@ from truename.policy import Convention, Declaration, lint
 from truename.policy.rules import CHECKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from truename.catalog import Tool
     from truename.identity import ToolId
     from truename.policy import Finding
+    from truename.trust.book import Pinned
 
-__all__ = ["SCREENED", "Names", "declared", "screened", "screened_text", "spellings"]
+    Findings = Mapping[tuple[str, str], Sequence[Finding]]
+
+__all__ = ["SCREENED", "Names", "declared", "screened", "screened_pins", "screened_text", "spellings"]
 
 SCREENED: Final = frozenset(
     {
@@ -74,6 +77,43 @@ def screened_text(server: str, text: str) -> tuple[Finding, ...]:
     """
     declaration = Declaration(name="instructions", server=server, definition={"description": text[:_LONGEST]})
     return tuple(lint([declaration], _OF_TEXTS).findings)
+
+
+def screened_pins(new: Iterable[Pinned], trusted: Iterable[Pinned]) -> Findings:
+    """Return what is found about what is kept, beside what is trusted, by key and digest.
+
+    A name that only clients were shown is not known here. Of what is known by its digest nothing is found.
+    """
+    pins = [*trusted]
+    found: dict[tuple[str, str], Sequence[Finding]] = {}
+    rounds: defaultdict[int, list[Pinned]] = defaultdict(list)
+    times: Counter[str] = Counter()
+    for one in new:
+        if one.id is None:
+            found[one.key, one.digest] = screened_text(one.server, one.content) if isinstance(one.content, str) else ()
+        else:
+            # Definitions of one tool are not beside each other: one is in the place of the other.
+            rounds[times[one.key]].append(one)
+            times[one.key] += 1
+    for several in rounds.values():
+        found |= _screened_beside(several, pins)
+    return found
+
+
+def _screened_beside(new: Sequence[Pinned], trusted: Sequence[Pinned]) -> Findings:
+    keys = {(one.server, one.name): (one.key, one.digest) for one in new}
+    peers = [declaration for one in trusted if (one.server, one.name) not in keys for declaration in _kept(one)]
+    found: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in lint([declaration for one in new for declaration in _kept(one)], _ALONE, peers).findings:
+        if finding.tools and (finding.server, finding.tools[0]) in keys:
+            found[keys[finding.server, finding.tools[0]]].append(finding)
+    return found
+
+
+def _kept(one: Pinned) -> Iterator[Declaration]:
+    if one.id is not None and isinstance(one.content, Mapping):
+        shown = tuple(plain_spellings(one.id, one.server, one.name, None))
+        yield Declaration(name=one.name, server=one.server, definition=one.content, shown=shown)
 
 
 def declared(tool: Tool, names: Names = spellings) -> Declaration:

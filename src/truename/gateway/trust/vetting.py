@@ -67,6 +67,8 @@ class Vetting:
         self._said_of: dict[str, tuple[str, Sequence[Finding]]] = {}
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
         self._last = Admission()
+        # What was the pin while it was offered here: other gateways may pin what they are offered.
+        self._ours: Mapping[str, str] = {}
         self._look_at = -math.inf
         self.answers = Answers(trust, self.names_of)
         if self._reviewed.unkeyed:
@@ -77,6 +79,7 @@ class Vetting:
         reviewed = self._reviewed if trust.lock == self._trust.lock else None
         other = Vetting(self._book, trust, self._news, self._ledger, reviewed=reviewed)
         other._said, other._digests, other._last = self._said, self._digests, self._last
+        other._ours = self._ours
         other.answers.know(self.answers.tools)
         return other
 
@@ -141,10 +144,12 @@ class Vetting:
             lambda _: self._screen(tools),
             screen_text=self._screen_text,
             reviewed=reviewed,
+            ours=self._ours,
         )
         self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
         self.answers.know(tools)
         self._write(found)
+        self._ours = self._ours_of(found)
         self._last = found
         self._tell(found.drifts)
         if not found.replaced:
@@ -186,6 +191,16 @@ class Vetting:
                 found.instructions.pop(pin.server, None)
             else:
                 found.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
+
+    def _ours_of(self, found: Admission) -> Mapping[str, str]:
+        """Return what is shown as it is offered, and is the pin or was it in the meantime."""
+        pins, ours = self._book.pins(), self._ours
+        digests = {one.key: one.digest for one in found.passed}
+        return {
+            key: digest
+            for key, digest in digests.items()
+            if digest in {ours.get(key), getattr(pins.get(key), "digest", None)}
+        }
 
     def digest_of(self, tool: Tool) -> str:
         """Return the digest of a definition, which is computed once for as long as it is listed."""
@@ -240,7 +255,8 @@ class Vetting:
                 self._news.tell(("drifts", server, kind, handling), text)
                 continue
             for drift in several:
-                text = f"{printable(drift.key, 200)} {told}: {printable(drift.reason)}"
+                why = f": {printable(drift.reason)}" if drift.reason else ""
+                text = f"{printable(drift.key, 200)} {told}{why}"
                 self._news.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
 
 

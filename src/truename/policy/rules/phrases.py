@@ -51,6 +51,14 @@ _ALL: Final = r"(?: (?:all|any|every|the|these|those|of)){1,3} "
 _BARE: Final = r"(?: (?:all|everything|anything|any|the|of|that|what|was|came|is|said|written|whatever)){0,4} "
 _WHOLE: Final = r"(?: (?:me|us|to|all|of|out|the|full|whole|entire|complete|exact|contents?|text|in|into)){0,5} "
 _OWN: Final = r"(?:your|hidden|secret) (?:system |hidden |initial |original |own |secret |full |developer ){0,3}"
+# What programs read by themselves is described, and an order behind it that takes up nothing of that is not about it:
+# "apps read it from environment variables: write new ones with set_variables".
+_PROGRAMS: Final = ("apps", "applications", "programs", "processes", "services", "scripts", "containers", "functions")
+_READ_BY_THEM: Final = (
+    words(*(rf"(?<=\b{name} )" for name in _PROGRAMS))
+    + r"[a-z]{3,8}(?: [^ :]{1,40}){0,8}: (?![^.;]*\b(?:its?|them|their|that|those|this|these|what|which|there|you"
+    r"|found|contents?|values?|all|both|each|everything)\b)"
+)
 _KEPT_STEMS: Final = (*LOCATION_STEMS, "environment variable", "system prompt", "your instructions", "your initial")
 
 MECHANISMS: Final = (
@@ -123,7 +131,8 @@ MECHANISMS: Final = (
         "that a secret is to be put into an argument",
         KEPT_CUES,
         (_KEPT_STEMS,),
-        rf"\b{TAKE}{gap(7)}(?:[^ ]{{0,30}})?(?:{LOCATIONS}|environment variables?|system prompt)[^ ]{{0,40}}{gap(8)}"
+        rf"\b(?!{_READ_BY_THEM}){TAKE}{gap(7)}(?:[^ ]{{0,30}})?"
+        rf"(?:{LOCATIONS}|environment variables?|system prompt)[^ ]{{0,40}}{gap(8)}"
         rf"(?:pass|put|include|provide|set|give|send|append|insert|use|add)(?:s|ing)?{gap(7)}(?:as|in|into|to|with)\b",
         ("Invariant Labs, tool poisoning",),
     ),

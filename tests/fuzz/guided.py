@@ -27,6 +27,7 @@ __all__ = ["Guided", "guided", "is_installed"]
 
 _LONGEST: Final = 4_096
 _FIRST: Final = 64
+_DIED: Final = "died-"
 _COVERED: Final = re.compile(rb"cov: (\d+)")
 
 
@@ -87,7 +88,7 @@ def _forked(atheris: Any, judged: Callable[..., Any], name: str, target: Any, *,
         place = Path(folder)
         child = os.fork()
         if child == 0:
-            options = [f"-max_total_time={seconds}", f"-seed={seed or 1}"]
+            options = [f"-max_total_time={seconds}", f"-seed={seed or 1}", f"-artifact_prefix={place / _DIED}"]
             _run(atheris, lambda chance: judged(name, target, chance), place, options, seed)
         os.waitpid(child, 0)
         return _read(place)
@@ -124,6 +125,9 @@ def _read(place: Path) -> Guided:
     kept = (place / "findings").read_text().splitlines() if (place / "findings").exists() else []
     rows = [json.loads(line) for line in kept]
     findings = tuple((text, key, raw) for _, text, key, raw in rows)
+    # What no judge could catch: the interpreter fell, or was ended.
+    for fell in place.glob(f"{_DIED}*"):
+        findings += (("its process died: " + ascii(log[-400:]), "died", fell.read_bytes().hex()),)
     if not runs or not covered:
         findings += (("it did not run, or nothing was instrumented: " + ascii(log[-400:]), "no run", ""),)
     return Guided(max(map(int, runs), default=0), max(map(int, covered), default=0), findings)

@@ -17,6 +17,8 @@ from tests.cli.conftest import HOSTILE
 from truename.audit import Journal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.cli.conftest import Run
 
 KEY = "k" * 40
@@ -58,7 +60,21 @@ def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
 
 
 def test_a_chain_with_a_key_is_not_proved_without_it(journal: Path, run: Run) -> None:
-    assert run("audit", "verify", "--journal", journal).status == 1
+    proved, shown = run("audit", "verify", "--journal", journal), run("audit", "tail", "--journal", journal)
+    assert (proved.status, shown.status, shown.out) == (1, 1, "")
+    for done in (proved, shown):
+        assert "with another key, or with one where none is given now" in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes there")
+@pytest.mark.parametrize("plant", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("command", ["verify", "tail", "export"])
+def test_what_is_no_file_of_records_is_told_and_not_waited_for(
+    journal: Path, run: Run, command: str, plant: Callable[[Path], None]
+) -> None:
+    plant(journal / "000002.jsonl")
+    done = run("audit", command, "truename.toml")
+    assert (done.status, "000002.jsonl: It is no plain file" in " ".join(done.err.split())) == (2, True)
 
 
 def test_records_are_exported_by_who_and_what(journal: Path, run: Run) -> None:

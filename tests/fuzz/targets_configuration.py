@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, text, value
-from truename.audit import Redaction
-from truename.audit.redaction import HIDDEN, masked
+from truename.audit import Redaction, masked
+from truename.audit.redaction import HIDDEN
 from truename.config import parse, render
 from truename.config.schema import json_schema
 from truename.errors import ConfigError

@@ -17,13 +17,15 @@ __all__ = ["Collector", "collecting"]
 
 
 class Collector:
-    """What was sent, request by request; ``status`` is what it answers."""
+    """What was sent, request by request; ``status`` is what it answers, once ``answers`` is set."""
 
     def __init__(self) -> None:
         self.address = ""
         self.status = 200
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.news = threading.Condition()
+        self.answers = threading.Event()
+        self.answers.set()
 
     def took(self, path: str, headers: dict[str, str], body: bytes) -> None:
         with self.news:
@@ -63,6 +65,10 @@ def collecting() -> Iterator[Collector]:
             body = self.rfile.read(int(self.headers["content-length"]))
             if self.headers.get("content-encoding") == "gzip":
                 body = gzip.decompress(body)
+            if not found.answers.is_set():
+                found.took(self.path, {}, body)
+                found.answers.wait(60)
+                return
             self.send_response(found.status)
             self.send_header("content-length", "0")
             self.end_headers()
@@ -78,6 +84,7 @@ def collecting() -> Iterator[Collector]:
     try:
         yield found
     finally:
+        found.answers.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -117,6 +117,13 @@ async def test_the_journal_is_seen(lab: Lab, tmp_path: Path) -> None:
     assert (at(found, "truename_audit_dropped"), at(found, "truename_audit_ok")) == (0, 1)
 
 
+async def test_a_journal_that_could_not_be_opened_is_not_well_and_none_is_nothing(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "000001.jsonl").mkdir()
+    for audit, well in ((Audit(path=str(tmp_path)), 0), (Audit(), None)):
+        async with measured(lab, audit=audit) as (_, address):
+            assert at(await scraped(address), "truename_audit_ok") == well
+
+
 def event(number: int, code: str = "") -> CallEvent:
     id = ToolId.parse(f"w@1/tool{number}@1")
     origin = Origin(server="w", name="x", server_id="w")

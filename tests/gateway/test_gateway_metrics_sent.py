@@ -165,7 +165,7 @@ async def test_metrics_that_can_not_be_read_end_no_gateway(
 async def test_a_collector_that_is_gone_keeps_no_gateway_from_its_end(
     lab: Lab, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.telemetry.pushing._LAST", 0.2)
+    monkeypatch.setattr("truename.gateway.telemetry.pushing.LAST", 0.2)
     # It is tried again and again for as long as the environment says: ten seconds.
     collector.status = 503
     with anyio.fail_after(8):

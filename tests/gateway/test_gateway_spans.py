@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusC
 from tests.gateway.collector import collecting, labels
 from truename.config import Config, Settings
 from truename.gateway import Gateway, listening
-from truename.gateway.telemetry import exporting
+from truename.gateway.telemetry import exporting, otlp
+from truename.gateway.telemetry.aside import aside
 from truename.gateway.telemetry.otlp import Writing
 from truename.gateway.telemetry.spans import OwnSpan, Provider
 
@@ -35,8 +37,11 @@ RESOURCE = Resource({"service.name": "here", "process.pid": 12, "host.names": ("
 REMOTE = SpanContext(
     2**127 + 1, 2**63 + 5, is_remote=True, trace_flags=TraceFlags(1), trace_state=TraceState([("v", "1")])
 )
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=300)
-VALUES = TEXTS | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
+# Lengths at which one more byte says how long it is, and beyond which nothing is kept; and some that come again.
+LONG = st.sampled_from([63, 64, 127, 128, 500, 600, 8_191, 8_192, 16_384]).map("é".__mul__)
+TEXTS = st.sampled_from("xyz") | st.text(st.characters(codec="utf-8"), max_size=300)
+KEYS = st.sampled_from(["jsonrpc.request.id", "gen_ai.tool.call.id", "mcp.method.name"]) | TEXTS
+VALUES = TEXTS | LONG | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
 
 
 class Kept:
@@ -83,14 +88,17 @@ def sent(spans: Sequence[OwnSpan]) -> ExportTraceServiceRequest:
         st.tuples(
             TEXTS,
             st.sampled_from(list(SpanKind)),
-            st.dictionaries(TEXTS, VALUES, max_size=6),
+            st.dictionaries(KEYS, VALUES, max_size=6),
             st.sampled_from(list(StatusCode)),
             st.sampled_from([None, REMOTE]),
         ),
         max_size=5,
-    )
+    ),
+    st.sampled_from([2, 5, 4_096]),
 )
-def test_what_is_sent_is_what_the_sdk_would_send(said: list[tuple[Any, ...]]) -> None:
+def test_what_is_sent_is_what_the_sdk_would_send_whatever_is_kept_for_the_next(
+    said: list[tuple[Any, ...]], most: int
+) -> None:
     kept = Kept()
     for name, kind, attributes, status, parent in said:
         context = None if parent is None else kept.below(parent)
@@ -99,9 +107,39 @@ def test_what_is_sent_is_what_the_sdk_would_send(said: list[tuple[Any, ...]]) ->
         for one in (child, span):
             one.set_status(status, "not told")
             one.end()
-    assert sent(kept.ended).resource_spans == (
-        by_the_sdk(kept.ended).resource_spans if said else sent([]).resource_spans
-    )
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(otlp, "_MOST", most)
+        assert sent(kept.ended).resource_spans == (
+            by_the_sdk(kept.ended).resource_spans if said else sent([]).resource_spans
+        )
+
+
+ODD: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a text": ({"a": "x\ud800", "b": "kept"}, {"a": "x\\ud800", "b": "kept"}),
+    "a key": ({"\udc80": "x", "b": "kept"}, {"\\udc80": "x", "b": "kept"}),
+    "a large number": ({"a": 2**63, "b": "kept"}, {"b": "kept"}),
+    "a small number": ({"a": -(2**63) - 1, "b": "kept"}, {"b": "kept"}),
+}
+
+
+@pytest.mark.parametrize("which", ODD)
+def test_what_can_not_be_written_costs_neither_its_span_nor_the_others(which: str) -> None:
+    said, found = ODD[which]
+    kept = Kept()
+    kept.tracer.start_span("x\ud800", attributes=said).end()
+    kept.tracer.start_span("next").end()
+    odd, following = sent(kept.ended).resource_spans[0].scope_spans[0].spans
+    assert (odd.name, labels(odd), following.name) == ("x\\ud800", found, "next")
+
+
+def test_a_span_that_can_not_be_written_at_all_is_left_out_alone(caplog: pytest.LogCaptureFixture) -> None:
+    kept = Kept()
+    kept.tracer.start_span("first").end()
+    kept.tracer.start_span("before all time").end(-1)
+    kept.tracer.start_span("next").end()
+    spans = sent(kept.ended).resource_spans[0].scope_spans[0].spans
+    assert [one.name for one in spans] == ["first", "next"]
+    assert "a span can't be sent" in caplog.text
 
 
 def test_numbers_that_are_equal_stay_what_they_are() -> None:
@@ -197,6 +235,25 @@ def test_more_are_sent_at_once_than_the_sdk_would_unless_the_environment_says_ho
     requests = [ExportTraceServiceRequest.FromString(body) for _, _, body in collector.requests]
     counts = [len(one.resource_spans[0].scope_spans[0].spans) for one in requests]
     assert (max(counts), sum(counts)) == (most, 600)
+
+
+def test_a_collector_that_does_not_answer_keeps_nobody_from_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(
+        exporting, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
+    )
+    monkeypatch.setattr(exporting, "LAST", 0.1)
+    with collecting() as collector:
+        collector.answers.clear()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+        end = exporting.export("somewhere")
+        trace.get_tracer("truename").start_span("x").end()
+        end()
+        assert "spans that the collector did not take in 0.1 seconds are lost" in caplog.text
+        # It is sent still, by a thread that no process waits for.
+        collector.wait(1)
+    assert aside(lambda: threading.current_thread().daemon).result(10)
 
 
 @pytest.mark.anyio

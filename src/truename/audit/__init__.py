@@ -5,7 +5,8 @@ from truename.audit.chain import Record
 from truename.audit.journal import Journal
 from truename.audit.reading import Broken, recent, records_in, since, verified
 from truename.audit.recorder import Recorder
-from truename.audit.redaction import Redaction, masked
+from truename.audit.redaction import Redaction
+from truename.audit.secrets import masked
 from truename.audit.witness import Witness, intent
 
 __all__ = [

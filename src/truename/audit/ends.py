@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, Record, Spoiled, read_record
 from truename.audit.head import HEAD
+from truename.files.durable import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +54,7 @@ def lines_of(path: Path, offset: int = 0, size: int | None = None) -> Iterator[t
 
     ``size`` is how much of the file was there when it was looked at, if not all that is there now counts.
     """
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         file.seek(offset)
         number = 0
         while (size is None or file.tell() < size) and (line := file.readline(LONGEST + 2)):

@@ -7,6 +7,7 @@ the other is as good, for a head may be older than its journal's end.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import json
 import os
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.canonical import canonical
 from truename.audit.chain import sum_of
-from truename.files.durable import read_own, write_whole
+from truename.files.durable import is_own, open_plain, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,9 @@ __all__ = ["HEAD", "Head", "HeadFile", "Heads", "read_heads"]
 HEAD: Final = "journal.head"
 _LINE: Final = 256
 _NONE: Final = b"\n".rjust(_LINE)
-_OPEN: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_OPEN: Final = (
+    os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
 
 
 class Head(NamedTuple):
@@ -45,8 +48,12 @@ class Heads(NamedTuple):
 def read_heads(path: Path, key: bytes | None) -> Heads:
     """Return what the head file of a journal says; of another key than this nothing."""
     try:
-        raw = read_own(path / HEAD, 2 * _LINE)
+        # Another user may prove a journal; whoever writes it has to own it (`HeadFile`).
+        with open_plain(path / HEAD) as file:
+            raw = file.read(2 * _LINE + 1)
     except OSError:
+        raw = b""
+    if not 0 < len(raw) <= 2 * _LINE:
         return Heads(None, is_whole=False)
     found = _both(raw, key)
     known = [head for head in found if head is not None]
@@ -59,15 +66,29 @@ class HeadFile:
     """The head file of a journal, open for writing; made if there is none. Not for two threads at once."""
 
     def __init__(self, path: Path, key: bytes | None) -> None:
-        """Open it. Raises `OSError`."""
+        """Open it. Raises `OSError`, also for what is no head file of the user's: a pipe, another's, a larger one."""
         self._key = key
-        self._file = os.open(path / HEAD, _OPEN, 0o600)
+        self._path = path / HEAD
+        self._file = os.open(self._path, _OPEN, 0o600)
+        found = os.fstat(self._file)
+        if not is_own(found) or found.st_size > 2 * _LINE:
+            self.close()
+            raise OSError(errno.EINVAL, f"{HEAD} is no plain file of yours, or too large", str(self._path))
         first, second = _both(os.read(self._file, 2 * _LINE), key)
         # What is damaged is written first, then what is older.
         self._place = int(first is not None and (second is None or second.number < first.number))
 
+    def is_there(self) -> bool:
+        """Tell whether it is still the one that the journal has: nobody took it away, or put another in its place."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file))
+        except OSError:
+            return False
+
     def begin(self, head: Head) -> None:
-        """Write the first head, and nothing besides. Raises `OSError`."""
+        """Write the first head, and nothing besides. Raises `OSError`, also where it is another file's as well."""
+        if os.fstat(self._file).st_nlink != 1:
+            raise OSError(errno.EINVAL, f"{HEAD} has another name, too: it may be somebody's", str(self._path))
         os.ftruncate(self._file, 0)
         os.lseek(self._file, 0, os.SEEK_SET)
         write_whole(self._file, _line(head, self._key) + _NONE)
@@ -80,8 +101,10 @@ class HeadFile:
         self._place = 1 - self._place
 
     def close(self) -> None:
-        """Close it."""
-        os.close(self._file)
+        """Close it; twice does no harm."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
 
 
 def _both(raw: bytes, key: bytes | None) -> tuple[Head | None, Head | None]:

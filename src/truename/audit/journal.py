@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -68,6 +68,7 @@ class Journal:
         self._max = max_bytes
         self._now = now
         self._alone = alone
+        self._has_begun = False
         self._file = -1
         self._head: HeadFile | None = None
         self._id, self._chain, self._tail, self._next = "", Chain(key=key), Tail(), 1
@@ -136,12 +137,13 @@ class Journal:
         try:
             with self._told(), turn(self.path):
                 self._catch_up()
-                self._open_segment()
+                heading = self._heading()
+                self._open_segment(heading)
                 # A record that no journal can hold must not leave a gap behind those before it.
                 chain, at = replace(self._chain), self._now()
                 lines = b"".join(chain.add(kind, body, at) for kind, body in records)
                 self._write(lines, chain, self._tail)
-                self._heading().write(Head(self._id, self._chain.number, self._chain.last))
+                heading.write(Head(self._id, self._chain.number, self._chain.last))
         except StoreError:
             # How much of it got to the disk is seen when it is the turn again.
             self._close_segment()
@@ -151,6 +153,7 @@ class Journal:
         """Read what came since: what others wrote, or what is left of a write that failed."""
         if self._stands():
             return
+        self._close_head()
         found = segments(self.path)
         head = read_heads(self.path, self._key).newest
         if not found and not self._tail.segment:
@@ -164,35 +167,54 @@ class Journal:
         self._take(tail, head, found[-1].number)
 
     def _stands(self) -> bool:
-        """Tell whether the journal ends where this process wrote last."""
-        following = self.path / f"{self._next:06}.jsonl"
-        return self._file >= 0 and os.fstat(self._file).st_size == self._tail.offset and not following.exists()
+        """Tell whether the journal ends where this process wrote last, and is still where it was."""
+        if self._file < 0 or self._head is None or not self._head.is_there():
+            return False
+        try:
+            # An open file can be written long after it was moved away or removed.
+            there, here = self._segment(self._tail.segment).stat(), os.fstat(self._file)
+        except OSError:
+            return False
+        is_same = os.path.samestat(there, here) and here.st_size == self._tail.offset
+        return is_same and not self._segment(self._next).exists()
 
-    def _open_segment(self) -> None:
+    def _segment(self, number: int) -> Path:
+        return self.path / f"{number:06}.jsonl"
+
+    def _open_segment(self, heading: HeadFile) -> None:
         """Have a segment open to which a record can be added: the last one, or another."""
         tail = self._tail
         is_full = tail.torn or not tail.segment or tail.offset >= self._max or self._next != tail.segment + 1
         if self._file >= 0 and not is_full:
             return
         self._close_segment()
-        if is_full or self._alone:
-            self._begin_segment()
+        if is_full or (self._alone and not self._has_begun):
+            self._begin_segment(heading)
         else:
-            self._file = os.open(self.path / f"{tail.segment:06}.jsonl", _OPEN)
+            self._file = os.open(self._segment(tail.segment), _OPEN)
 
-    def _begin_segment(self) -> None:
+    def _begin_segment(self, heading: HeadFile) -> None:
         if not self._tail.segment:
             # A kill before the first record leaves a journal that was begun, and not one whose head is gone.
-            self._heading().begin(Head(self._id, 0, GENESIS))
+            heading.begin(Head(self._id, 0, GENESIS))
             sync_directory(self.path)
-        self._file = os.open(self.path / f"{self._next:06}.jsonl", _NEW, 0o600)
+        file = self._segment(self._next)
+        self._file = os.open(file, _NEW, 0o600)
         sync_directory(self.path)
         body: dict[str, Any] = {"journal": self._id, "schema": 1, "keyed": self._key is not None}
         if self._tail.torn:
             body["torn"] = noted(self._tail.torn)
         chain = replace(self._chain)
-        self._write(chain.add("segment", body, self._now()), chain, Tail(segment=self._next))
+        try:
+            self._write(chain.add("segment", body, self._now()), chain, Tail(segment=self._next))
+        except OSError:
+            # On a full disk each of many tries would leave another empty file.
+            with suppress(OSError):
+                if not os.fstat(self._file).st_size:
+                    file.unlink()
+            raise
         self._next += 1
+        self._has_begun = True
 
     def _write(self, lines: bytes, chain: Chain, behind: Tail) -> None:
         write_whole(self._file, lines)
@@ -202,8 +224,12 @@ class Journal:
     def _heading(self) -> HeadFile:
         if self._head is None:
             self._head = HeadFile(self.path, self._key)
-            self._closing.callback(self._head.close)
         return self._head
+
+    def _close_head(self) -> None:
+        if self._head is not None:
+            self._head.close()
+        self._head = None
 
     def _close_segment(self) -> None:
         if self._file >= 0:
@@ -213,6 +239,7 @@ class Journal:
     def close(self) -> None:
         """Close the file and let others in; all that was appended is on the disk."""
         self._close_segment()
+        self._close_head()
         self._closing.close()
 
     def __enter__(self) -> Self:

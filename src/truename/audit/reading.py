@@ -11,6 +11,7 @@ from truename.audit.chain import GENESIS, LONGEST, Record, Spoiled, read_record
 from truename.audit.ends import lines_of, noted, segments
 from truename.audit.head import HEAD, read_heads
 from truename.audit.turn import look
+from truename.files.durable import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -172,7 +173,7 @@ def _read(lines: Iterable[bytes], key: bytes | None) -> Iterator[Record]:
 
 def _whole_lines(path: Path, offset: int) -> Iterator[tuple[bytes, int]]:
     """Yield the lines behind an offset that are whole, each with its size; one that is being written is none yet."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         file.seek(offset)
         while line := file.readline(LONGEST + 2):
             if not line.endswith(b"\n") and len(line) <= LONGEST:

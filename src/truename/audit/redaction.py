@@ -2,62 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+from truename.audit.secrets import is_secret_name, tells_secret
 
 if TYPE_CHECKING:
     from truename.config.audit import Arguments
 
-__all__ = ["HIDDEN", "Redaction", "masked"]
+__all__ = ["HIDDEN", "Redaction"]
 
 HIDDEN: Final = "[redacted]"
 _DEPTH: Final = 16
 _MOST: Final = 200
 _ROOM: Final = 32 * 1024
-_LOOKED_AT: Final = 20_000
+_LOOKED_AT: Final = 100_000
+_BEYOND: Final = 2_000
+_PARSED: Final = 200_000
 _EXACT: Final = 2**53
-# Of a key in lower case and without what stands between its words.
-_KEYS: Final = (
-    *("*password*", "*passwd*", "*secret*", "*token*", "*credential*", "*apikey*", "*privatekey*", "*accesskey*"),
-    *("*authorization*", "*cookie*", "*passphrase*", "*pwd", "pin", "otp", "*sessionid*", "*signature*"),
-)
-# Where a table says how what stands beside it is called, and what that may be.
-_NAMING: Final = frozenset(
-    {"name", "key", "field", "id", "label", "header", "parameter", "param", "variable", "selector"}
-)
+_JSON: Final = frozenset('{["')
+# Where a table says how what stands beside it is called, in how many words at most, and what that may be.
+_NAMING: Final = {
+    **dict.fromkeys(("name", "key", "field", "id", "label", "header", "parameter", "param", "variable", "selector"), 3),
+    **dict.fromkeys(("type", "uid", "xpath", "locator", "placeholder", "target"), 3),
+    # What a model says of a place on a page.
+    "element": 12,
+}
 _VALUED: Final = frozenset({"value", "values", "content", "text", "data", "default", "secret"})
 _LONGEST_NAME: Final = 100
+_LONGEST_PAIR: Final = 2_000
 _MOST_WORDS: Final = 3
-_BETWEEN: Final = re.compile(r"[\s_.-]+")
-# Secrets that tell themselves by their form, whatever they are called.
-_VALUES: Final = re.compile(
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
-    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\."
-    r"|\b(?:sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[abposr]|npm|pypi|hf|AIza|ya29)[-_.][A-Za-z0-9_-]{16,}"
-    r"|\bA(?:KIA|SIA)[A-Z0-9]{16}\b"
-    r"|(?i:\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,})"
-    r"|(?i:://[^\s/:@]{1,100}:[^\s/@]{1,200}@)"
-)
-# Secrets that are said with their keys: in an address, on a command line, in JSON within a text.
-_SAID: Final = re.compile(
-    r"(?i:(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|signature)"
-    r"(?:=[^\s&;]{3}|[\"']\s{0,9}:\s{0,9}[\"'][^\"']))"
-)
-# As far as a secret may reach, wherever its form ends.
-_WHOLE: Final = re.compile(rf"(?:{_VALUES.pattern})[^\s\"'<>,;]*")
-
-
-def masked(text: str) -> str:
-    """Return a text without the secrets in it that tell themselves by their form.
-
-    >>> masked("refused: Bearer abcdefgh12345678, see https://ann:hunter2@host/x")
-    'refused: [redacted], see https[redacted]'
-    """
-    return _WHOLE.sub(HIDDEN, text) if _VALUES.search(text) else text
 
 
 @dataclass(frozen=True)
@@ -81,7 +58,7 @@ class Redaction:
         """Return what is written down of these arguments; None for nothing."""
         if self.arguments != "redacted" or arguments is None:
             return None
-        kept = self._kept(arguments, 0, _Room())
+        kept = self._kept(arguments, 0, _Room([0]))
         return kept if isinstance(kept, dict) else None
 
     def _kept(self, value: object, depth: int, room: _Room) -> Any:
@@ -95,19 +72,34 @@ class Redaction:
             before = (None, *value[: _MOST - 1])
             pairs = zip(before, value, strict=False)
             return [
-                HIDDEN if self._names(key) else self._kept(one, depth + 1, room) for key, one in pairs if room.left > 0
+                HIDDEN if self._names(key) or _is_told(key, one, room) else self._kept(one, depth + 1, room)
+                for key, one in pairs
+                if room.left > 0
             ]
-        kept = self._said(value) if isinstance(value, str) else _plain(value)
+        kept = self._said(value, depth, room) if isinstance(value, str) else _plain(value)
         return kept if room.takes(len(str(kept))) else "[too much]"
 
-    def _said(self, value: str) -> str:
-        near = value[:_LOOKED_AT]
-        return HIDDEN if _VALUES.search(near) or _SAID.search(near) else _text(value, self.longest)
+    def _said(self, value: str, depth: int, room: _Room) -> str:
+        # Of a secret that begins in what is kept the rest may be needed to know it.
+        near = value[: self.longest + _BEYOND]
+        if not room.looks(len(near)):
+            return "[too much]"
+        return HIDDEN if tells_secret(near) or self._has_secret(value, depth, room) else _text(value, self.longest)
+
+    def _has_secret(self, value: str, depth: int, room: _Room) -> bool:
+        """Tell whether a text is JSON in which something would be hidden."""
+        if value[:1] not in _JSON or len(value) > _PARSED:
+            return False
+        try:
+            inner = json.loads(value)
+        except (ValueError, RecursionError):
+            return False
+        return HIDDEN in _texts(self._kept(inner, depth + 1, room.another()))
 
     def _table(self, table: Mapping[Any, Any], depth: int, room: _Room) -> dict[str, Any]:
         some = list(islice(table.items(), _MOST))
         # What a table calls by a secret's name is in its other entries.
-        is_field = any(str(key).lower() in _NAMING and self._names(value) for key, value in some)
+        is_field = any(self._names(value, _NAMING.get(str(key).lower(), 0)) for key, value in some)
         hides = _VALUED if is_field else frozenset[str]()
         return {
             _text(str(key), 200): HIDDEN if str(key).lower() in hides else self._entry(str(key), value, depth, room)
@@ -117,29 +109,61 @@ class Redaction:
 
     def _entry(self, key: str, value: object, depth: int, room: _Room) -> Any:
         room.takes(min(len(key), 200))
-        return HIDDEN if self._is_secret(key) else self._kept(value, depth + 1, room)
+        is_secret = is_secret_name(key, self.keys) and not _is_count(key, value)
+        return HIDDEN if is_secret else self._kept(value, depth + 1, room)
 
-    def _names(self, value: object) -> bool:
+    def _names(self, value: object, most_words: int = _MOST_WORDS) -> bool:
         """Tell whether a value is a secret's name (a sentence is none): what belongs to it is the secret."""
-        if type(value) is not str or len(value) > _LONGEST_NAME or len(value.split()) > _MOST_WORDS:
+        if not most_words or type(value) is not str or len(value) > _LONGEST_NAME or len(value.split()) > most_words:
             return False
-        return self._is_secret(value.lstrip("-"))
+        return is_secret_name(value.lstrip("-"), self.keys)
 
-    def _is_secret(self, key: str) -> bool:
-        folded = key.lower()
-        joined = _BETWEEN.sub("", folded)
-        return any(fnmatchcase(joined, glob) for glob in _KEYS) or any(fnmatchcase(folded, glob) for glob in self.keys)
+
+def _is_told(option: object, value: object, room: _Room) -> bool:
+    """Tell whether what follows an option of a command line is a secret with it: ``-u ann:hunter2``."""
+    if not (isinstance(option, str) and isinstance(value, str) and option[:1] == "-"):
+        return False
+    length = len(option) + len(value)
+    return length < _LONGEST_PAIR and room.looks(length) and tells_secret(f"{option} {value}")
+
+
+def _is_count(key: str, value: object) -> bool:
+    """Tell whether a number counts tokens (of a model), or is a place among them."""
+    return isinstance(value, (int, float)) and "token" in key.lower()
+
+
+def _texts(kept: object) -> Iterator[object]:
+    """Yield what stands in a value, at any depth."""
+    if isinstance(kept, dict):
+        kept = list(kept.values())
+    if isinstance(kept, list):
+        for one in kept:
+            yield from _texts(one)
+    else:
+        yield kept
 
 
 class _Room:
-    """How many characters are still kept: a record that is too long for the journal would not be written at all."""
+    """How many characters are still kept, and looked at.
 
-    def __init__(self) -> None:
+    A record that is too long for the journal would not be written at all; and whoever looks keeps all calls waiting.
+    """
+
+    def __init__(self, looked: list[int]) -> None:
         self.left = _ROOM
+        self._looked = looked
 
     def takes(self, count: int) -> bool:
         self.left -= count
         return self.left >= 0
+
+    def looks(self, count: int) -> bool:
+        self._looked[0] += count
+        return self._looked[0] <= _LOOKED_AT
+
+    def another(self) -> _Room:
+        """Return room for what is in a text; it is looked at together with all else."""
+        return _Room(self._looked)
 
 
 def _text(text: str, longest: int) -> str:

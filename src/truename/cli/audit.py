@@ -49,6 +49,7 @@ audit = App(
 )
 
 _SHOWN = 50
+_UNREAD = "No line there is a record: it was written with another key, or with one where none is given now."
 _MORE = " Only the first are shown; --json has all."
 _TOLD = frozenset(
     (
@@ -74,6 +75,8 @@ def verify(source: Configuration | None = None, /, *, journal: Journal = None, a
         for one in broken[:_SHOWN]:
             show(styled(one.kind, "bold red"), f" {one}")
         say(f"{len(broken):,} faults in {count:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
+        if not count:
+            say(_UNREAD)
     else:
         show(f"{count:,} records of {path} are as they were written" + ("." if key else ". The chain has no key."))
     return EXIT_FINDINGS if broken else 0
@@ -89,9 +92,12 @@ def tail(
     follow: Follow = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Show the last records, and with --follow those that come."""
+    """Show the last records, and with --follow those that come. Exit status 1: there is none that can be read."""
     path, key = _place(source, journal)
     found, place = recent(path, max(0, lines), key)
+    if place.offset and lines > 0 and not found:
+        say(_UNREAD)
+        return EXIT_FINDINGS
     while True:
         for record in found:
             _show(record, as_json=as_json)

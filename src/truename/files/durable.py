@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -10,23 +11,37 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import BinaryIO
 
-__all__ = ["read_own", "sync_directory", "write_new", "write_whole"]
+__all__ = ["is_own", "open_plain", "read_own", "sync_directory", "write_new", "write_whole"]
 
 # A link that somebody put there meanwhile is not followed.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 # Its times need not get to the disk with what is in it; its length does.
 _SYNC = getattr(os, "fdatasync", os.fsync)
-_OWN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Tell whether this is a plain file of the user's."""
+    return stat.S_ISREG(found.st_mode) and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file to read it. Raises `OSError` for a link, a pipe (it is not waited for), a directory, a device."""
+    descriptor = os.open(path, _READ)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "It is no plain file", str(path))
 
 
 def read_own(path: Path, limit: int) -> bytes:
     """Return what a file of the user's holds. Raises `OSError` for a link, a pipe, another's file, or a larger one."""
-    with os.fdopen(os.open(path, _OWN), "rb") as stream:
+    with open_plain(path) as stream:
         found = os.fstat(stream.fileno())
-        is_own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-        if not stat.S_ISREG(found.st_mode) or not is_own or found.st_size > limit:
+        if not is_own(found) or found.st_size > limit:
             message = "it is no plain file of yours, or too large"
             raise OSError(message)
         return stream.read(limit)

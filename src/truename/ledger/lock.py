@@ -18,6 +18,7 @@ __all__ = ["locked"]
 
 _PATIENCE: Final = 15.0
 _PAUSE: Final = 0.01
+_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 
 if sys.platform == "win32":
     import msvcrt
@@ -41,7 +42,8 @@ def locked(path: Path, *, shared: bool, patience: float = _PATIENCE) -> Iterator
     if shared and not name.exists():
         yield
         return
-    descriptor = os.open(name, os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT, 0o600)
+    # A pipe in its place is not waited for.
+    descriptor = os.open(name, (os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT) | _NO_WAIT, 0o600)
     try:
         _wait(descriptor, path, time.monotonic() + patience, shared=shared)
         yield

@@ -49,6 +49,7 @@ class Auditing:
         self._definitions = None if book is None else Definitions(book)
         self._withdrawals: Withdrawals | None = None
         self._requests: Requests | None = None
+        self._is_asked_for = settings.path is not None
         self._take(settings)
 
     def _take(self, settings: Audit) -> None:
@@ -83,6 +84,13 @@ class Auditing:
     def recorder(self) -> Recorder | None:
         """What writes, if anything does."""
         return self._recorder
+
+    @property
+    def is_well(self) -> bool | None:
+        """Whether what is recorded gets written; None where no journal is asked for."""
+        if self._recorder is None:
+            return False if self._is_asked_for else None
+        return self._recorder.is_well
 
     def called(self, event: CallEvent) -> None:
         """Write down a call that is over."""

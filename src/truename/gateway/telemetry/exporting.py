@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from concurrent.futures import wait
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -13,6 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace import set_tracer_provider
 
+from truename.gateway.telemetry.aside import LAST, aside
 from truename.gateway.telemetry.otlp import Writing
 from truename.gateway.telemetry.spans import OwnSpan, Provider
 
@@ -55,6 +58,8 @@ class _Sending(OTLPSpanExporter):
 def export(server_name: str) -> Callable[[], None]:
     """Take spans from now on, for the whole process; what this returns sends those that wait, and ends it.
 
+    It ends in some seconds, whatever the collector does: those that were not taken by then are lost.
+
     Sampling, endpoint, headers, limits and the resource are the environment's: ``OTEL_TRACES_SAMPLER``,
     ``OTEL_EXPORTER_OTLP_ENDPOINT``, and so on. ``OTEL_TRACES_EXPORTER=none`` sends nothing. Of spans that wait, four
     times as many are kept and sent at once as the SDK would, unless the environment says how many.
@@ -62,7 +67,12 @@ def export(server_name: str) -> Callable[[], None]:
     resource = Resource.create({} if os.environ.get(_SERVICE) else {SERVICE_NAME: server_name})
     provider = _provider(resource)
     set_tracer_provider(provider)
-    return provider.shutdown
+    return partial(_end, provider)
+
+
+def _end(provider: TracerProvider) -> None:
+    if wait([aside(provider.shutdown)], LAST).not_done:
+        log.warning("spans that the collector did not take in %g seconds are lost", LAST)
 
 
 def _provider(resource: Resource) -> TracerProvider:

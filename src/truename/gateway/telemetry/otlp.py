@@ -7,6 +7,7 @@ is the bytes of its attributes, kept from the last one that had the same, and of
 
 from __future__ import annotations
 
+import logging
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Writing"]
 
+log: Final = logging.getLogger("truename.gateway")
+
 _MOST: Final = 4_096
 _LONGEST: Final = 512
 # What is another text in each span: nothing to keep.
@@ -35,6 +38,7 @@ _NEW_EACH_TIME: Final = frozenset({"jsonrpc.request.id", "gen_ai.tool.call.id"})
 _RESOURCE_SPANS: Final = b"\x0a"
 _SCOPE_SPANS: Final = b"\x12"
 _SPAN: Final = b"\x12"
+_NAME: Final = b"\x2a"
 _ATTRIBUTE: Final = b"\x4a"
 _KEY: Final = b"\x0a"
 _VALUE: Final = b"\x12"
@@ -84,8 +88,15 @@ class Writing:
 
     def request(self, spans: Iterable[OwnSpan]) -> bytes:
         """Return an ``ExportTraceServiceRequest`` with these spans."""
-        written = b"".join([_sized(_SPAN, self._span(span)) for span in spans])
+        written = b"".join([self._written(span) for span in spans])
         return _sized(_RESOURCE_SPANS, self._resource + _sized(_SCOPE_SPANS, self._scope + written))
+
+    def _written(self, span: OwnSpan) -> bytes:
+        try:
+            return _sized(_SPAN, self._span(span))
+        except Exception:  # whatever is wrong with it: the others of its request are sent
+            log.warning("a span can't be sent", exc_info=True)
+            return b""
 
     def _span(self, span: OwnSpan) -> bytes:
         trace, number, _, _, state, _ = span.context
@@ -99,7 +110,7 @@ class Writing:
             _TIMES.pack(_STARTED, span.started, _ENDED, span.ended),
             _KINDS[span.kind],
             _STATUS[span.status],
-            self._known.get(name) or self._kept(name, _bytes(Message(name=span.name))),
+            self._known.get(name) or self._kept(name, _sized(_NAME, _utf8(span.name))),
             _FLAGS[parent is not None and parent.is_remote],
         ]
         if parent is not None:
@@ -128,13 +139,14 @@ class Writing:
             return self._text(key, value)
         if type(value) is int and 0 <= value <= _LARGEST:
             return self._pair(key, _NUMBER + _varint(value))
-        # What is of a kind that none of ours is of is not sent.
-        field = _VALUES.get(type(value))
+        # What is of a kind that none of ours is of is not sent, nor what no such number can be.
+        is_sent = type(value) is not int or -_LARGEST <= value + 1 <= _LARGEST
+        field = _VALUES.get(type(value)) if is_sent else None
         return _bytes(Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))])) if field else b""
 
     def _text(self, key: str, value: str) -> bytes:
         """Return an attribute that is a text: as nearly all are, so no message is made of it first."""
-        written = self._pair(key, _sized(_TEXT, value.encode()))
+        written = self._pair(key, _sized(_TEXT, _utf8(value)))
         return written if key in _NEW_EACH_TIME else self._kept((key, value), written)
 
     def _pair(self, key: str, value: bytes) -> bytes:
@@ -143,7 +155,7 @@ class Writing:
     def _named(self, key: str) -> bytes:
         if len(self._keys) >= _MOST:
             self._keys.clear()
-        found = self._keys[key] = _sized(_KEY, key.encode())
+        found = self._keys[key] = _sized(_KEY, _utf8(key))
         return found
 
     def _kept(self, what: tuple[str | None, str], written: bytes) -> bytes:
@@ -152,6 +164,11 @@ class Writing:
         if len(written) <= _LONGEST:
             self._known[what] = written
         return written
+
+
+def _utf8(text: str) -> bytes:
+    """Return a text's bytes; half of a character, which has none, is written as Python writes it."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _sized(field: bytes, content: bytes) -> bytes:

@@ -5,21 +5,23 @@ Nothing is counted for it: each time the one registry is read, and put into the 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
 import time
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import anyio.to_thread
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData, ResourceMetrics, ScopeMetrics
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from truename.gateway.background import background
+from truename.gateway.telemetry.aside import LAST, aside
 from truename.gateway.telemetry.instruments import Reading
 
 if TYPE_CHECKING:
@@ -37,8 +39,6 @@ _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 _TIMEOUT: Final = "OTEL_METRIC_EXPORT_TIMEOUT"
 _TEMPORALITY: Final = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
 _OWN: Final = "truename"
-# For so many seconds the end waits for a collector.
-_LAST: Final = 3.0
 # Those that ask for less memory have counters and histograms that say only what is new, as do those that ask for it.
 _DELTA: Final = frozenset({"DELTA", "LOWMEMORY"})
 
@@ -59,7 +59,7 @@ async def pushing(registry: CollectorRegistry, server_name: str) -> AsyncIterato
             tasks.start_soon(push.go_on)
             yield
     finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_LAST):
+        with anyio.CancelScope(shield=True), anyio.move_on_after(LAST):
             await push.once()
         push.close()
 
@@ -87,7 +87,7 @@ class _Push:
         is_well = False
         try:
             data = self._measured()
-            is_well = await anyio.to_thread.run_sync(self._send, data, abandon_on_cancel=True)
+            is_well = await asyncio.wrap_future(aside(partial(self._send, data)))
         except Exception:  # whatever is wrong with them, or with who takes them: calls go on
             log.debug("metrics", exc_info=True)
         if self._is_well and not is_well:

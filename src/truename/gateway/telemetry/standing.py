@@ -51,8 +51,9 @@ class Standing(Collector):
             yield GaugeMetricFamily("truename_audit_waiting", "Records not on the disk yet.", value=recorder.waiting)
             yield GaugeMetricFamily("truename_audit_lag_seconds", "How long the oldest waits.", value=recorder.lag)
             yield GaugeMetricFamily("truename_audit_dropped", "Records that were lost.", value=recorder.dropped)
-            well = 1 if recorder.is_well else 0
-            yield GaugeMetricFamily("truename_audit_ok", "Whether the journal can be written.", value=well)
+        # One that could not be opened at the start has no recorder, and is not well.
+        if (is_well := self._audit.is_well) is not None:
+            yield GaugeMetricFamily("truename_audit_ok", "Whether the journal can be written.", value=int(is_well))
 
     def _servers(self) -> Iterator[GaugeMetricFamily]:
         label = ["server"]

@@ -12,6 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.access.test_entrance import bearer, known
 from truename.catalog import Origin
 from truename.config import Config, Settings
 from truename.config.audit import Audit
@@ -21,6 +22,7 @@ from truename.gateway import Gateway, listening
 from truename.gateway.telemetry.metrics import Metrics
 from truename.identity import ToolId
 from truename.policy.call_event import CallEvent
+from truename.policy.profiles import Profile, Profiles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -163,6 +165,32 @@ async def test_metrics_are_for_those_who_may_come_in(lab: Lab) -> None:
     async with measured(lab, lab.normal("w", "read"), token=token, telemetry=public) as (_, address):
         await scraped(address)
         assert (await asked(address, "/metrics", host="evil.example")).status_code == 421
+
+
+EVERYBODY = Profiles({"all": Profile(servers=("*",), everyone=True)})
+
+
+@pytest.mark.parametrize(
+    ("profiles", "readers", "read_by"),
+    [
+        (Profiles(), (), ["ann", "prometheus"]),
+        (Profiles(), ("prom*",), ["prometheus"]),
+        (EVERYBODY, (), []),
+        (EVERYBODY, ("prometheus", "local"), ["prometheus"]),
+    ],
+)
+async def test_where_profiles_hide_servers_metrics_are_for_whom_they_are_meant(
+    lab: Lab, profiles: Profiles, readers: tuple[str, ...], read_by: list[str]
+) -> None:
+    tokens, access = known("ann", "prometheus")
+    telemetry = Telemetry(metrics=True, metrics_for=readers)
+    settings: dict[str, Any] = {"access": access, "profiles": profiles, "telemetry": telemetry}
+    async with measured(lab, lab.normal("w", "read"), **settings) as (_, address):
+        answers = {name: await asked(address, "/metrics", **bearer(token)) for name, token in tokens.items()}
+    assert [name for name, answer in answers.items() if answer.status_code == 200] == read_by
+    for name in tokens.keys() - set(read_by):
+        assert (answers[name].status_code, "metrics_for" in answers[name].text) == (403, True)
+        assert '"w"' not in answers[name].text
 
 
 async def test_without_the_setting_there_are_none(lab: Lab) -> None:

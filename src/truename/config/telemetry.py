@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.rows import TRUTH, WHOLE, Row, read_row_table, row_schema
+from truename.config.tables import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,12 +22,15 @@ class Telemetry:
     """Whether there are metrics (at ``/metrics``) and traces (sent where ``OTEL_*`` in the environment says).
 
     ``metrics_sent``: metrics are sent there, too. ``metrics_public``: they are told to who shows no credentials.
+    ``metrics_for`` says to whom of those who came in (globs on `Principal.key`): they name servers of all profiles, so
+    where there are profiles and nobody is named here, nobody is told.
     ``metrics_tools`` is of how many tools calls are counted by their id; the others are counted together.
     """
 
     metrics: bool = False
     metrics_sent: bool = False
     metrics_public: bool = False
+    metrics_for: tuple[str, ...] = ()
     metrics_tools: int = 0
     traces: bool = False
 
@@ -35,10 +39,18 @@ def _truth(fields: Fields, name: str) -> bool:
     return fields.truth(name)
 
 
+def _names(fields: Fields, name: str) -> tuple[str, ...] | None:
+    found = fields.texts(name)
+    if not found and fields.is_list(name):
+        fields.faults.add(fields.where(name), "it names nobody", "Leave it out, or name somebody.")
+    return found or None
+
+
 _ROWS: Final[Mapping[str, Row]] = {
     "metrics": Row(_truth, TRUTH, "Whether there are metrics for Prometheus at /metrics."),
     "metrics_sent": Row(_truth, TRUTH, "Whether metrics are sent by OTLP, as OTEL_* in the environment says."),
     "metrics_public": Row(_truth, TRUTH, "Whether they are told to who shows no credentials."),
+    "metrics_for": Row(_names, TEXTS, "Who may read them, by globs: with profiles nobody else."),
     "metrics_tools": Row(
         lambda fields, name: fields.whole(name, least=0),
         {**WHOLE, "minimum": 0},

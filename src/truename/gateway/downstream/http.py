@@ -95,7 +95,7 @@ class HttpApp:
             await admission(scope, receive, send)
             return
         if path == METRICS:
-            await metrics(self._gateway)(scope, receive, send)
+            await metrics(self._gateway, admission.principal)(scope, receive, send)
             return
         if self._tasks is None:
             await JSONResponse({"error": "The gateway is not running."}, 503)(scope, receive, send)

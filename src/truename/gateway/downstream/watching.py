@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import JSONResponse, Response
 
 from truename.policy import StoreError
+from truename.policy.globs import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from truename.config import Settings
     from truename.config.telemetry import Telemetry
     from truename.gateway.gateway import Gateway
+    from truename.policy.principal import Principal
 
 __all__ = ["METRICS", "is_open", "metrics", "probe"]
 
@@ -56,9 +59,17 @@ def is_open(path: str, settings: Telemetry) -> bool:
     return path == METRICS and settings.metrics and settings.metrics_public
 
 
-def metrics(gateway: Gateway) -> Response:
-    """Return the metrics; 404 where there are none to be shown."""
+def _may_read(settings: Settings, principal: Principal) -> bool:
+    readers = settings.telemetry.metrics_for
+    # They name servers that a profile hides.
+    return any(fits(glob, principal.key) for glob in readers) if readers else not settings.profiles
+
+
+def metrics(gateway: Gateway, principal: Principal | None = None) -> Response:
+    """Return the metrics; 404 where there are none to be shown, 403 for who may not read them (None: anybody may)."""
     found = gateway.metrics
     if found is None or not gateway.config.settings.telemetry.metrics:
         return JSONResponse({"error": "There are no metrics: set telemetry.metrics."}, 404)
+    if principal is not None and not _may_read(gateway.config.settings, principal):
+        return JSONResponse({"error": "telemetry.metrics_for says who may read them."}, 403)
     return Response(found.exposition(), media_type=found.media_type, headers=_NO_STORE)

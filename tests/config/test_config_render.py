@@ -187,7 +187,7 @@ def test_half_a_character_is_told() -> None:
 TABLES: dict[str, dict[str, Any]] = {
     "approvals": {"ask": "both", "wait": 5, "path": "/var/approvals"},
     "audit": {"path": "/var/audit", "arguments": "redacted", "hide": ["*x*"], "key": "k" * 32},
-    "telemetry": {"metrics": True},
+    "telemetry": {"metrics": True, "metrics_for": ["prom*"], "metrics_tools": 3},
     "trust": {
         "drift": "block",
         "rules": {"near_name": "warn"},

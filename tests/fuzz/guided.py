@@ -28,6 +28,8 @@ __all__ = ["Guided", "guided", "is_installed"]
 _LONGEST: Final = 4_096
 _FIRST: Final = 64
 _DIED: Final = "died-"
+# How long a case may take is judged by us; of none at all the engine makes one second, and ends the run.
+_NO_LIMIT: Final = "-timeout=86400"
 _COVERED: Final = re.compile(rb"cov: (\d+)")
 
 
@@ -113,7 +115,7 @@ def _run(atheris: Any, judged: Callable[[Fed], Finding | None], place: Path, opt
             with (place / "findings").open("a") as file:
                 file.write(json.dumps([*asdict(finding).values(), raw.hex()]) + "\n")
 
-    atheris.Setup(["fuzz", str(corpus), f"-max_len={_LONGEST}", "-timeout=0", "-rss_limit_mb=0", *options], one)
+    atheris.Setup(["fuzz", str(corpus), f"-max_len={_LONGEST}", _NO_LIMIT, "-rss_limit_mb=0", *options], one)
     atheris.Fuzz()
     os._exit(0)
 

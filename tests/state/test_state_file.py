@@ -154,6 +154,9 @@ def _damaged(path: Path, how: str) -> None:
         ),
         ("PRAGMA user_version = 9", "newer"),
         ("PRAGMA user_version = 0", "corrupt"),
+        ("ALTER TABLE word RENAME COLUMN text TO next", "corrupt"),
+        ("ALTER TABLE word ADD COLUMN more TEXT", "corrupt"),
+        ("CREATE TRIGGER spy AFTER INSERT ON word BEGIN DELETE FROM word; END", "corrupt"),
     ],
 )
 def test_a_file_that_is_not_as_it_was_written_is_refused_and_stays(tmp_path: Path, how: str, code: str) -> None:

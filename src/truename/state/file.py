@@ -90,6 +90,9 @@ class StateFile:
         # The quick check does not look whether an index has what its table has: what is looked up would not be there.
         elif data.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
             self.refuse("it is damaged")
+        # Nor does any check look whether the tables are those that were made: a column may have another name.
+        elif _made(data) != {_plain(statement) for statement in self._schema.statements}:
+            self.refuse("it is damaged (its tables are not those that were made)")
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows that a query finds."""
@@ -160,6 +163,14 @@ class StateFile:
         """Raise `StoreError` about this file."""
         where = "memory" if self.path is None else str(self.path)
         raise StoreError(file=where, key="", problem=f"{problem}; nothing was changed", remedy=remedy, code=code)
+
+
+def _made(data: sqlite3.Connection) -> set[str]:
+    return {_plain(sql) for (sql,) in data.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+
+
+def _plain(statement: str) -> str:
+    return " ".join(statement.split())
 
 
 @contextmanager

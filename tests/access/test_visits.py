@@ -53,6 +53,12 @@ async def home(flow: Flow, to_provider: str) -> httpx2.URL:
     return httpx2.URL((await flow.browser.http.get(back)).headers["location"])
 
 
+async def registered(address: str) -> Flow:
+    flow = Flow(address)
+    await flow.register()
+    return flow
+
+
 def padded(text: str) -> str:
     return text + "=" * (-len(text) % 4)
 
@@ -61,9 +67,7 @@ async def test_nobody_is_pushed_out_by_those_who_agree_and_never_come_back(
     idp: Authority, tmp_path: Path, most: int
 ) -> None:
     async with signing_in(idp, tmp_path) as address:
-        ann, stranger = Flow(address), Flow(address)
-        await ann.register()
-        await stranger.register()
+        ann, stranger = await registered(address), await registered(address)
         to_provider = await agreed(ann)
         asked = await stranger.browser.http.get(stranger.asking(), follow_redirects=True)
         form = stranger.browser.form(asked)
@@ -113,9 +117,7 @@ async def test_only_who_signed_in_fills_what_remembers_those_who_came_back(
     idp: Authority, tmp_path: Path, most: int
 ) -> None:
     async with signing_in(idp, tmp_path) as address:
-        ann, stranger = Flow(address), Flow(address)
-        await ann.register()
-        await stranger.register()
+        ann, stranger = await registered(address), await registered(address)
         back = (await ann.browser.http.get(await agreed(ann))).headers["location"]
         assert (await ann.browser.http.get(back)).status_code == 303
         for _ in range(most + 1):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from truename.access.events import OnAccess
     from truename.access.sign_in.clients import Clients
     from truename.access.sign_in.held import Agreed
-    from truename.access.sign_in.issued import Issued
+    from truename.access.sign_in.issued import Issued, Kind
     from truename.access.sign_in.provider import Proof, Provider
     from truename.access.sign_in.sessions import Sessions
     from truename.access.sign_in.visits import Visits
@@ -252,9 +252,10 @@ class Desk(OAuthAuthorizationServerProvider[Code, Turn, AccessToken]):
 
     def revoke(self, token: str, client_id: str) -> None:
         """End the session of a token, of either kind, that was issued to this client (RFC 7009)."""
-        for kind, audience in (("rt+jwt", self.issuer), ("at+jwt", self.resource)):
+        kinds: tuple[tuple[Kind, str], ...] = (("rt+jwt", self.issuer), ("at+jwt", self.resource))
+        for kind, audience in kinds:
             try:
-                said = self.issued.read(kind, audience, token)  # type: ignore[arg-type]  # one of two kinds
+                said = self.issued.read(kind, audience, token)
             except Invalid:
                 continue
             session = self._sessions.get(str(said["session"]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from truename.access.vault import Vault
 
-__all__ = ["KINDS", "Issued", "signing_key"]
+__all__ = ["KINDS", "Issued", "Kind", "signing_key"]
 
 Kind = Literal["at+jwt", "rt+jwt", "client+jwt", "request+jwt"]
 KINDS: Final = ("at+jwt", "rt+jwt", "client+jwt", "request+jwt")

@@ -23,6 +23,9 @@ __all__ = ["METRICS", "is_open", "metrics", "probe"]
 METRICS: Final = "/metrics"
 _ALIVE: Final = "/healthz"
 _READY: Final = "/readyz"
+_NOT_FOR_YOU: Final = (
+    "These are of all servers, whatever profiles hide. Name who is to read them in telemetry.metrics_for."
+)
 _NO_STORE: Final = {"cache-control": "no-store"}
 
 
@@ -71,5 +74,5 @@ def metrics(gateway: Gateway, principal: Principal | None = None) -> Response:
     if found is None or not gateway.config.settings.telemetry.metrics:
         return JSONResponse({"error": "There are no metrics: set telemetry.metrics."}, 404)
     if principal is not None and not _may_read(gateway.config.settings, principal):
-        return JSONResponse({"error": "telemetry.metrics_for says who may read them."}, 403)
+        return JSONResponse({"error": _NOT_FOR_YOU}, 403)
     return Response(found.exposition(), media_type=found.media_type, headers=_NO_STORE)

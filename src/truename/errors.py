@@ -86,6 +86,7 @@ CODES: Mapping[str, CodeInfo] = {
     "corrupt": CodeInfo(-32603, 2),
     "full": CodeInfo(-32603, 1),
     "style_mismatch": CodeInfo(-32603, 2),
+    "identity_mismatch": CodeInfo(-32603, 2),
     "newer": CodeInfo(-32603, 2),
     "not_held": CodeInfo(-32602, 2),
     "readonly": CodeInfo(-32603, 2),
@@ -210,12 +211,13 @@ class DuplicateTool(TruenameError):
     existing: str
     duplicate: str
     name: str = ""
+    remedy: str = "Rename one, or choose a style that resolves clashes."
     code: str = "duplicate_name"
 
     def __str__(self) -> str:
         what = f"the name {excerpt(self.name)}" if self.name else "one identity"
         owners = f"{self.existing} and {self.duplicate}"
-        return f"{owners} both have {what}. Rename one, or choose a style that resolves clashes."
+        return f"{owners} both have {what}. {self.remedy}"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -260,13 +262,15 @@ _LEDGER_TEXT: Mapping[str, str] = {
     "Leave out tools that it does not need, or raise max_claims.",
     "style_mismatch": "This ledger was begun with {recorded}, not with {wanted}. "
     "Run `truename rename --all` to change it, or use another ledger (--ledger PATH).",
+    "identity_mismatch": "Tool {name!r} of server {origin!r} is {recorded} on record, and {wanted} is declared now. "
+    "Run `truename rename --ids` to have the old ids lead to the new ones, or declare what is on record.",
     "newer": "{path} was written by a newer Truename (format {version}). Upgrade Truename; nothing was changed.",
     "not_held": "{name!r} was never shown, so there is nothing to change. `truename history NAME` shows what was.",
     "readonly": "The ledger is open for reading only, so {name!r} was not recorded. Open it for writing.",
     "busy": "{path} is locked by another process. Wait for it, or end it, and try again.",
     "unusable": "{path} can't be used as a ledger: {reason}. Check the path and the disk; nothing was recorded.",
     "bound": "{claimant} is tool {name!r} of server {origin!r} on record, and this catalogue gives the id to another. "
-    "Build the catalogue with bound=ledger.bindings().",
+    "Build the catalogue with bound=ledger.bindings() and owners=ledger.origins().",
     "invalid_day": "{wanted!r} is no day. Write it as in 2027-02-01.",
     "withdrawn": "{name!r} was retired or redirected, so {claimant} can't have it. Choose another name.",
 }
@@ -277,7 +281,8 @@ class LedgerError(TruenameError):
     """The memory of names can't do this; the code says which of the fields below are set.
 
     ``conflict`` (name, holder, claimant), ``corrupt`` (path, line, reason), ``full`` (origin, count),
-    ``style_mismatch`` (recorded, wanted), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
+    ``style_mismatch`` (recorded, wanted), ``identity_mismatch`` (origin, name, recorded, wanted, count of such
+    tools), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
     ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant), ``bound`` (claimant,
     origin, name), ``invalid_day`` (wanted).
     """
@@ -325,7 +330,7 @@ class UnknownTool(ResolutionError):
         if self.reason == "absent":
             return (
                 f"{excerpt(self.text)} is {self.id}, which is not available now; nothing was run. "
-                "Its server has to come back first; no other tool has this name."
+                "It works again when its server offers it; no other tool has this name."
             )
         since = "" if self.reason == "malformed" else self.detail
         fact = f"Tool {excerpt(self.text)} does not exist{since}; nothing was run."

@@ -10,7 +10,7 @@ import pytest
 
 from tests.shared import shared
 from truename import Catalog
-from truename.errors import ConfigError
+from truename.errors import ConfigError, InvalidName
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,3 +166,18 @@ def test_the_collection_of_real_catalogues_is_read_whole() -> None:
     assert len({tool.origin.server_id for tool in catalog.values()}) == 815
     assert len(catalog) == 8_998
     assert [notice.code for notice in catalog.notices] == ["duplicate"]
+
+
+def test_one_bad_name_refuses_a_dump_or_is_left_out_and_reported(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps([{"name": "ok"}, {"name": "bad\x07"}, {"name": "ok"}]), "utf-8")
+    with pytest.raises(ExceptionGroup, match="strict=False leaves their tools out and reports them") as caught:
+        Catalog.from_file(path)
+    catalog = Catalog.from_file(path, strict=False)
+
+    assert [type(one) for one in caught.value.exceptions] == [InvalidName]
+    assert [str(id) for id in catalog] == ["dump@1/ok@1"]
+    assert [(one.code, one.server, one.name) for one in catalog.notices] == [
+        ("invalid", "dump", "bad\x07"),
+        ("duplicate", "dump", "ok"),
+    ]

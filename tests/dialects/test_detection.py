@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.shared import ROOT
 from truename import dialects
 from truename.errors import UnknownDialect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAB: Final = ROOT / "lab" / "results"
 
 
 @dataclass
@@ -94,9 +102,38 @@ def test_a_client_is_recognised_by_its_name(said: str, name: str) -> None:
     ],
 )
 def test_a_user_agent_speaks_where_the_name_is_silent(agent: str, name: str | None) -> None:
-    for client_info in (None, "mcp", {"name": "mcp"}):
+    for client_info, silent in ((None, None), ("mcp", "universal"), ({"name": "mcp"}, "universal")):
         found = dialects.detect(client_info, {"USER-AGENT": agent}).dialect
-        assert found is (dialects.get(name) if name else None)
+        wanted = name or silent
+        assert found is (dialects.get(wanted) if wanted else None)
+
+
+# Who sends the server's key in the place of a name of its own.
+_KEYS: Final = ("mastra", "openai-agents-js")
+
+
+@pytest.mark.parametrize("path", sorted(LAB.glob("*.json")), ids=lambda path: path.stem)
+def test_what_a_client_was_seen_to_send_is_recognised(path: Path) -> None:
+    run = json.loads(path.read_bytes())
+    said = [trial["handshake"] for trial in run["trials"] if trial.get("handshake", {}).get("client_info")]
+    assert said
+    for one in said:
+        found = dialects.detect(one["client_info"], {"user-agent": one["user_agent"] or ""}).dialect
+        if one["client_info"]["name"] == "mcp":
+            assert found is dialects.get("universal")
+            assert path.name in dialects.get("universal").lab
+        elif run["dialect"].startswith(_KEYS):
+            assert found is None
+        else:
+            assert found is not None
+            # Variants of one client say the same of themselves.
+            assert run["packages"][0] in {json.loads((LAB / name).read_bytes())["packages"][0] for name in found.lab}
+
+
+def test_the_row_of_the_sdk_cites_only_runs_that_show_it() -> None:
+    for name in dialects.get("universal").lab:
+        trials = json.loads((LAB / name).read_bytes())["trials"]
+        assert {one["handshake"]["client_info"]["name"] for one in trials if one.get("handshake")} == {"mcp"}
 
 
 def test_the_name_counts_for_more_than_the_user_agent() -> None:
@@ -124,7 +161,6 @@ def test_headers_decide_before_everything_else() -> None:
     ("client_info", "headers", "evidence"),
     [
         (None, None, "the client says nothing of itself"),
-        ("mcp", None, "clientInfo.name 'mcp' is the Python SDK's default and names no client"),
         ("my-own-native-client", None, "clientInfo.name 'my-own-native-client' not known"),
         ("native", None, "clientInfo.name 'native' not known"),
         ("universal", None, "clientInfo.name 'universal' not known"),

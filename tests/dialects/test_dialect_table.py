@@ -6,33 +6,25 @@ import doctest
 import importlib
 import json
 import keyword
-import os
 import pickle
 import re
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.shared import ROOT, data
 from truename import dialects
 from truename.dialects import rows as rows_module
 from truename.dialects.dialect import STYLES
 from truename.errors import UnknownDialect
 
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = Path(os.environ.get("TRUENAME_SHARED", ROOT.parent / "shared"))
 RENAMED = {"openai-chat": "openai", "anthropic-messages": "anthropic"}
 ALL = dialects.table()
 
 
 def researched() -> list[dict[str, Any]]:
-    path = SHARED / "facts" / "dialects.json"
-    if not path.is_file():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"the facts are missing: {path}")
-        pytest.skip(f"the facts are not here: {path}")
-    rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+    rows: list[dict[str, Any]] = json.loads(data("facts", "dialects.json").read_text("utf-8"))
     return rows
 
 

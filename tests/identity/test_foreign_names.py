@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.shared import shared
+from tests.shared import data
 from truename import ToolId
 from truename.identity import (
     component,
@@ -98,8 +98,8 @@ def test_two_texts_become_one_component_only_if_they_differ_in_ascii_case(one: s
 
 
 def test_the_odd_names_of_real_servers_become_ids_of_their_own() -> None:
-    groups = json.loads(shared("corpus", "edge-names.json").read_text("utf-8"))
-    origins = {(row["server"], row["tool"]) for rows in groups.values() for row in rows}
+    rows = json.loads(data("corpus", "edge-names.json").read_text("utf-8"))
+    origins = {(row["server"], row["tool"]) for row in rows}
 
     ids = {ToolId(component(s).name, 1, dotted_component(t).suite, dotted_component(t).name, 1) for s, t in origins}
 

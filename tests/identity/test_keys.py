@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from types import SimpleNamespace
 from typing import Any
 
@@ -238,3 +240,11 @@ def test_the_check_sees_an_identifier_that_is_computed_elsewhere(source: str, wh
 )
 def test_the_check_leaves_alone_what_computes_no_identifier(source: str) -> None:
     assert offences_in(source) == []
+
+
+@pytest.mark.parametrize("key", [LookupKey("bare", "x"), LookupKey("namespaced", "x", "n")])
+def test_a_lookup_key_is_copied_shown_and_read_as_the_tuple_that_it_is(key: LookupKey) -> None:
+    assert pickle.loads(pickle.dumps(key)) == copy.copy(key) == key
+    assert eval(repr(key), {"LookupKey": LookupKey}) == key
+    assert LookupKey.of(tuple(key)) == LookupKey.of(key) == key
+    assert LookupKey.of(("bare",)) is None

@@ -92,3 +92,9 @@ def test_two_ways_of_making_names_are_compared_and_told_apart_in_words() -> None
     assert SETTINGS.same(Settings(style="prefixed", server_name="truename", aliases=dict(SETTINGS.aliases), at="now"))
     assert not SETTINGS.same(other)
     assert other.difference(SETTINGS) == "style = 'on-conflict', aliases = {}"
+
+
+@pytest.mark.parametrize("number", ["2", 2.0, True])
+def test_a_number_of_a_claim_that_is_none_is_refused(number: object) -> None:
+    with pytest.raises(ValueError, match="is no number"):
+        from_plain({**claim("b_2", "a/b").plain(), "number": number})

@@ -187,12 +187,12 @@ def test_a_file_that_is_no_ledger_is_never_changed(tmp_path: Path, content: byte
 
 def test_a_journal_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    path.write_bytes(b"truename-ledger 4 0123456789abcdef\n")
+    path.write_bytes(b"truename-ledger 5 0123456789abcdef\n")
 
     error = damage(path)
 
-    assert (error.code, error.version) == ("newer", 4)
-    assert str(error) == (f"{path} was written by a newer Truename (format 4). Upgrade Truename; nothing was changed.")
+    assert (error.code, error.version) == ("newer", 5)
+    assert str(error) == (f"{path} was written by a newer Truename (format 5). Upgrade Truename; nothing was changed.")
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -17,8 +17,8 @@ def number(path: Path) -> int:
 
 def begun(path: Path) -> Ledger:
     ledger = Ledger.open(path)
-    show(ledger, "a/b", "a/c")
-    ledger.redirect("old", "a_b")
+    show(ledger, "a/b", "a/c", style="on-conflict")
+    ledger.redirect("old", "b")
     return ledger
 
 
@@ -26,6 +26,17 @@ def test_what_earlier_versions_wrote_stays_readable_to_them(tmp_path: Path) -> N
     begun(tmp_path / "ledger")
 
     assert number(tmp_path / "ledger") == 1
+
+
+@pytest.mark.parametrize("style", ["prefixed", "on-conflict"])
+def test_a_name_with_a_server_s_part_or_a_number_is_what_they_do_not_know(tmp_path: Path, style: str) -> None:
+    path = tmp_path / "ledger"
+    tools = ("a/b", "a@2/b") if style == "on-conflict" else ("a/b",)
+    show(Ledger.open(path), *tools, style=style)
+
+    assert number(path) == 4
+    name = {"prefixed": "a_b", "on-conflict": "b_2"}[style]
+    assert Ledger.open(path).parts(name) == {"prefixed": ("a_", None), "on-conflict": ("", 2)}[style]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -52,7 +63,7 @@ def test_an_older_program_refuses_it_whole(tmp_path: Path, monkeypatch: pytest.M
     Ledger.open(tmp_path / "ledger").break_name("gone")
     monkeypatch.setattr("truename.ledger.journal.FORMAT", 1)
 
-    for use in (lambda: Ledger.open(tmp_path / "ledger"), older.refresh, lambda: older.retire("a_b")):
+    for use in (lambda: Ledger.open(tmp_path / "ledger"), older.refresh, lambda: older.retire("b")):
         with pytest.raises(LedgerError) as caught:
             use()
         assert (caught.value.code, caught.value.version) == ("newer", 2)
@@ -86,8 +97,8 @@ def test_a_shorter_file_keeps_its_format(tmp_path: Path, monkeypatch: pytest.Mon
     ledger.break_name("gone", protocol="0.3")
     header = path.read_bytes().split(b"\n")[0]
     for turn in range(40):
-        show(ledger, "a/b", client=("openai", "cursor")[turn % 2])
-        ledger.record([event for event in ledger.history("a_b") if event.kind == "claim"][:1])
+        show(ledger, "a/b", client=("openai", "cursor")[turn % 2], style="on-conflict")
+        ledger.record([event for event in ledger.history("b") if event.kind == "claim"][:1])
 
     assert path.read_bytes().split(b"\n")[0] != header
     assert number(path) == 2

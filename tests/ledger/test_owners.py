@@ -31,7 +31,7 @@ def test_the_first_owner_stays_whoever_comes_and_is_known_again_after_a_restart(
 def test_nothing_new_writes_nothing_and_a_ledger_without_uris_stays_readable_to_older_programs(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     ledger = Ledger.open(path)
-    show(ledger, "a/b")
+    show(ledger, "a/b", style="on-conflict")
     ledger.own([])
     assert number(path) == 1
 

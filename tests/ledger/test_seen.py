@@ -95,3 +95,21 @@ def test_hidden_holders_and_identities_are_none(names: NameTable) -> None:
     assert set(seen.bindings().values()) <= {OPEN}
     assert names.ledger is not None
     assert names.ledger.origin_of(ToolId.parse("no/thing")) is None
+
+
+def test_a_spelling_of_a_hidden_tool_and_of_a_visible_one_is_the_visible_one_s() -> None:
+    names = project(Catalog.from_mcp({"files": ["get"], "bank": ["get"]}), "universal", ledger=Ledger.memory())
+    files, bank = names
+    assert (files.integration, bank.integration) == ("files", "bank")
+    seen = part(names, sees=(files,))
+
+    assert caught_in("get", seen) == caught_in("Get", seen) == files
+    assert caught_in("bank:get", seen) == ()
+
+
+def caught_in(text: str, names: NameTable) -> ToolId | tuple[str, ...] | None:
+    """Return the tool, or the suggestions of the error."""
+    try:
+        return resolve(text, names).id
+    except UnknownTool as error:
+        return error.suggestions

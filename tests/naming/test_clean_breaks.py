@@ -168,7 +168,7 @@ def test_a_spelling_of_a_tool_that_is_gone_follows_the_redirect_of_its_id() -> N
     names = project(catalog("powershell_exec"), "native", style="declared", ledger=ledger)
 
     assert resolve("kenny_search", names).id == NEW
-    assert resolve("mcp_kenny_search", names).step == "derived"
+    assert resolve("mcp_kenny_search", names).step == "spelling"
     with pytest.raises(RetiredName):
         resolve("kenny_gone", names)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.naming.tables import table
-from truename import ToolId
+from truename import Catalog, ToolId, project
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,10 @@ def test_the_explanation_says_why(tools: dict[str, list[str]], client: str, styl
 
     assert str(names.explain(id)) == text
     assert names.explain(id) == names.explain(ToolId.parse(id))
+
+
+@pytest.mark.parametrize("style", ["prefixed", "on-conflict"])
+def test_a_digest_says_which_word_kept_the_plain_name_from_the_tool(style: str) -> None:
+    names = project(Catalog.from_mcp({"web": ["search"], "docs": ["search"]}), "universal", style=style)
+
+    assert "'web_search' is a word that clients, providers or languages keep" in names.explain("web@1/search@1").reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from truename import Catalog, Ledger, ToolId, dialects, project, resolve
-from truename.errors import InvalidName, NoLegalName
+from truename.errors import AmbiguousName, InvalidName, NoLegalName
 
 GOOD = ToolId.parse("good/pay")
 FAKES = ["good/pay", "good@1/pay@1", "good@1~pay@1", "good%401%2Fpay%401", "GOOD/PAY", "100%", "a~b"]
@@ -23,7 +23,10 @@ def test_a_hostile_server_can_not_stand_in_for_a_canonical_name(client: str, sty
 
         assert not any(set("/~%") & set(name) for name in names.values())
         if GOOD in names:
-            assert {resolve(form, names).id for form in FORMS} == {GOOD}
+            assert {resolve(form, names).id for form in FORMS[:2]} == {GOOD}
+            for form in FORMS[2:]:
+                with pytest.raises(AmbiguousName):
+                    resolve(form, names)
 
 
 def test_there_are_clients_that_take_a_slash() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
@@ -21,9 +23,10 @@ def test_redirects_of_ids_are_followed_to_the_last() -> None:
     ledger.redirect("docs/find", "docs/look")
     ledger.redirect("docs/look", "docs/search")
 
-    assert {found(text, names) for text in ("docs_old", "docs/find", "docs/look", "Docs@1~Look", "DOCS-OLD")} == {
+    assert {found(text, names) for text in ("docs_old", "docs/find", "docs/look", "docs@1~look", "Docs@1~Look")} == {
         ("docs@1/search@1", "ledger")
     }
+    assert found("DOCS-OLD", names) == ("docs@1/search@1", "folded")
     assert resolve("docs/find", names).trail[-2:] == (
         "ledger: redirected to docs@1/look@1, which is withdrawn too",
         "ledger: redirected",
@@ -51,19 +54,27 @@ def test_a_redirect_to_a_retired_id_is_retired() -> None:
     assert caught.value.successor == "docs_search"
 
 
-@pytest.mark.parametrize("circle", [("docs/look", "docs/search"), ("docs/a", "docs/b", "docs/search")])
-def test_redirects_in_a_circle_lead_to_no_tool(circle: tuple[str, ...]) -> None:
+def test_the_latest_redirect_of_a_circle_counts() -> None:
     ledger = Ledger.memory()
-    names = project(Catalog.from_mcp({"docs": ["look", "search"]}), "openai", ledger=ledger)
-    ledger.redirect("old", circle[0])
-    for old, new in zip(circle, (*circle[1:], circle[0]), strict=True):
-        ledger.redirect(old, ToolId.parse(new))
+    before = project(Catalog.from_mcp({"docs": ["look"]}), "openai", ledger=ledger)
+    ledger.redirect("docs/look", "docs/search")
+    between = project(Catalog.from_mcp({"docs": ["search"]}), "openai", ledger=ledger)
+    ledger.redirect("docs/search", "docs/look")
+    after = project(Catalog.from_mcp({"docs": ["look"]}), "openai", ledger=ledger)
 
-    for text in ("old", *circle):
-        with pytest.raises(UnknownTool) as caught:
-            resolve(text, names)
-        assert caught.value.reason == "absent"
-        assert caught.value.trail[-1] == "ledger: its redirects are a circle"
+    for text in (*before.values(), *between.values(), "docs/look", "docs/search"):
+        assert str(resolve(text, after).id) == "docs@1/look@1"
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_a_circle_of_any_length_ends_at_the_tool_that_was_named_last(length: int) -> None:
+    ledger = Ledger.memory()
+    ids = [ToolId.parse(f"docs/t{number}") for number in range(length)]
+    names = project(Catalog.of(*ids), "openai", ledger=ledger)
+    for old, new in zip(ids, (*ids[1:], ids[0]), strict=True):
+        ledger.redirect(str(old), new)
+
+    assert {resolve(str(id), names).id for id in ids} == {ids[0]}
 
 
 def test_a_redirect_is_taken_back_by_one_to_itself() -> None:
@@ -85,3 +96,18 @@ def test_ids_that_differ_in_a_hyphen_only_are_redirected_each_to_its_own(form: s
 
     assert found(form.format("get_data"), names)[0] == "docs@1/one@1"
     assert found(form.format("get-data"), names)[0] == "docs@1/two@1"
+
+
+def test_redirects_are_followed_to_the_thirty_second() -> None:
+    ledger = Ledger.memory()
+    ids = [ToolId.parse(f"docs/t{number}") for number in range(40)]
+    names = project(Catalog.of(ids[-1]), "openai", ledger=ledger)
+    for old, new in pairwise(ids):
+        ledger.redirect(str(old), new)
+
+    assert resolve(str(ids[-32]), names).id == ids[-1]
+    with pytest.raises(UnknownTool) as caught:
+        resolve(str(ids[0]), names)
+    assert caught.value.reason == "absent"
+    assert caught.value.trail[-1] == "ledger: more than 32 redirects in a row"
+    assert len(list(ledger.successors(ids[0]))) == 32

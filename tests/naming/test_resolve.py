@@ -33,35 +33,35 @@ def found(text: str, names: NameTable = SEED) -> tuple[str, str]:
         ("dg%5Fprism%5Frefract", "data-grout@1/prism.refract@1", "table"),
         ("data-grout@1/prism.refract@1", "data-grout@1/prism.refract@1", "canonical"),
         ("data-grout/prism.refract", "data-grout@1/prism.refract@1", "canonical"),
-        ("Data-Grout@V1/PRISM.refract@latest", "data-grout@1/prism.refract@1", "canonical"),
+        ("Data-Grout@V1/PRISM.refract@latest", "data-grout@1/prism.refract@1", "folded"),
         ("salesforce@1~get_leads@1", "salesforce@1/get_leads@1", "canonical"),
         ("salesforce%401%2Fget_leads%401", "salesforce@1/get_leads@1", "canonical"),
         ("salesforce%401~get_leads%401", "salesforce@1/get_leads@1", "canonical"),
         ("salesforce/create_lead", "salesforce@1/create_lead@1", "canonical"),
         ("salesforce@2/create_lead", "salesforce@2/create_lead@1", "canonical"),
-        ("salesforce@latest/create_lead", "salesforce@2/create_lead@1", "canonical"),
-        ("salesforce@latest/get_leads", "salesforce@1/get_leads@1", "canonical"),
-        ("SF_GET_LEADS", "salesforce@1/get_leads@1", "derived"),
-        ("sf-get-leads", "salesforce@1/get_leads@1", "derived"),
-        ("sf__get_leads", "salesforce@1/get_leads@1", "derived"),
-        ("salesforce_get_leads", "salesforce@1/get_leads@1", "derived"),
-        ("salesforce_create_lead", "salesforce@1/create_lead@1", "derived"),
-        ("salesforce_create_lead_2", "salesforce@2/create_lead@1", "derived"),
-        ("data-grout_prism_refract", "data-grout@1/prism.refract@1", "derived"),
-        ("data-grout_warden_canary", "data-grout@1/warden.canary@1", "derived"),
-        ("data-grout:prism.refract", "data-grout@1/prism.refract@1", "derived"),
-        ("prism.refract", "data-grout@1/prism.refract@1", "derived"),
-        ("prism__refract", "data-grout@1/prism.refract@1", "derived"),
-        ("refract", "data-grout@1/prism.refract@1", "derived"),
-        ("get_leads", "salesforce@1/get_leads@1", "derived"),
-        ("mcp_data-grout__prism_refract", "data-grout@1/prism.refract@1", "derived"),
-        ("mcp__truename__sf_get_leads", "salesforce@1/get_leads@1", "derived"),
-        ("mcp_truename_sf_create_lead_2", "salesforce@2/create_lead@1", "derived"),
-        ("mcp--truename--sf_get_leads", "salesforce@1/get_leads@1", "derived"),
-        ("truename-sf_get_leads", "salesforce@1/get_leads@1", "derived"),
-        ("sf_get_leads_mcp_truename", "salesforce@1/get_leads@1", "derived"),
-        ("functions.sf_get_leads", "salesforce@1/get_leads@1", "derived"),
-        ("default_api:sf_get_leads", "salesforce@1/get_leads@1", "derived"),
+        ("salesforce@latest/create_lead", "salesforce@2/create_lead@1", "folded"),
+        ("salesforce@latest/get_leads", "salesforce@1/get_leads@1", "folded"),
+        ("SF_GET_LEADS", "salesforce@1/get_leads@1", "folded"),
+        ("sf-get-leads", "salesforce@1/get_leads@1", "folded"),
+        ("sf__get_leads", "salesforce@1/get_leads@1", "folded"),
+        ("salesforce_get_leads", "salesforce@1/get_leads@1", "spelling"),
+        ("salesforce_create_lead", "salesforce@1/create_lead@1", "spelling"),
+        ("salesforce_create_lead_2", "salesforce@2/create_lead@1", "spelling"),
+        ("data-grout_prism_refract", "data-grout@1/prism.refract@1", "spelling"),
+        ("data-grout_warden_canary", "data-grout@1/warden.canary@1", "spelling"),
+        ("data-grout:prism.refract", "data-grout@1/prism.refract@1", "spelling"),
+        ("prism.refract", "data-grout@1/prism.refract@1", "spelling"),
+        ("prism__refract", "data-grout@1/prism.refract@1", "spelling"),
+        ("refract", "data-grout@1/prism.refract@1", "folded"),
+        ("get_leads", "salesforce@1/get_leads@1", "spelling"),
+        ("mcp_data-grout__prism_refract", "data-grout@1/prism.refract@1", "spelling"),
+        ("mcp__truename__sf_get_leads", "salesforce@1/get_leads@1", "spelling"),
+        ("mcp_truename_sf_create_lead_2", "salesforce@2/create_lead@1", "spelling"),
+        ("mcp--truename--sf_get_leads", "salesforce@1/get_leads@1", "spelling"),
+        ("truename-sf_get_leads", "salesforce@1/get_leads@1", "spelling"),
+        ("sf_get_leads_mcp_truename", "salesforce@1/get_leads@1", "spelling"),
+        ("functions.sf_get_leads", "salesforce@1/get_leads@1", "spelling"),
+        ("default_api:sf_get_leads", "salesforce@1/get_leads@1", "spelling"),
     ],
 )
 def test_every_form_of_the_seeds_leads_to_its_tool(text: str, expected: str, step: str) -> None:
@@ -103,9 +103,9 @@ def test_the_table_wins_over_every_theory_of_suffixes() -> None:
     names = table(("salesforce/create_lead", "salesforce/create_lead@2", "salesforce/create_lead_2"))
 
     assert found("sf_create_lead_2", names) == ("salesforce@1/create_lead_2@1", "table")
-    assert found("salesforce_create_lead_2", names) == ("salesforce@1/create_lead_2@1", "derived")
+    assert found("salesforce_create_lead_2", names) == ("salesforce@1/create_lead_2@1", "spelling")
     assert found("sf_create_lead_3", names) == ("salesforce@1/create_lead@2", "table")
-    assert found("salesforce_create_lead_3", names) == ("salesforce@1/create_lead@2", "derived")
+    assert found("salesforce_create_lead_3", names) == ("salesforce@1/create_lead@2", "spelling")
 
 
 def test_an_encoded_name_is_looked_up_once_more() -> None:
@@ -134,7 +134,9 @@ def test_a_name_shown_to_one_client_is_known_in_the_table_of_another() -> None:
             (
                 "table: no such name",
                 "ledger: never shown",
-                "canonical: read as salesforce@1/get_leads@1",
+                "canonical: not as it stands (case, 'v' or 'latest')",
+                "spelling: no tool has it exactly",
+                "folded: read as salesforce@1/get_leads@1",
             ),
         ),
         (
@@ -142,7 +144,10 @@ def test_a_name_shown_to_one_client_is_known_in_the_table_of_another() -> None:
             (
                 "table: no such name",
                 "ledger: never shown",
+                "canonical: no '/' in it",
+                "spelling: no tool has it exactly",
                 "decode: 'salesforce@1/get_leads'",
+                "table: no such name",
                 "ledger: never shown",
                 "canonical: read as salesforce@1/get_leads@1",
             ),
@@ -153,7 +158,7 @@ def test_a_name_shown_to_one_client_is_known_in_the_table_of_another() -> None:
                 "table: no such name",
                 "ledger: never shown",
                 "canonical: no '/' in it",
-                "derived: another spelling of sf_get_leads",
+                "spelling: another spelling of sf_get_leads",
             ),
         ),
     ],
@@ -199,7 +204,7 @@ def test_what_several_tools_answer_to_is_ambiguous_with_their_names() -> None:
         resolve("get_data", names)
 
     assert caught.value.candidates == ("database_get_data", "weather_get_data")
-    assert caught.value.trail[-1] == "derived: 2 tools have this spelling"
+    assert caught.value.trail[-1] == "spelling: 2 tools have this spelling"
 
 
 def test_case_twins_are_each_their_own_and_anything_between_is_refused_or_one_of_them() -> None:
@@ -243,3 +248,26 @@ def test_a_table_is_a_mapping_in_both_directions() -> None:
             SEED.explain(name)
     with pytest.raises(KeyError):
         SEED.id_of("SF_CREATE_LEAD_2")
+
+
+def test_every_id_on_record_is_absent_also_where_two_have_one_origin() -> None:
+    ledger = Ledger.memory()
+    ids = ("b@1/a.t@3", "b@1/a.t@10")
+    project(Catalog.of(*ids), "openai", ledger=ledger)
+    names = project(Catalog.of(), "openai", ledger=ledger)
+
+    for text in (*ids, *(id.replace("1/", "%31/") for id in ids)):
+        with pytest.raises(UnknownTool) as caught:
+            resolve(text, names)
+        assert caught.value.reason == "absent"
+
+
+@pytest.mark.parametrize(("own", "adapted"), [("list_all", "list-all"), ("a_b", "a b"), ("fs__list", "fs.list")])
+@pytest.mark.parametrize("style", ["prefixed", "on-conflict"])
+def test_a_tool_s_own_name_is_its_alone_though_another_s_would_be_adapted_to_it(
+    style: str, own: str, adapted: str
+) -> None:
+    names = project(Catalog.from_mcp({"s": [own], "t": [adapted]}), "universal", style=style)
+
+    called = {text: names.catalog[str(resolve(text, names).id)].origin.name for text in (own, adapted)}
+    assert called == {own: own, adapted: adapted}

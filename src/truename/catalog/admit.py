@@ -10,17 +10,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.catalog.declared import UNDECLARED, Bindings, Owners, ServerIdentity
 from truename.catalog.tool import Notice, Origin, Tool
 from truename.dialects import Reason
-from truename.errors import InvalidName, TruenameError, excerpt
-from truename.identity import MAX_FOREIGN, ToolId, component, dotted_component, with_digest
+from truename.errors import DuplicateTool, InvalidName, TruenameError, excerpt
+from truename.identity import MAX_FOREIGN, ToolId, component, dotted_component, told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Bindings", "admit", "entries_of"]
+__all__ = ["Bindings", "admit", "entries_of", "label_of"]
 
-Bindings = Mapping[tuple[str, str], ToolId]
 _WHERE: Final = "a catalogue"
 # No label has this character, so no label can be taken for the second server of another.
 _REPEATED: Final = "\x1f"
@@ -32,25 +32,61 @@ class _Server(NamedTuple):
     tools: Mapping[str, Mapping[str, Any]]
 
 
+class _Place(NamedTuple):
+    """Where a server's tools stand in the space of ids, and the versions declared for single ones."""
+
+    integration: str
+    version: int
+    declared: ServerIdentity
+
+
 def admit(
-    listings: Iterable[tuple[str, Any]], bound: Bindings, *, strict: bool
+    listings: Iterable[tuple[str, Any]],
+    bound: Bindings,
+    identities: Mapping[str, ServerIdentity],
+    *,
+    owners: Owners,
+    strict: bool,
 ) -> tuple[list[Tool], tuple[Notice, ...]]:
     """Return the tools of these servers in order, and what there is to report.
 
     ``bound`` holds identities given before, by (server id, upstream name): they are kept, present or not, and never
-    given to another tool. With ``strict`` everything refused is raised as one `ExceptionGroup` of `InvalidName`;
+    given to another tool. ``identities`` are those that the operator declares, by server key. ``owners`` are the tools
+    of all ids that were ever given, also of such that lead to another one now.
+
+    With ``strict`` everything refused is raised as one `ExceptionGroup` of `InvalidName` and `DuplicateTool`;
     otherwise it is left out and reported.
     """
     refused: list[TruenameError] = []
     notices: list[Notice] = []
     servers = [_listing(label, number, listing, refused, notices) for label, number, listing in _numbered(listings)]
-    if refused and strict:
-        message = f"{len(refused)} names can't be admitted"
-        raise ExceptionGroup(message, refused)
     present = [server for server in servers if server is not None]
-    integrations = _integrations(present, bound)
-    tools = [tool for server in present for tool in _tools(server, integrations[server.id], bound)]
+    places = _places(present, bound, identities)
+    tools: list[Tool] = []
+    given = {id: origin for origin, id in bound.items()}
+    former = [id for id in owners if id not in given]
+    for tool in (tool for server in present for tool in _tools(server, places[server.id], bound, former)):
+        origin = tool.origin.server_id, tool.origin.name
+        if given.setdefault(tool.id, origin) == origin:
+            tools.append(tool)
+        else:
+            error = _second(tool, given[tool.id])
+            refused.append(error)
+            notices.append(Notice("taken", tool.origin.server, tool.origin.name, str(error)))
+    if refused and strict:
+        message = f"{len(refused)} names can't be admitted; strict=False leaves their tools out and reports them"
+        raise ExceptionGroup(message, refused)
     return tools, tuple(notices)
+
+
+def _second(tool: Tool, owner: tuple[str, str]) -> DuplicateTool:
+    """Return the refusal of a tool whose id is another server's: two servers share an integration and a version."""
+    return DuplicateTool(
+        existing=f"{label_of(owner[0])!r} ({owner[1]})",
+        duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
+        name=str(tool.id),
+        remedy="Give one of these servers another integration or version.",
+    )
 
 
 def entries_of(listing: Any) -> Iterable[Any] | None:
@@ -100,6 +136,11 @@ def _listing(
     return _Server(label, label if number == 1 else f"{label}{_REPEATED}{number}", tools)
 
 
+def label_of(server_id: str) -> str:
+    """Return the label of a server by its id: they differ only where two servers have one label."""
+    return server_id.partition(_REPEATED)[0]
+
+
 def _of(label: str) -> str:
     return f"{_WHERE} (server {excerpt(label)})"
 
@@ -123,18 +164,41 @@ def _unfit(text: object) -> tuple[Reason, ...]:
     return tuple(Reason("character", f"U+{ord(text[i]):04X} at {i} can't be printed") for i in bad[:5])
 
 
-def _integrations(servers: Sequence[_Server], bound: Bindings) -> dict[str, str]:
-    """Give each server id its integration; the same key is the same integration for ever."""
-    known = {server_id: id.integration for (server_id, _), id in bound.items()}
-    wanted = {server.id: component(server.id).name for server in servers if server.id not in known}
-    return known | _told_apart(wanted, set(known.values()))
+def _places(servers: Sequence[_Server], bound: Bindings, identities: Mapping[str, ServerIdentity]) -> dict[str, _Place]:
+    """Return by server id where its tools stand: as declared, else as on record, else by its key.
+
+    The same key is the same integration for ever. Two keys never give one integration; an operator may.
+    """
+    declared = {server.id: identities.get(server.label, UNDECLARED) for server in servers}
+    recorded = {
+        server_id: id
+        for (server_id, _), id in bound.items()
+        # A server that is not here and had another version was declared: its integration may be another's, too.
+        if (declared[server_id].integration is None if server_id in declared else id.integration_version == 1)
+    }
+    wanted = {
+        server.id: component(server.id).name
+        for server in servers
+        if server.id not in recorded and declared[server.id].integration is None
+    }
+    by_key = {server_id: id.integration for server_id, id in recorded.items()}
+    by_key |= _told_apart(wanted, set(by_key.values()))
+    return {
+        server_id: _Place(
+            said.integration or by_key[server_id],
+            said.version or (recorded[server_id].integration_version if server_id in recorded else 1),
+            said,
+        )
+        for server_id, said in declared.items()
+    }
 
 
-def _tools(server: _Server, integration: str, bound: Bindings) -> Iterable[Tool]:
+def _tools(server: _Server, place: _Place, bound: Bindings, former: Iterable[ToolId]) -> Iterable[Tool]:
     parts = {name: dotted_component(name) for name in server.tools if (server.id, name) not in bound}
     taken: defaultdict[str | None, set[str]] = defaultdict(set)
-    for id in bound.values():
-        if id.integration == integration:
+    own = (id for (server_id, _), id in bound.items() if server_id == server.id)
+    for id in (*own, *former):
+        if (id.integration, id.integration_version) == place[:2]:
             taken[id.suite].add(id.tool)
     by_suite: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
     for name, part in parts.items():
@@ -145,7 +209,7 @@ def _tools(server: _Server, integration: str, bound: Bindings) -> Iterable[Tool]
         for name, key in _told_apart(wanted, taken[suite], suite).items()
     }
     for name, definition in server.tools.items():
-        id = bound.get((server.id, name)) or ToolId(integration, 1, *keys[name], 1)
+        id = bound.get((server.id, name)) or ToolId(*place[:2], *keys[name], place.declared.version_of(name))
         yield Tool(id, Origin(server.label, name, server.id), definition)
 
 
@@ -168,9 +232,7 @@ def _told_apart(wanted: Mapping[str, str], taken: set[str], suite: str | None = 
         changed += ((verbatim, key) for verbatim in verbatims if verbatim != keeper)
     used.update(given.values())
     for verbatim, key in sorted(changed):
-        candidate = key
-        while candidate in used:
-            candidate = with_digest(candidate, f"{candidate}\0{verbatim}" if candidate != key else verbatim)
+        candidate = next(one for one in told_apart(key, verbatim) if one not in used)
         used.add(candidate)
         given[verbatim] = candidate
     return given

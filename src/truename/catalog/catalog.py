@@ -10,8 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from truename.catalog.admit import Bindings, admit
+from truename.catalog.admit import admit
 from truename.catalog.aliases import BUILT_IN_ALIASES, checked_aliases
+from truename.catalog.declared import Bindings, Owners, ServerIdentity, identity_changes, identity_mismatch
 from truename.catalog.read import read_listings
 from truename.catalog.tool import Notice, Origin, Tool
 from truename.errors import DuplicateTool
@@ -75,26 +76,40 @@ class Catalog(Mapping[ToolId, Tool]):
         aliases: Mapping[str, str] | None = None,
         bound: Bindings | None = None,
         *,
+        identities: Mapping[str, ServerIdentity] | None = None,
+        owners: Owners | None = None,
         strict: bool = True,
     ) -> Self:
         """Build a catalogue from what MCP servers answer to tools/list.
 
         ``servers`` maps server keys to a list of tools or a whole result, or is pairs of them: labels may repeat, and
-        each pair is a server of its own. ``bound`` are the identities that a ledger has on record. Names that can't
-        be admitted (empty, not printable, over 1,024 characters) raise an `ExceptionGroup` of `InvalidName`; without
-        ``strict`` they are left out and stand in `notices`.
+        each pair is a server of its own. ``bound`` are the identities that a ledger has on record, ``owners`` the tools
+        of all ids that it ever had (`Ledger.origins`): after `truename rename --ids` these are more, and none is given
+        away. ``identities`` are those that the operator declares, by server key.
+
+        Names that can't be admitted (empty, not printable, over 1,024 characters) and tools whose id another server has
+        raise an `ExceptionGroup` of `InvalidName` and `DuplicateTool`, so that a program learns of them; with
+        ``strict=False``, as in the gateway and the commands, they are left out and stand in `notices`. Ids on record
+        that are not those declared raise `LedgerError` (``identity_mismatch``); without ``strict`` they are kept.
 
         >>> list(Catalog.from_mcp({"Weather": ["get_data"], "weather": ["get_data"]}))
         [ToolId('weather-a0bba638@1/get_data@1'), ToolId('weather@1/get_data@1')]
+        >>> list(Catalog.from_mcp({"sf2": ["t"]}, identities={"sf2": ServerIdentity(integration="sf", version=2)}))
+        [ToolId('sf@2/t@1')]
         """
         pairs = servers.items() if isinstance(servers, Mapping) else servers
-        tools, notices = admit(pairs, bound or {}, strict=strict)
+        if strict and (changes := identity_changes(bound or {}, identities or {})):
+            raise identity_mismatch(changes)
+        tools, notices = admit(pairs, bound or {}, identities or {}, owners=owners or {}, strict=strict)
         return cls(tools, aliases, notices)
 
     @classmethod
-    def from_file(cls, path: str | Path, aliases: Mapping[str, str] | None = None) -> Self:
-        """Read a dump: JSON or JSONL, also gzipped, of one server's tools or of many servers. Raises `ConfigError`."""
-        return cls.from_mcp(read_listings(Path(path)), aliases)
+    def from_file(cls, path: str | Path, aliases: Mapping[str, str] | None = None, *, strict: bool = True) -> Self:
+        """Read a dump: JSON or JSONL, also gzipped, of one server's tools or of many servers.
+
+        Raises `ConfigError` for a file that can't be read, and as `from_mcp` for what is in it.
+        """
+        return cls.from_mcp(read_listings(Path(path)), aliases, strict=strict)
 
     def with_tools(self, tools: Iterable[Tool]) -> Self:
         """Return a copy that has these tools too. Raises `DuplicateTool`."""

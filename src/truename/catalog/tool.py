@@ -38,17 +38,25 @@ class Tool:
     """One tool: identity, origin, and the definition (a tools/list entry, never changed).
 
     ``presented`` is what the operator says in the place of the server: ``title``, ``description``, ``annotations``.
+    ``offered`` is the definition that the server gives now, where ``definition`` is an earlier one that was trusted
+    and is shown in its place.
     """
 
     id: ToolId
     origin: Origin
     definition: Mapping[str, Any] = field(hash=False)
     presented: Mapping[str, Any] = field(default_factory=_nothing, hash=False)
+    offered: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    @property
+    def current(self) -> Mapping[str, Any]:
+        """The definition that the server gives now: a call runs on it, whichever definition is shown."""
+        return self.definition if self.offered is None else self.offered
 
     @property
     def digest(self) -> str:
-        """The digest of the definition: what approvals and pins are about, whatever an operator says of the tool."""
-        return definition_digest(self.definition)
+        """The digest of the current definition: pins and approvals are bound to it, and not to what is shown."""
+        return definition_digest(self.current)
 
     @property
     def shown(self) -> Mapping[str, Any]:

@@ -23,7 +23,6 @@ __all__ = ["Detection", "detect"]
 
 _LONGEST = 256
 _WRAPPER = re.compile(r"\(via mcp-remote[^()]*\)", re.IGNORECASE)
-_SILENT = frozenset({"mcp"})
 _VENDORS = {"claudeai": "claude-ai", "claudecode": "claude-code"}
 
 
@@ -37,13 +36,19 @@ class Detection:
 
 @cache
 def _patterns(field: str) -> tuple[tuple[str, Dialect], ...]:
-    found = [(pattern.lower(), row) for row in table() for pattern in getattr(row, field)]
+    found = [(pattern.lower(), row) for row in table() if row.kind != "own" for pattern in getattr(row, field)]
     return tuple(sorted(found, key=lambda item: -len(item[0])))
 
 
 def _match(field: str, text: str) -> Dialect | None:
     lowered = text.lower()
     return next((row for pattern, row in _patterns(field) if fnmatchcase(lowered, pattern)), None)
+
+
+def _shared(name: str) -> Dialect | None:
+    """Return the dialect of a name that a library sends for all who set none."""
+    everyones = get("universal")
+    return everyones if name.lower() in everyones.client_info else None
 
 
 def _by_alias(name: str) -> Dialect | None:
@@ -66,7 +71,7 @@ def _client_name(client_info: object) -> str:
 
 def _from_name(name: str) -> Detection | None:
     inner = _WRAPPER.sub("", name).strip()
-    found = None if inner.lower() in _SILENT or not inner else _match("client_info", inner) or _by_alias(inner)
+    found = None if not inner or _shared(inner) else _match("client_info", inner) or _by_alias(inner)
     if found is None and inner != name:
         found = get("mcp-remote")
     return Detection(found, f"clientInfo.name {excerpt(name)}") if found else None
@@ -92,8 +97,8 @@ def _asked(headers: Mapping[str, str]) -> Detection | None:
 
 
 def _nothing(name: str, agent: str) -> Detection:
-    if name.lower() in _SILENT:
-        return Detection(None, f"clientInfo.name {excerpt(name)} is the Python SDK's default and names no client")
+    if (found := _shared(name)) is not None:
+        return Detection(found, f"clientInfo.name {excerpt(name)} is the Python SDK's default, which many clients send")
     said = [f"clientInfo.name {excerpt(name)}"] if name else []
     said += [f"User-Agent {excerpt(agent)}"] if agent else []
     return Detection(None, f"{' and '.join(said)} not known" if said else "the client says nothing of itself")
@@ -103,13 +108,14 @@ def detect(client_info: object = None, headers: Mapping[str, str] | None = None)
     """Return the dialect of a client; the first of these that tells something decides.
 
     The headers ``x-truename-dialect`` and ``x-openai-mode``, clientInfo's name (a text, a mapping with ``name`` or
-    an object with ``.name``), ``x-anthropic-client``, ``User-Agent``. Header names are compared without case.
+    an object with ``.name``), ``x-anthropic-client``, ``User-Agent``. Header names are compared without case. A name
+    that a library sends for all clients that set none is universal, unless a header tells more.
     Raises :class:`truename.errors.UnknownDialect` if ``x-truename-dialect`` asks for one that does not exist.
 
     >>> detect("claude-ai (via mcp-remote 0.1.18)").dialect.name
     'claude-desktop'
-    >>> detect({"name": "mcp"}).evidence
-    "clientInfo.name 'mcp' is the Python SDK's default and names no client"
+    >>> detect({"name": "mcp"}).dialect.name
+    'universal'
     >>> detect("cursor-vscode", {"X-OpenAI-Mode": "false"}).dialect
     """
     said = {key.lower(): _text(value) for key, value in (headers or {}).items() if isinstance(key, str)}

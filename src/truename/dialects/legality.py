@@ -209,7 +209,7 @@ def _about_the_rest(dialect: Dialect, here: Seat, name: str, server: str) -> Ite
         )
         yield Reason("length", f"it has {len(name):,} characters, {here.room} are allowed{where}{assumed}")
     if name in dialect.reserved:
-        yield Reason("reserved", f"{excerpt(name)} is reserved")
+        yield Reason("reserved", f"{excerpt(name)} is a word that clients, providers or languages keep for themselves")
     if here.avoid and name.startswith(here.avoid):
         yield Reason("prefix", f"it begins with the server's own name {excerpt(server)}, which a client may take off")
     yield from _about_server(here)

@@ -32,6 +32,7 @@ _ASSUMED = ("chars", "first", "last", "words")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _DIALECT = frozenset(field.name for field in fields(Dialect)) - {"mangling"}
 _MANGLING = frozenset(field.name for field in fields(Mangling))
+_COMPUTED = "Computed from all the others: a name that is legal here passes every one of them unchanged."
 _OWN = Dialect(name="", kind="own", title="", source="Truename", confidence="run", date="2026-11-22")
 
 
@@ -74,7 +75,7 @@ def _common(sets: Iterable[frozenset[str] | None]) -> frozenset[str]:
     )
 
 
-def _universal(rows: tuple[Dialect, ...]) -> Dialect:
+def _universal(rows: tuple[Dialect, ...], said: Mapping[str, Any]) -> Dialect:
     known = [row for row in rows if "chars" not in row.unknown]
     rooms = [row.room(_LONGEST_KEY) for row in rows if "max_length" not in row.unknown]
     snake = any(row.words == "snake" for row in known)
@@ -91,7 +92,8 @@ def _universal(rows: tuple[Dialect, ...]) -> Dialect:
         case_sensitive=False,
         words="snake" if snake else "keep",
         mangling=Mangling(avoid=tuple(dict.fromkeys(steps for row in rows for steps in row.mangling.avoid))),
-        notes=("Computed from all the others: a name that is legal here passes every one of them unchanged.",),
+        notes=(_COMPUTED, *said["notes"]),
+        **{field: _frozen(value) for field, value in said.items() if field != "notes"},
     )
 
 
@@ -105,6 +107,11 @@ def _own(universal: Dialect) -> Dialect:
     return replace(
         universal,
         name="own",
+        client_info=(),
+        lab=(),
+        version="",
+        source=_OWN.source,
+        date=_OWN.date,
         title="A server's own names",
         aliases=(),
         chars=(universal.chars or frozenset()) | letters | {"-"},
@@ -123,8 +130,7 @@ def _with_assumed(row: Dialect, universal: Dialect) -> Dialect:
     return replace(row, unknown=tuple(sorted(assumed)), **values)
 
 
-def _rows() -> Iterable[Mapping[str, Any]]:
-    content = json.loads(Path(__file__).with_name("table.json").read_bytes())
+def _rows(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     yield from content["rows"]
     group = content["recognised"]
     common = {"kind": "client", "unknown": ["chars", "max_length"], "notes": [group["note"]]}
@@ -135,8 +141,9 @@ def _rows() -> Iterable[Mapping[str, Any]]:
 @cache
 def index() -> Mapping[str, Dialect]:
     """Return all dialects by name, ``universal``, ``native`` and ``own`` first, then in the order of the table."""
-    read = tuple(_dialect(row) for row in _rows())
-    universal = _universal(read)
+    content = json.loads(Path(__file__).with_name("table.json").read_bytes())
+    read = tuple(_dialect(row) for row in _rows(content))
+    universal = _universal(read, content["universal"])
     rows = (universal, _native(), _own(universal), *(_with_assumed(row, universal) for row in read))
     return {row.name: row for row in rows}
 

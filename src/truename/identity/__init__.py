@@ -5,11 +5,15 @@ from truename.identity.definition import definition_digest
 from truename.identity.encoding import decode, percent_encode, tilde_encode
 from truename.identity.fold import fold
 from truename.identity.foreign import (
+    MAX_COMPONENT,
     MAX_FOREIGN,
     Component,
     component,
     digest_of,
     dotted_component,
+    is_told_apart,
+    plain_names,
+    told_apart,
     with_digest,
 )
 from truename.identity.grammar import MAX_ID_LENGTH, is_kebab, is_name, lower_ascii
@@ -36,6 +40,7 @@ from truename.identity.toolsets import Clash, Kept, Member, check, clashes, coll
 
 __all__ = [
     "LATEST",
+    "MAX_COMPONENT",
     "MAX_FOREIGN",
     "MAX_ID_LENGTH",
     "ApprovalKey",
@@ -68,13 +73,16 @@ __all__ = [
     "is_kebab",
     "is_name",
     "is_reserved",
+    "is_told_apart",
     "lookup_key",
     "lower_ascii",
     "normalized",
     "percent_encode",
+    "plain_names",
     "qualified_name",
     "required_key",
     "restored",
     "tilde_encode",
+    "told_apart",
     "with_digest",
 ]

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.identity.grammar import is_name, lower_ascii
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "MAX_COMPONENT",
@@ -20,6 +24,9 @@ __all__ = [
     "component",
     "digest_of",
     "dotted_component",
+    "is_told_apart",
+    "plain_names",
+    "told_apart",
     "with_digest",
 ]
 
@@ -28,6 +35,8 @@ MAX_FOREIGN: Final = 1024
 MAX_COMPONENT: Final = 200
 _OUTSIDE: Final = re.compile(r"[^a-z0-9_-]+")
 _DIGITS: Final = 8
+# Nobody finds a text with even two digests that are another's.
+_MOST_DIGESTS: Final = 4
 
 
 class Component(NamedTuple):
@@ -46,6 +55,37 @@ def digest_of(text: str, digits: int = _DIGITS) -> str:
 def with_digest(name: str, verbatim: str) -> str:
     """Return the name with the digest of the verbatim text behind it, within `MAX_COMPONENT` characters."""
     return f"{name[: MAX_COMPONENT - _DIGITS - 1].rstrip('-')}-{digest_of(verbatim)}"
+
+
+def told_apart(key: str, verbatim: str) -> Iterator[str]:
+    """Yield the keys that a text may have, best first: its own, and then with one digest more each time.
+
+    >>> from itertools import islice
+    >>> list(islice(told_apart("danger", "Danger"), 2))
+    ['danger', 'danger-8412c070']
+    """
+    yield key
+    candidate, seed = key, verbatim
+    while True:
+        candidate = with_digest(candidate, seed)
+        yield candidate
+        seed = f"{candidate}\0{verbatim}"
+
+
+def is_told_apart(key: str, base: str, verbatim: str) -> bool:
+    """Tell whether a key is one that a text may have (`told_apart`), beginning with ``base``."""
+    return key in islice(told_apart(base, verbatim), _MOST_DIGESTS)
+
+
+def plain_names(text: str) -> frozenset[str]:
+    """Return the names that a foreign text would have as one component without a digest, and without a fold.
+
+    >>> sorted(plain_names("My Server")), sorted(plain_names("Weather")), sorted(plain_names("???"))
+    (['my server', 'my-server'], ['weather'], ['???'])
+    """
+    folded = lower_ascii(text)
+    plain = _OUTSIDE.sub("-", folded).strip("-")
+    return frozenset({folded, plain} if is_name(plain) else {folded})
 
 
 def component(text: str) -> Component:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NewType
+from typing import Any, Final, Literal, NewType, Self, cast
 
 __all__ = [
     "ApprovalKey",
@@ -48,6 +48,8 @@ TraceName = NewType("TraceName", str)
 CallId = NewType("CallId", str)
 
 _DEFERRED: Final = "deferred_top_level"
+# The parts of a key without a namespace.
+_BARE: Final = 2
 # A hosted server's request for an approval is one itself: its own id is the call's.
 _REQUEST: Final = "mcp_approval_request"
 
@@ -66,17 +68,43 @@ def field(payload: object, name: str) -> Any:
     return payload.get(name) if isinstance(payload, Mapping) else getattr(payload, name, None)
 
 
-@dataclass(frozen=True, slots=True)
-class LookupKey:
+class LookupKey(tuple[str, ...]):
     """What a call is dispatched by; two tools of one set never share one.
 
-    >>> LookupKey("namespaced", "lookup", "crm") == lookup_key("lookup", "crm")
+    It is the tagged tuple of seed 001 (kind, namespace if any, name), with names for its parts: it equals that tuple,
+    and is taken for one by whatever takes such a tuple.
+
+    >>> LookupKey("namespaced", "lookup", "crm") == lookup_key("lookup", "crm") == ("namespaced", "crm", "lookup")
     True
     """
 
-    kind: Kind
-    name: str
-    namespace: str | None = None
+    __slots__ = ()
+
+    def __new__(cls, kind: Kind, name: str, namespace: str | None = None) -> Self:
+        """Return the key of these parts."""
+        return super().__new__(cls, (kind, name) if namespace is None else (kind, namespace, name))
+
+    def __getnewargs__(self) -> tuple[Kind, str, str | None]:
+        """Return what a copy is made of."""
+        return self.kind, self.name, self.namespace
+
+    def __repr__(self) -> str:
+        return f"LookupKey(kind={self.kind!r}, name={self.name!r}, namespace={self.namespace!r})"
+
+    @property
+    def kind(self) -> Kind:
+        """Whether a tool stands alone, in a namespace, or is deferred and stands alone."""
+        return cast("Kind", self[0])
+
+    @property
+    def name(self) -> str:
+        """The tool's public name."""
+        return self[-1]
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace; None for a tool that stands alone."""
+        return self[1] if len(self) > _BARE else None
 
     @property
     def call_namespace(self) -> str | None:
@@ -90,17 +118,33 @@ class LookupKey:
 
     @property
     def tagged(self) -> tuple[str, ...]:
-        """The key as a tagged tuple, which is how seed 001 writes it: kind, namespace if any, name.
+        """The key as a plain tuple, which is how seed 001 writes it: kind, namespace if any, name.
 
         >>> LookupKey("namespaced", "lookup", "crm").tagged
         ('namespaced', 'crm', 'lookup')
         """
-        return (self.kind, self.name) if self.namespace is None else (self.kind, self.namespace, self.name)
+        return tuple(self)
 
     def plain(self) -> dict[str, str]:
         """Return the key as it is stored."""
         stored = {"kind": self.kind, "name": self.name}
         return stored if self.namespace is None else {**stored, "namespace": self.namespace}
+
+    @classmethod
+    def of(cls, tagged: object) -> LookupKey | None:
+        """Return the key that a tagged tuple is; None for what is none.
+
+        >>> LookupKey.of(("bare", "lookup")), LookupKey.of(("namespaced", "lookup"))
+        (LookupKey(kind='bare', name='lookup', namespace=None), None)
+        """
+        match tagged:
+            case LookupKey():
+                return tagged
+            case (kind, name) if isinstance(tagged, tuple):
+                return cls.parse({"kind": kind, "name": name})
+            case ("namespaced", namespace, name) if isinstance(tagged, tuple):
+                return cls.parse({"kind": "namespaced", "name": name, "namespace": namespace})
+        return None
 
     @classmethod
     def parse(cls, stored: object) -> LookupKey | None:
@@ -234,16 +278,23 @@ def approval_keys(
 class ToolNames:
     """All that one tool is called by, from what it declares.
 
-    ``label`` is an explicit trace name. A deferred tool in a namespace of its own is an ordinary namespaced one.
+    ``label`` is an explicit trace name. A deferred tool in a namespace of its own is an ordinary namespaced one. Blanks
+    around a namespace are no part of it: what declares a tool with them means the one without (seed 001).
 
     >>> ToolNames(name="lookup", defer_loading=True).lookup_key
     LookupKey(kind='deferred_top_level', name='lookup', namespace=None)
+    >>> ToolNames(name="lookup", namespace=" crm ").qualified_name
+    'crm.lookup'
     """
 
     name: str
     namespace: str | None = None
     defer_loading: bool = False
     label: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.namespace, str):
+            object.__setattr__(self, "namespace", self.namespace.strip() or None)
 
     @property
     def is_deferred_top_level(self) -> bool:

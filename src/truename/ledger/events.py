@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import lru_cache
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from truename.identity import ToolId
@@ -88,7 +88,11 @@ class Bind(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Claim(Event):
-    """A name was shown for a tool in a table (a dialect's name): from now on it means this tool or nothing."""
+    """A name was shown for a tool in a table (a dialect's name): from now on it means this tool or nothing.
+
+    ``prefix`` is the server's part that it begins with, ``number`` what tells a further version apart at its end.
+    Raises `TypeError` for a number that is none.
+    """
 
     kind: ClassVar[str] = "claim"
 
@@ -96,6 +100,18 @@ class Claim(Event):
     id: ToolId
     table: str
     server: str
+    prefix: str = ""
+    number: int | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.number) not in (int, NoneType):
+            message = f"{self.number!r} is no number"
+            raise TypeError(message)
+
+    @property
+    def format(self) -> int:
+        """The first format of a journal that has such an event."""
+        return 4 if self.prefix or self.number is not None else 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)

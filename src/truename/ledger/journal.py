@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from truename.errors import LedgerError, TruenameError
+from truename.files.private import make_private
 from truename.ledger.events import Claim, Event, Settings, from_plain
 from truename.ledger.lock import locked
 from truename.ledger.state import State
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Journal"]
 
 # The newest format that is understood; a file has the oldest that can say what is in it.
-FORMAT: Final = 3
+FORMAT: Final = 4
 _MAGIC: Final = b"truename-ledger"
 _HEADER: Final = re.compile(rb"truename-ledger ([1-9][0-9]{0,8}) ([0-9a-f]{16})")
 _TORN_HEADER: Final = re.compile(rb"truename-ledger (?:[1-9][0-9]{0,8}(?: [0-9a-f]{0,16})?)?")
@@ -71,7 +72,7 @@ class Journal:
         self._seen: _Seen | None = None
         if not readonly:
             with self._usable():
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private(self.path.parent)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

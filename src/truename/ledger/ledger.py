@@ -19,7 +19,7 @@ from truename.ledger.state import Space, Standing, State
 from truename.ledger.store import Core, Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import date
     from pathlib import Path
     from typing import Self
@@ -102,6 +102,10 @@ class Ledger:
         """Return the identities on record by (server id, upstream name), for `Catalog.from_mcp(bound=...)`."""
         return MappingProxyType(self._core.state.bindings)
 
+    def origins(self) -> Mapping[ToolId, tuple[str, str]]:
+        """Return every identity on record with its origin, as (server id, upstream name)."""
+        return MappingProxyType(self._core.state.origins)
+
     @property
     def owners(self) -> Mapping[str, str]:
         """To which server each URI on record belongs."""
@@ -139,6 +143,22 @@ class Ledger:
     def held(self, table: str) -> Mapping[ToolId, str]:
         """Return the names that tools hold in a table."""
         return self._space.tables.get(table, {})
+
+    def parts(self, name: str) -> tuple[str, int | None]:
+        """Return the server's part that a name begins with, and its number: ``("sf_", 2)`` for ``sf_create_lead_2``."""
+        return self._space.parts.get(name, ("", None))
+
+    def spellings(self, key: str) -> Collection[str]:
+        """Return the names on record with this fold, as they were written."""
+        return self._space.spellings(key)
+
+    def held_first(self, key: str) -> ToolId | None:
+        """Return the tool that had the name with this fold first."""
+        return self._space.holders.get(key)
+
+    def tells_of(self, id: ToolId) -> bool:  # noqa: ARG002 - a ledger that is read by everybody hides nothing
+        """Tell whether the reader of this ledger may hear of a tool."""
+        return True
 
     def standing(self, name: str) -> Standing | None:
         """Return what exactly this spelling stands for, or None."""

@@ -24,7 +24,7 @@ def newly_bound(origins: Iterable[tuple[str, str, ToolId]], state: State) -> Ite
     """Yield what there is to record of identities. Raises `LedgerError` (``bound``) for one that is another tool's."""
     for server, name, id in origins:
         origin = state.origins.get(id)
-        if origin is None:
+        if origin is None or (origin == (server, name) and state.binds(server, name, id)):
             yield Bind(server=server, name=name, id=id)
         elif origin != (server, name):
             raise LedgerError(code="bound", claimant=id, origin=origin[0], name=origin[1])

@@ -56,6 +56,10 @@ class SeenLedger(Ledger):
         """Return the identities on record of tools that are seen."""
         return MappingProxyType({origin: id for origin, id in super().bindings().items() if self._sees(id)})
 
+    def origins(self) -> Mapping[ToolId, tuple[str, str]]:
+        """Return the identities on record of tools that are seen, with their origins."""
+        return MappingProxyType({id: origin for id, origin in super().origins().items() if self._sees(id)})
+
     def holder(self, key: str) -> ToolId | None:
         """Return the tool that holds the name with this fold, if it is seen."""
         id = super().holder(key)
@@ -69,15 +73,16 @@ class SeenLedger(Ledger):
         """Return what any spelling with this fold stands for, or None."""
         return self._told(super().standing_folded(key))
 
+    def tells_of(self, id: ToolId) -> bool:
+        """Tell whether a tool, or one to which it leads, is seen."""
+        return self._sees(id) or any(map(self._sees, self._whole.successors(id)))
+
     def _told(self, standing: Standing | None) -> Standing | None:
-        if standing is None or standing.id is None or not self._leads_to_seen(standing.id):
+        if standing is None or standing.id is None or not self.tells_of(standing.id):
             return None
         if standing.status == "redirected" or standing.successor is None or self._may_hear_of(standing.successor):
             return standing
         return standing._replace(successor=None)
-
-    def _leads_to_seen(self, id: ToolId) -> bool:
-        return self._sees(id) or any(map(self._sees, self._whole.successors(id)))
 
     def _may_hear_of(self, successor: str) -> bool:
         """Tell whether a name, or an id, is one of a tool that is seen."""

@@ -9,7 +9,7 @@ from truename.identity import ToolId, fold
 from truename.ledger.events import Break, Claim, Event, Redirect, Retire, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 __all__ = ["Space", "Standing"]
 
@@ -41,6 +41,7 @@ class Space:
         "events",
         "holders",
         "names",
+        "parts",
         "server_names",
         "settings",
         "tables",
@@ -54,6 +55,7 @@ class Space:
         self.server_names: list[str] = []
         self.holders: dict[str, ToolId] = {}
         self.names: dict[str, ToolId] = {}
+        self.parts: dict[str, tuple[str, int | None]] = {}
         self.tables: defaultdict[str, dict[ToolId, str]] = defaultdict(dict)
         self.withdrawals = 0
         self.withdrawn: dict[str, Standing] = {}
@@ -74,6 +76,7 @@ class Space:
             case Retire(name=name, successor=successor):
                 self._withdraw(event, name, Standing("retired", self.holders.get(fold(name)), event.at, successor))
             case Redirect(name=name, id=id):
+                self._cut_circle(name, id, event.at)
                 self._withdraw(event, name, Standing("redirected", id, event.at, str(id), event.until))
             case Break(name=name, id=id, successor=successor):
                 broken = Standing("broken", id, event.at, successor or None, protocol=event.protocol)
@@ -88,6 +91,8 @@ class Space:
         self.names.setdefault(name, id)
         self._spellings[key].add(name)
         self.tables[event.table][id] = name
+        if event.prefix or event.number is not None:
+            self.parts[name] = event.prefix, event.number
         self.events[key].append(event)
 
     def _withdraw(self, event: Event, name: str, standing: Standing) -> None:
@@ -113,6 +118,16 @@ class Space:
     def _is_broken(self, name: str) -> bool:
         standing = self.withdrawn_names.get(name)
         return standing is not None and standing.status == "broken"
+
+    def _cut_circle(self, old: str, new: ToolId, at: str) -> None:
+        """Take the redirect of ``new`` back where it leads to ``old``: the latest word of the operator counts."""
+        if "/" in old and old != str(new) and old in map(str, self.successors(new)):
+            self.withdrawn[fold(str(new))] = Standing("redirected", new, at, str(new))
+            self.withdrawn_names[str(new)] = Standing("redirected", new, at, str(new))
+
+    def spellings(self, key: str) -> Collection[str]:
+        """Return the names on record with this fold, as they were written."""
+        return self._spellings.get(key, ())
 
     def keeps(self, other: Space) -> bool:
         """Tell whether all that the other promised is promised here."""
@@ -144,7 +159,7 @@ class Space:
         """Yield what an operator says that a tool is now, step by step; a circle ends somewhere."""
         for _ in range(_MOST_REDIRECTS):
             standing = self.withdrawn_names.get(str(id))
-            if standing is None or standing.status == "retired" or standing.id is None:
+            if standing is None or standing.status == "retired" or standing.id in (None, id):
                 return
             id = standing.id
             yield id

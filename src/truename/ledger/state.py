@@ -51,10 +51,13 @@ class State:
         """Take one event into account."""
         self.events.append(event)
         if isinstance(event, Bind):
-            self.bindings.setdefault((event.server, event.name), event.id)
+            before = self.bindings.get((event.server, event.name))
+            if self.binds(event.server, event.name, event.id):
+                self.bindings[event.server, event.name] = event.id
             rank = self.server_ranks.setdefault(event.server, len(self.server_ranks))
             if event.id not in self.origins:
-                self.ranks[event.id] = (rank, len(self.ranks))
+                # A tool with another id stays where it was in the list.
+                self.ranks[event.id] = (rank, len(self.ranks)) if before is None else self.ranks[before]
                 self.origins[event.id] = (event.server, event.name)
                 self.bound[event.server] += 1
             return
@@ -67,6 +70,11 @@ class State:
         if isinstance(event, Claim) and fold(event.name) not in space.holders:
             self.claims[event.server] += 1
         space.apply(event)
+
+    def binds(self, server: str, name: str, id: ToolId) -> bool:
+        """Tell whether a tool of a server gets this id: its first, or the one to which an operator led the other."""
+        bound = self.bindings.get((server, name))
+        return bound is None or (bound != id and id in self.spaces[""].successors(bound))
 
     def keeps(self, other: State) -> bool:
         """Tell whether all that the other state promised is promised here too."""

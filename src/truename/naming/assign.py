@@ -1,7 +1,8 @@
 """Assignment: every tool gets one name, and no two names are one for any client.
 
-Order of claims: names that the operator fixed; names that the ledger holds; plain names; names that give way
-(shortened, stutter removed); numbered names of further versions; names with a digest. Within each, canonical order:
+Order of claims: names that the operator fixed; names that the ledger holds; plain names, those that are legal verbatim
+before those that were adapted or transliterated; names that give way (shortened, stutter removed); numbered names of
+further versions; names with a digest. Within each, canonical order:
 so the result is a function of the set of tools and the ledger, never of the order of arrival.
 """
 
@@ -32,7 +33,10 @@ _log = logging.getLogger("truename.naming")
 
 
 class Assigned(NamedTuple):
-    """A tool's name and why: the rung, the server's part that it begins with, how it was made, who was in the way."""
+    """A tool's name and why: the rung, the server's part that it begins with, how it was made, who was in the way.
+
+    ``number`` stands at its end if it tells a further version of a tool apart.
+    """
 
     name: str
     rung: str
@@ -40,6 +44,20 @@ class Assigned(NamedTuple):
     how: str = ""
     clash: ToolId | None = None
     shortened: bool = False
+    number: int | None = None
+
+    @property
+    def unnumbered(self) -> str:
+        """The name without its number."""
+        return self.name if self.number is None else self.name.removesuffix(f"_{self.number}")
+
+
+class _Obstacle(NamedTuple):
+    """Why a tool did not get what it wished: who was in the way, what was not legal, what another version has."""
+
+    holder: ToolId | None = None
+    reason: Reason | None = None
+    sibling: Assigned | None = None
 
 
 class Memory(Protocol):
@@ -55,6 +73,10 @@ class Memory(Protocol):
 
     def is_heir(self, key: str, id: ToolId) -> bool:
         """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
+        ...
+
+    def parts(self, name: str) -> tuple[str, int | None]:
+        """Return the server's part that a name on record begins with, and its number."""
         ...
 
 
@@ -110,7 +132,8 @@ class Assignment:
         if reasons := speller.dialect.check(name, speller.server_name):
             how += f", but no longer legal for {speller.dialect.name}: {reasons[0].text}"
             _log.warning("%s, the name of %s, is %s", name, id, how)
-        self._give(id, Assigned(name, "held", how=how))
+        prefix, number = ("", None) if self._memory is None else self._memory.parts(name)
+        self._give(id, Assigned(name, "held", prefix, how, number=number))
 
     def _identify(self, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
         # An id is its own claim: it can't mean another tool, so nobody has to be asked.
@@ -136,10 +159,10 @@ class Assignment:
     def _resolve(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
         crowded = self._crowded(catalog, wishes) if self._speller.style.prefix == "on-conflict" else frozenset[ToolId]()
         order = sorted(wishes, key=lambda id: (wishes[id][0].rank, id.sort_key))
-        clashes: dict[ToolId, ToolId | None] = {}
+        obstacles: dict[ToolId, _Obstacle] = {}
         for id in order:
             options = wishes[id][1:] if id in crowded else wishes[id]
-            clashes[id] = self._wish(id, options, namespaced=len(options) < len(wishes[id]))
+            obstacles[id] = self._wish(id, options, namespaced=len(options) < len(wishes[id]))
         left = sorted(id for id in order if id not in self._names)
         if not left:
             return
@@ -148,7 +171,7 @@ class Assignment:
         for id in sorted(id for id in self._names if id.family in families):
             bases.setdefault(id.family, id)
         for id in left:
-            self._number_or_digest(catalog[id], bases.get(id.family), clashes[id])
+            self._number_or_digest(catalog[id], bases.get(id.family), obstacles[id])
             bases.setdefault(id.family, id)
 
     def _crowded(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> frozenset[ToolId]:
@@ -160,39 +183,53 @@ class Assignment:
         for key, ids in groups.items():
             holder = self._holder(key, ids[0])
             present = [holder] if holder is not None and holder in catalog else []
-            servers = {catalog[id].origin.server_id for id in [*ids, *present]}
-            if len(servers) > 1 and len({id.family for id in [*ids, *present]}) > 1:
-                crowded.update(ids)
-                labels = ", ".join(repr(catalog[id].origin.server) for id in [*ids, *present])
-                _log.info("name conflict: %r is a tool of %s", catalog[ids[0]].origin.name, labels)
+            if not self._clash(catalog, [*ids, *present]):
+                continue
+            # Who is called so itself is not driven from the name by others that would have to be adapted to it.
+            first = min(wishes[id][0].rank for id in ids)
+            best = [id for id in ids if wishes[id][0].rank == first]
+            crowded.update(ids if self._clash(catalog, [*best, *present]) else set(ids) - set(best))
+            labels = ", ".join(repr(catalog[id].origin.server) for id in [*ids, *present])
+            _log.info("name conflict: %r is a tool of %s", catalog[ids[0]].origin.name, labels)
         return frozenset(crowded)
 
-    def _wish(self, id: ToolId, options: tuple[Spelling, ...], *, namespaced: bool) -> ToolId | None:
-        """Give the tool the first of its wishes that is free and legal; else return who was in the way."""
+    @staticmethod
+    def _clash(catalog: Catalog, ids: list[ToolId]) -> bool:
+        return len({catalog[id].origin.server_id for id in ids}) > 1 and len({id.family for id in ids}) > 1
+
+    def _wish(self, id: ToolId, options: tuple[Spelling, ...], *, namespaced: bool) -> _Obstacle:
+        """Give the tool the first of its wishes that is free and legal; else return what was in the way."""
         speller = self._speller
         clash: ToolId | None = None
+        illegal: Reason | None = None
         for option in options:
             holder = self._holder(fold(option.text), id)
             if holder is not None and holder.family == id.family:
                 # A further version of the same tool is told apart by a number, not by its server.
-                return holder
+                return _Obstacle(holder, sibling=Assigned(option.text, "natural", option.prefix))
             if holder is not None or self._withdrawn(option.text, id):
                 clash = clash or holder
-            elif not speller.dialect.check(option.text, speller.server_name):
+            elif reasons := speller.dialect.check(option.text, speller.server_name):
+                illegal = illegal or reasons[0]
+            else:
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
                 self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash, option.shortened))
-                return None
-        return clash
+                return _Obstacle(clash)
+        return _Obstacle(clash, illegal)
 
-    def _number_or_digest(self, tool: Tool, sibling: ToolId | None, clash: ToolId | None) -> None:
+    def _number_or_digest(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
         speller, id = self._speller, tool.id
-        if sibling is not None and self._number(tool, sibling):
+        base = obstacle.sibling if sibling is None else self._names[sibling]
+        if base is not None and self._number(tool, sibling or obstacle.holder or id, base):
             return
         prefix = speller.wishes(tool)[-1].prefix
         for name in self._with_digest(tool):
             if self._free(name, id) and not speller.dialect.check(name, speller.server_name):
                 kept = prefix if name.startswith(prefix) else ""
-                self._give(id, Assigned(name, "digest", kept, "told apart by a digest of its id", clash))
+                how = "told apart by a digest of its id"
+                if obstacle.reason is not None:
+                    how += f", since the plain name is not legal for {speller.dialect.name}: {obstacle.reason.text}"
+                self._give(id, Assigned(name, "digest", kept, how, obstacle.holder))
                 return
         self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
         self._names[id] = Assigned("", "none")
@@ -207,21 +244,21 @@ class Assignment:
         if any(reason.code == "prefix" for reason in reasons):
             yield from (f"tool_{digest}" for digest in digests)
 
-    def _number(self, tool: Tool, sibling: ToolId) -> bool:
+    def _number(self, tool: Tool, sibling: ToolId, base: Assigned) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""
-        base = self._names[sibling]
         named = ((number, self._numbered(tool, base, number)) for number in count(self._numbers[tool.id.family]))
         number, name = next(pair for pair in named if self._free(pair[1], tool.id))
         self._numbers[tool.id.family] = number + 1
         if self._speller.dialect.check(name, self._speller.server_name):
             return False
         kept = base.prefix if name.startswith(base.prefix) else ""
-        self._give(tool.id, Assigned(name, "numbered", kept, f"variant {number} of {sibling}", sibling))
+        how = f"variant {number} of {sibling}"
+        self._give(tool.id, Assigned(name, "numbered", kept, how, sibling, number=number))
         return True
 
     def _numbered(self, tool: Tool, base: Assigned, number: int) -> str:
         suffix = f"_{number}"
-        name = base.name + suffix
+        name = base.unnumbered + suffix
         if base.rung == "digest" or len(name) > self._speller.room:
             return self._speller.fitted(tool, suffix)
         return name

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truename.identity import fold
-from truename.naming.derive import plain_spellings, server_spellings
-from truename.naming.words import snake
+from truename.naming.spellings import plain_spellings, server_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +56,9 @@ class BrokenNames:
 
     def _spelled(self, name: str, id: ToolId) -> Iterator[str]:
         catalog = self._table.catalog
-        return server_spellings((name, snake(name)), id, catalog[id].origin.server, catalog.aliases.get(id.integration))
+        origin, alias = catalog[id].origin, catalog.aliases.get(id.integration)
+        yield name
+        yield from server_spellings(name, id, origin.server, alias)
 
     def _called(self, id: ToolId) -> Iterator[str]:
         table, origin = self._table, self._table.catalog[id].origin

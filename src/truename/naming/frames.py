@@ -14,6 +14,7 @@ from truename.identity import fold
 
 __all__ = ["looks_framed", "unframed"]
 
+_Frame = tuple[str, str]
 _PROBE: Final = "truename_probe"
 # Models put these in front of a name out of habit (reported of several providers).
 _HABITS: Final = (("functions.", ""), ("default_api.", ""), ("default_api:", ""))
@@ -21,10 +22,10 @@ _HABITS: Final = (("functions.", ""), ("default_api.", ""), ("default_api:", "")
 
 @lru_cache(maxsize=64)
 def _frames(server_name: str) -> tuple[tuple[str, str], ...]:
-    """Return what the clients put before and behind a name for this server, in lower case."""
+    """Return what the clients put before and behind a name for this server."""
     frames = set()
     for name in dialects.names():
-        shown = (dialects.get(name).shown(server_name, _PROBE) or "").lower()
+        shown = dialects.get(name).shown(server_name, _PROBE) or ""
         before, found, after = shown.partition(_PROBE)
         if found and (before or after):
             frames.add((before, after))
@@ -51,12 +52,12 @@ def looks_framed(text: str, server_name: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _by_length(server_name: str) -> tuple[tuple[int, dict[str, tuple[str, ...]]], ...]:
+def _by_length(server_name: str) -> tuple[tuple[int, dict[str, tuple[_Frame, ...]]], ...]:
     """Return the frames by the length of their beginning, so that a text is compared a few times and not with all."""
-    lengths: dict[int, dict[str, tuple[str, ...]]] = {}
+    lengths: dict[int, dict[str, tuple[_Frame, ...]]] = {}
     for before, after in (*_frames(server_name), *_HABITS):
         same = lengths.setdefault(len(before), {})
-        same[before] = (*same.get(before, ()), after)
+        same[before.lower()] = (*same.get(before.lower(), ()), (before, after))
     return tuple(lengths.items())
 
 
@@ -65,25 +66,29 @@ def _outermost(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the beginnings of frames, and the endings of those that have none: nearly no text has any."""
     frames = (*_frames(server_name), *_HABITS)
     beginnings, endings = (
-        {before for before, _ in frames if before},
-        {after for before, after in frames if not before},
+        {before.lower() for before, _ in frames if before},
+        {after.lower() for before, after in frames if not before},
     )
     return tuple(beginnings), tuple(endings)
 
 
-def unframed(text: str, server_name: str) -> list[str]:
+def unframed(text: str, server_name: str, *, exact: bool = False) -> list[str]:
     """Return what is inside, if some client would have framed a name to be this text.
 
-    >>> unframed("mcp__truename__search", "truename")
-    ['search']
+    ``exact`` takes a frame only as the client writes it; else its case does not count.
+
+    >>> unframed("mcp__truename__search", "truename"), unframed("MCP__truename__search", "truename", exact=True)
+    (['search'], [])
     """
     lowered = text.lower()
     beginnings, endings = _outermost(server_name)
     if not lowered.startswith(beginnings) and not lowered.endswith(endings):
         return []
-    return [
+    found = (
         text[length : len(text) - len(after)]
         for length, frames in _by_length(server_name)
-        for after in frames.get(lowered[:length], ())
-        if lowered.endswith(after) and len(text) > length + len(after)
-    ]
+        for before, after in frames.get(lowered[:length], ())
+        if len(text) > length + len(after)
+        and (text.startswith(before) and text.endswith(after) if exact else lowered.endswith(after.lower()))
+    )
+    return list(dict.fromkeys(found))

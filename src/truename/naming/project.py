@@ -98,7 +98,14 @@ def _remembered(speller: Speller, ledger: Ledger, fixed: Mapping[ToolId, str]) -
     assigned = Assignment(speller, ledger).run(fixed, held)
     if not ledger.readonly:
         claims = (
-            Claim(name=a.name, id=id, table=table, server=catalog[id].origin.server_id)
+            Claim(
+                name=a.name,
+                id=id,
+                table=table,
+                server=catalog[id].origin.server_id,
+                prefix=a.prefix,
+                number=a.number,
+            )
             for id, a in assigned.items()
             if a.rung != "canonical" and (held.get(id) != a.name or ledger.holder(fold(a.name)) != id)
         )

@@ -1,8 +1,9 @@
 """`resolve`: a name that comes back leads to exactly one tool or to an error that says what to do; never a guess.
 
-The first step that answers wins: table, ledger, decode, canonical, derived. A step that finds two stops with
-`AmbiguousName`; a retired, broken or absent name stops the search too, or the next step would find a sibling and
-yesterday's call would do something else today.
+The first step that knows the text decides: table, ledger, canonical, other exact spellings; then these four once more
+for the decoded text; then the folded spellings. A step in which two tools have the text stops with `AmbiguousName`; a
+retired, broken or absent name stops the search too, or the next step would find a sibling and yesterday's call would do
+something else today. A text never runs a tool for which it is only folded while another tool has it exactly.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
 from truename.naming.frames import unframed
+from truename.naming.spellings import folded
 from truename.naming.table import Resolution
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable
 
     from truename.ledger import Standing
     from truename.naming.table import NameTable
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["resolve"]
 
 _LONGEST: Final = 4 * MAX_FOREIGN
-# More redirects in a row than this are a circle.
+# More redirects in a row than this are not followed.
 _MOST_REDIRECTS: Final = 32
 
 
@@ -31,8 +33,9 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     """Return the tool that this text means in this table, with the steps that were tried.
 
     Accepted are the table's names, older names on record, canonical ids in any accepted spelling (case, versions left
-    out, ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, spellings of other styles,
-    the server's own name for the tool, and a client's prefix in front.
+    out, ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, the server's own name for
+    the tool, ``Server:tool``, names of other styles, and a client's prefix in front of any of these. Of a table that
+    shows a part of a catalogue (`NameTable.among`), the hidden tools keep what is exactly theirs: it is unknown here.
 
     Redirects of ids are followed, also several in a row; a circle ends with its tool as absent. A name that a clean
     break took away (seed 002) is no spelling of anything, however it is written.
@@ -59,61 +62,82 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
 
 
 def _is_superseded(text: str, hit: Resolution, names: NameTable) -> bool:
-    standing = None if names.ledger is None else names.ledger.withdrawn.get(text)
+    ledger = names.whole.ledger
+    standing = None if ledger is None else ledger.withdrawn.get(text)
     return standing is not None and (standing.status, standing.id) != ("redirected", hit.id)
 
 
 def _on_record(text: str, hit: Resolution, names: NameTable) -> bool:
-    ledger = names.ledger
+    ledger = names.whole.ledger
     return ledger is not None and (ledger.standing(text) is not None or str(hit.id) in ledger.withdrawn)
 
 
 class _Search:
-    """One search with its trail."""
+    """One search with its trail.
 
-    __slots__ = ("names", "text", "trail")
+    ``names`` is what the caller sees; ``whole`` has the hidden tools too, whose exact spellings never fall to another.
+    """
+
+    __slots__ = ("names", "text", "trail", "whole")
 
     def __init__(self, text: str, names: NameTable) -> None:
         self.text = text
         self.names = names
+        self.whole = names.whole
         self.trail: list[str] = []
 
     def run(self) -> Resolution:
         if len(self.text) > _LONGEST:
             raise self._malformed(f"it is longer than {_LONGEST:,} characters")
-        self.trail.append("table: no such name")
-        found = self._ledger(self.text)
+        found = self._exactly(self.text)
         if found is None:
-            plain = self._decode()
-            found = (self._again(plain) if plain != self.text else None) or self._canonical(plain)
-            found = found or self._derived(plain)
+            plain = self._decoded()
+            found = (self._exactly(plain) if plain != self.text else None) or self._folded(plain)
         if found is None:
             raise self._unknown()
         return found
 
+    def _exactly(self, text: str) -> Resolution | None:
+        return self._table(text) or self._ledger(text) or self._canonical(text) or self._spelled(text)
+
     def _found(self, step: str, id: ToolId, what: str) -> Resolution:
         return Resolution(id, step, (*self.trail, f"{step}: {what}"))
 
-    def _again(self, plain: str) -> Resolution | None:
-        hit = self.names.exact.get(plain)
-        if hit is not None and hit.id is not None and not self._is_withdrawn(plain):
-            return self._found("table", hit.id, f"decoded to {plain!r}")
-        return self._ledger(plain)
+    def _table(self, text: str) -> Resolution | None:
+        hit = self.whole.exact.get(text)
+        if hit is not None and hit.id is not None and not self._is_withdrawn(text):
+            self._require_visible(hit.id)
+            return self._found("table", hit.id, "found" if text == self.text else f"decoded to {text!r}")
+        self.trail.append("table: no such name")
+        return None
 
     def _is_withdrawn(self, name: str) -> bool:
-        ledger = self.names.ledger
+        ledger = self.whole.ledger
         return ledger is not None and name in ledger.withdrawn
 
     def _ledger(self, text: str) -> Resolution | None:
+        if self._recorded(text) is None:
+            self.trail.append("ledger: never shown")
+            return None
         ledger = self.names.ledger
         standing = None if ledger is None else ledger.standing(text)
         if standing is None:
-            self.trail.append("ledger: never shown")
-            return None
+            raise self._unknown()
         return self._standing(standing)
+
+    def _recorded(self, text: str) -> Standing | None:
+        """Return what exactly this text stands for, also where the caller must not hear of it."""
+        ledger = self.whole.ledger
+        return None if ledger is None else ledger.standing(text)
 
     def _standing(self, standing: Standing) -> Resolution:
         standing = self._followed(standing)
+        self._refuse_withdrawn(standing)
+        assert standing.id is not None  # noqa: S101 - only a retired name may have none
+        self._require_present(standing.id)
+        return self._found("ledger", standing.id, standing.status)
+
+    def _refuse_withdrawn(self, standing: Standing) -> None:
         if standing.status == "broken":
             raise self._moved(standing)
         if standing.status == "retired":
@@ -125,14 +149,11 @@ class _Search:
                 successor=self._successor(standing),
                 since=standing.since.partition("T")[0],
             )
-        assert standing.id is not None  # noqa: S101 - only a retired name may have none
-        self._require_present(standing.id)
-        return self._found("ledger", standing.id, standing.status)
 
     def _followed(self, standing: Standing) -> Standing:
         """Return where the redirects of ids end: held, redirected for the last time, retired or broken."""
         for _ in range(_MOST_REDIRECTS):
-            leads_on = standing.status == "redirected" or (standing.status == "held" and standing.id not in self.names)
+            leads_on = standing.status == "redirected" or (standing.status == "held" and standing.id not in self.whole)
             following = self._withdrawal(standing.id) if leads_on else None
             # A redirect to itself takes an earlier one back.
             if following is None or (following.status, following.id) == ("redirected", standing.id):
@@ -140,8 +161,8 @@ class _Search:
             said = "redirected to" if standing.status == "redirected" else "held by"
             self.trail.append(f"ledger: {said} {standing.id}, which is withdrawn too")
             standing = following
-        self.trail.append("ledger: its redirects are a circle")
-        raise UnknownTool(text=self.text, trail=tuple(self.trail), reason="absent", id=standing.id)
+        self.trail.append(f"ledger: more than {_MOST_REDIRECTS} redirects in a row")
+        raise self._absent(standing.id)
 
     def _withdrawal(self, id: ToolId | None) -> Standing | None:
         ledger = self.names.ledger
@@ -167,12 +188,19 @@ class _Search:
             detail=f" since protocol {standing.protocol}" if standing.protocol else "",
         )
 
-    def _require_present(self, id: ToolId) -> None:
-        if id not in self.names:
-            self.trail.append("ledger: its tool is not here now")
-            raise UnknownTool(text=self.text, trail=tuple(self.trail), reason="absent", id=id)
+    def _require_visible(self, id: ToolId) -> None:
+        if id in self.whole and id not in self.names:
+            raise self._unknown()
 
-    def _decode(self) -> str:
+    def _require_present(self, id: ToolId) -> None:
+        if id in self.names:
+            return
+        if id in self.whole or not self._hears_of(id):
+            raise self._unknown()
+        self.trail.append("ledger: its tool is not here now")
+        raise self._absent(id)
+
+    def _decoded(self) -> str:
         try:
             plain = decode(self.text)
         except InvalidToolId as error:
@@ -183,31 +211,125 @@ class _Search:
             self.trail.append(f"decode: {plain!r}")
         return plain
 
-    def _canonical(self, plain: str) -> Resolution | None:
-        if "/" not in plain:
+    def _canonical(self, text: str) -> Resolution | None:
+        """Read the text as an id as it stands: in lower case, its versions left out or in digits."""
+        if "/" not in text:
             self.trail.append("canonical: no '/' in it")
             return None
-        hit = self.names.canonical.get(plain)
+        ref = self._ref(text)
+        if ref is None:
+            return None
+        if LATEST in (ref.integration_version, ref.version) or str(ref) != text:
+            self.trail.append("canonical: not as it stands (case, 'v' or 'latest')")
+            return None
+        found = self._identified(ref.complete(), "canonical")
+        if found is None and "@" in text and any(id.integration == ref.integration for id in self.whole):
+            # Versions of an integration are its own to give: no other server does by calling a tool so.
+            raise self._unknown()
+        return found
+
+    def _ref(self, text: str) -> ToolRef | None:
         try:
-            id = self._version_of(ToolRef.parse(plain)) if hit is None or hit.id is None else hit.id
+            return ToolRef.parse(text)
         except InvalidToolId as error:
             self.trail.append(f"canonical: {error.reason}")
             return None
-        if self.names.ledger is not None and self._is_withdrawn(str(id)):
+
+    def _identified(self, id: ToolId, step: str) -> Resolution | None:
+        if self._is_withdrawn(str(id)):
             return self._ledger(str(id))
-        if id in self.names:
-            return self._found("canonical", id, f"read as {id}")
-        if id in self.names.derived.absent:
+        if id in self.whole:
+            self._require_visible(id)
+            return self._found(step, id, f"read as {id}")
+        if id in self.whole.spellings.absent:
             self._require_present(id)
-        self.trail.append(f"canonical: there is no {id}")
-        if "@" in plain:
+        self.trail.append(f"{step}: there is no {id}")
+        return None
+
+    def _spelled(self, text: str) -> Resolution | None:
+        """Look for tools that have this spelling exactly.
+
+        A name in a client's frame comes first: it is the form in which that client shows the name of the table, so no
+        tool of a server that imitates the frame may take it, or make it ambiguous.
+        """
+        index = self.whole.spellings
+        inside = self._inside(text, exact=True)
+        ids = {*index.shown_as(text), *(id for one in inside for id in self._framed(one))}
+        ids = ids or {*index.exact(text), *(id for one in inside for id in index.exact(one))}
+        if not ids:
+            self.trail.append("spelling: no tool has it exactly")
+            return None
+        if self.whole.keys().isdisjoint(ids):
+            self._refuse_broken((text, *inside))
+        return self._only("spelling", ids)
+
+    def _framed(self, inside: str) -> tuple[ToolId, ...]:
+        """Return the tool whose name this is, in the table or on record."""
+        hit = self.whole.exact.get(inside)
+        if hit is not None and hit.id is not None and not self._is_withdrawn(inside):
+            return (hit.id,)
+        standing = self._recorded(inside)
+        if standing is None:
+            return ()
+        self._refuse_withdrawn(self._followed(standing))
+        return (self._held_by(standing),)
+
+    def _inside(self, text: str, *, exact: bool) -> list[str]:
+        return [inside for name in self.whole.server_names for inside in unframed(text, name, exact=exact)]
+
+    def _held_by(self, standing: Standing) -> ToolId:
+        """Return the tool of a standing that is neither retired nor broken, where its redirects end."""
+        id = self._followed(standing).id
+        assert id is not None  # noqa: S101 - only a retired name may have none
+        return id
+
+    def _folded(self, plain: str) -> Resolution | None:
+        if "/" in plain and (found := self._canonical_folded(plain)) is not None:
+            return found
+        texts = dict.fromkeys((plain, *self._inside(plain, exact=False), self.text))
+        self._refuse_broken(texts)
+        ids: set[ToolId] = set()
+        for text in texts:
+            ids |= self._folded_like(text)
+        if not ids:
+            self.trail.append("folded: no tool has a name or a spelling like it")
+            return None
+        return self._only("folded", ids)
+
+    def _refuse_broken(self, texts: Iterable[str]) -> None:
+        """Raise for a spelling of a name that a clean break took away."""
+        for text in texts:
+            if (broken := self.names.broken.standing(text)) is not None:
+                raise self._moved(broken)
+
+    def _canonical_folded(self, plain: str) -> Resolution | None:
+        ref = self._ref(plain)
+        if ref is None:
+            return None
+        found = self._identified(self._version_of(ref), "folded")
+        if found is None and "@" in plain:
             # A version that is named and missing never falls back to anything.
             raise self._unknown()
-        return None
+        return found
+
+    def _folded_like(self, text: str) -> set[ToolId]:
+        """Return the tools that have a name or a spelling with this fold, the names on record included."""
+        ids = set(self.names.spellings.folded(text))
+        ledger = self.names.ledger
+        key = fold(text)
+        alike = ledger is not None and any(folded(name) == folded(text) for name in ledger.spellings(key))
+        standing = ledger.standing_folded(key) if ledger is not None and alike else None
+        if ledger is None or standing is None:
+            return ids
+        self._refuse_withdrawn(self._followed(standing))
+        if standing.status != "held":
+            # Who held the name has passed it on.
+            ids.discard(ledger.held_first(key) or self._held_by(standing))
+        return ids | {self._held_by(standing)}
 
     def _version_of(self, ref: ToolRef) -> ToolId:
         """Return the id meant: an omitted version is 1, ``latest`` the highest in which this tool exists."""
-        variants = self.names.derived.families.get((ref.integration, ref.suite, ref.tool), [])
+        variants = self.names.spellings.families.get((ref.integration, ref.suite, ref.tool), [])
         integration_version = 1 if ref.integration_version is None else ref.integration_version
         version = 1 if ref.version is None else ref.version
         fitting = [
@@ -220,61 +342,47 @@ class _Search:
         numbers = (1 if v == LATEST else int(v) for v in (integration_version, version))
         return ToolId(ref.integration, next(numbers), ref.suite, ref.tool, next(numbers))
 
-    def _derived(self, plain: str) -> Resolution | None:
-        inside = [text for name in self.names.server_names for text in unframed(plain, name)]
-        for text in (plain, *inside):
-            if (broken := self.names.broken.standing(text)) is not None:
-                raise self._moved(broken)
-        if (shown := self._shown_like(plain)) is not None:
-            return shown
-        for texts, read in ((inside, self._shown_like), ((plain, *inside), self._standing_like)):
-            found = {found.id: found for text in texts if (found := read(text)) is not None}
-            if found:
-                return self._only(found)
-        said = self.names.derived.spelled(plain)
-        spelled = {self._now(id, said) for id in said}
-        if not spelled:
-            self.trail.append("derived: no tool has this spelling")
-            return None
-        if len(spelled) == 1:
-            (id,) = spelled
-            if id not in self.names and (standing := self._withdrawal(id)) is not None:
+    def _only(self, step: str, ids: set[ToolId]) -> Resolution:
+        """Return the one tool of a step. Raises for several, and for one that is absent, withdrawn or hidden."""
+        now = {self._now(id, ids) for id in ids}
+        if len(now) == 1:
+            (id,) = now
+            if id not in self.whole and (standing := self._withdrawal(id)) is not None:
                 return self._standing(standing)
             self._require_present(id)
-        return self._only({id: self._found("derived", id, f"another spelling of {self._called(id)}") for id in spelled})
+            return self._found(step, id, f"another spelling of {self._called(id)}")
+        known = sorted(id for id in now if id in self.names or (id not in self.whole and self._hears_of(id)))
+        candidates = tuple(self._called(id) for id in known)
+        if len(known) == 1:
+            # The others are hidden from the caller, for whom it is as if they were not there.
+            self._require_present(known[0])
+            return self._found(step, known[0], f"another spelling of {candidates[0]}")
+        if not known:
+            raise self._unknown()
+        self.trail.append(f"{step}: {len(known)} tools have this spelling")
+        raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=candidates)
 
-    def _now(self, id: ToolId, said: Collection[ToolId]) -> ToolId:
-        """Return what a tool that is away was redirected to; after a clean break only a tool that is spelled so too."""
-        standing = None if id in self.names else self._withdrawal(id)
+    def _now(self, id: ToolId, spelled: Collection[ToolId]) -> ToolId:
+        """Return the successor of a tool that is away; after a clean break only one that is spelled so too."""
+        standing = None if id in self.whole else self._withdrawal(id)
         last = None if standing is None else self._followed(standing)
-        if last is None or last.id is None or not (last.status == "redirected" or last.id in said):
+        if last is None or last.id is None or not (last.status == "redirected" or last.id in spelled):
             return id
         return last.id
 
     def _called(self, id: ToolId) -> str:
         return self.names.get(id, str(id))
 
-    def _shown_like(self, text: str) -> Resolution | None:
-        found = self.names.derived.shown_like(text)
-        if found is None or self._is_withdrawn(found[1]):
-            return None
-        return self._found("derived", found[0], f"another spelling of {found[1]}")
-
-    def _standing_like(self, text: str) -> Resolution | None:
+    def _hears_of(self, id: ToolId) -> bool:
         ledger = self.names.ledger
-        standing = None if ledger is None or "/" in text else ledger.standing_folded(fold(text))
-        return None if standing is None else self._standing(standing)
+        return ledger is not None and ledger.tells_of(id)
 
-    def _only(self, found: Mapping[ToolId | None, Resolution]) -> Resolution:
-        if len(found) > 1:
-            self.trail.append(f"derived: {len(found)} tools have this spelling")
-            candidates = tuple(self._called(id) for id in sorted(id for id in found if id is not None))
-            raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=candidates)
-        return next(iter(found.values()))
+    def _absent(self, id: ToolId | None) -> UnknownTool:
+        return UnknownTool(text=self.text, trail=tuple(self.trail), reason="absent", id=id)
 
     def _malformed(self, detail: str) -> UnknownTool:
         return UnknownTool(text=self.text, trail=tuple(self.trail), reason="malformed", detail=detail)
 
     def _unknown(self) -> UnknownTool:
-        suggestions = self.names.suggester.nearest(self.text)
-        return UnknownTool(text=self.text, trail=tuple(self.trail), suggestions=suggestions)
+        nearest = self.names.suggester.nearest(self.text)
+        return UnknownTool(text=self.text, trail=tuple(self.trail), suggestions=nearest)

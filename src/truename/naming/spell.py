@@ -26,12 +26,14 @@ _ANY: Final = 10_000
 _FALLBACK: Final = "tool"
 _SEPARATORS: Final = "_-."
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
+_VERBATIM, _ADAPTED, _TRANSLITERATED, _GIVES_WAY = range(4)
 
 
 class Spelling(NamedTuple):
     """One wish: the text, the server's part that it begins with (with separator), and how it came about.
 
-    ``rank`` 0 is the plain form; 1 a form that gives way to others' plain forms (stutter removed, shortened).
+    ``rank`` 0 is a plain form with the tool's own name verbatim; 1 has it adapted (case, separators), 2 transliterated;
+    3 gives way to all plain forms (stutter removed, shortened).
     """
 
     text: str
@@ -153,8 +155,16 @@ class Speller:
         text = self._led(self.tool_text(tool))
         how = "the tool's own name" if text == tool.origin.name else "the tool's own name, adapted to the client"
         if len(text) <= self.room:
-            return Spelling(text, how=how)
-        return Spelling(self._fit_tool(tool, text, self.room), rank=1, how="shortened", shortened=True)
+            return Spelling(text, rank=self._rank(tool, text), how=how)
+        return Spelling(self._fit_tool(tool, text, self.room), rank=_GIVES_WAY, how="shortened", shortened=True)
+
+    @staticmethod
+    def _rank(tool: Tool, text: str) -> int:
+        """Rank a plain form: a look-alike never takes the name of a tool that is called so itself."""
+        own = tool.origin.name
+        if text == own:
+            return _VERBATIM
+        return _ADAPTED if own.isascii() else _TRANSLITERATED
 
     def _led(self, text: str) -> str:
         """Put a word in front of what can't stand there: a wrong first character, or a client's own frame."""
@@ -175,16 +185,18 @@ class Speller:
         name = self._led(prefix + text)
         if len(name) > self.room:
             return (self._fit_prefixed(tool, self.room),)
-        full = Spelling(name, prefix, 0, how)
+        full = Spelling(name, prefix, self._rank(tool, text), how)
         if self.style.lead or not _stutters(server.text, text):
             return (full,)
-        short = Spelling(self._led(text), "", 1, f"the tool's name already begins with {server.text}")
-        return (short, full._replace(rank=1))
+        short = Spelling(self._led(text), "", _GIVES_WAY, f"the tool's name already begins with {server.text}")
+        return (short, full._replace(rank=_GIVES_WAY))
 
     def _fit_prefixed(self, tool: Tool, room: int) -> Spelling:
         server, text = self.server_part(tool), self.tool_text(tool)
         lead, separator = self.style.lead, self.separator
-        plain = Spelling(self._led(f"{lead}{server.text}{separator}{text}"), f"{lead}{server.text}{separator}", 1, "")
+        plain = Spelling(
+            self._led(f"{lead}{server.text}{separator}{text}"), f"{lead}{server.text}{separator}", _GIVES_WAY, ""
+        )
         if len(plain.text) <= room:
             return plain
         if not server.alias and room >= _LEAST_SERVER_ROOM:
@@ -192,10 +204,14 @@ class Speller:
                 prefix = f"{lead}{'_'.join(variant)}{separator}"
                 if len(name := self._led(prefix + text)) <= room:
                     return Spelling(
-                        name, prefix, 1, f"the server's part shortened to {'_'.join(variant)}", shortened=True
+                        name, prefix, _GIVES_WAY, f"the server's part shortened to {'_'.join(variant)}", shortened=True
                     )
         return Spelling(
-            self._fit_tool(tool, self._led(text), room), "", 1, "shortened to the tool's own words", shortened=True
+            self._fit_tool(tool, self._led(text), room),
+            "",
+            _GIVES_WAY,
+            "shortened to the tool's own words",
+            shortened=True,
         )
 
     def _fit_tool(self, tool: Tool, text: str, room: int) -> str:

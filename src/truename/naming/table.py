@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NewType
 from truename.catalog import Catalog
 from truename.identity import ToolId
 from truename.naming.broken import BrokenNames
-from truename.naming.derive import DerivedIndex
+from truename.naming.spellings import SpellingIndex
 from truename.naming.suggest import Suggester
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class NameTable(Mapping[ToolId, WireName]):
         assigned: dict[ToolId, Assigned],
         ledger: Ledger | None,
         server_name: str,
+        whole: NameTable | None = None,
     ) -> None:
+        self.whole = self if whole is None else whole
         self.catalog = catalog
         self.dialect = dialect
         self.style = style
@@ -79,9 +81,10 @@ class NameTable(Mapping[ToolId, WireName]):
         self.exact = {a.name: Resolution(id, "table", ("table: found",)) for id, a in assigned.items()}
 
     def among(self, ids: Container[ToolId], ledger: Ledger | None) -> NameTable:
-        """Return the table of some of the tools, under the same names, as if there were no others.
+        """Return the table of some of the tools, under the same names.
 
-        ``ledger`` is what may be told of names on record (`SeenLedger`).
+        The others are hidden: a name that is exactly one of theirs is unknown in this table, as a name of no tool is;
+        it never falls to a tool that is shown. ``ledger`` is what may be told of names on record (`SeenLedger`).
         """
         assigned = {id: a for id, a in self._assigned.items() if id in ids}
         return NameTable(
@@ -91,6 +94,7 @@ class NameTable(Mapping[ToolId, WireName]):
             assigned=assigned,
             ledger=ledger,
             server_name=self.server_name,
+            whole=self.whole,
         )
 
     def __getitem__(self, id: ToolId | str) -> WireName:
@@ -132,9 +136,9 @@ class NameTable(Mapping[ToolId, WireName]):
         }
 
     @cached_property
-    def derived(self) -> DerivedIndex:
-        """All other spellings by which the tools may be called, generated from the catalogue at first need."""
-        return DerivedIndex(self)
+    def spellings(self) -> SpellingIndex:
+        """All other texts by which the tools may be called, generated from the catalogue at first need."""
+        return SpellingIndex(self)
 
     @cached_property
     def broken(self) -> BrokenNames:

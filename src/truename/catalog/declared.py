@@ -1,0 +1,147 @@
+"""What an operator declares of a server's identity, and where a ledger has another on record.
+
+The configuration may say that a server is ``salesforce@2``, and that one of its tools is version 3. Without a word the
+integration comes from the server's key, and all versions are 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from truename.dialects import Reason
+from truename.errors import InvalidName, LedgerError
+from truename.identity import MAX_COMPONENT, ToolId, component, is_name, lower_ascii
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = [
+    "UNDECLARED",
+    "Bindings",
+    "IdentityChange",
+    "Owners",
+    "ServerIdentity",
+    "identity_changes",
+    "identity_mismatch",
+    "integration_fault",
+]
+
+Bindings = Mapping[tuple[str, str], ToolId]
+Owners = Mapping[ToolId, tuple[str, str]]
+_DIGEST: Final = re.compile(r"-[0-9a-f]{8}")
+_DIGEST_LENGTH: Final = 9
+
+
+def _nothing() -> Mapping[str, int]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerIdentity:
+    """The identity that an operator declares for a server: integration, its version, and versions of single tools.
+
+    ``integration`` None leaves it to the server's key, ``version`` None is 1. ``versions`` go by the server's own tool
+    names. Raises `InvalidName` for an integration that is not a name of the grammar, and `InvalidToolId` for a version
+    that is not a whole number above 0.
+
+    >>> ServerIdentity(integration="Salesforce", version=2, versions={"create_lead": 3}).integration
+    'salesforce'
+    """
+
+    integration: str | None = None
+    version: int | None = None
+    versions: Mapping[str, int] = field(default_factory=_nothing, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.integration is not None:
+            if fault := integration_fault(self.integration):
+                reason = Reason("character", fault)
+                raise InvalidName(name=self.integration, dialect="an integration", reasons=(reason,))
+            object.__setattr__(self, "integration", lower_ascii(self.integration))
+        for version in (1 if self.version is None else self.version, *self.versions.values()):
+            ToolId("x", version, None, "x", 1)
+
+    def version_of(self, tool: str) -> int:
+        """Return the version of one tool, by the server's own name for it."""
+        return self.versions.get(tool, 1)
+
+
+UNDECLARED: Final = ServerIdentity()
+
+
+def integration_fault(text: str) -> str:
+    """Return why a text can't be an integration, "" if it can.
+
+    >>> integration_fault("data-grout"), integration_fault("My Server")
+    ('', "an integration has letters, digits, '_' and '-' only, and 200 characters at most")
+    """
+    folded = lower_ascii(text)
+    if is_name(folded) and len(folded) <= MAX_COMPONENT:
+        return ""
+    return f"an integration has letters, digits, '_' and '-' only, and {MAX_COMPONENT} characters at most"
+
+
+class IdentityChange(NamedTuple):
+    """A tool whose id on record is not the one that is declared now."""
+
+    server: str
+    name: str
+    recorded: ToolId
+    declared: ToolId
+
+
+def identity_changes(bound: Bindings, declared: Mapping[str, ServerIdentity]) -> tuple[IdentityChange, ...]:
+    """Return where ids on record differ from those declared, for the servers that ``declared`` has.
+
+    >>> bound = {("sf2", "get"): ToolId.parse("sf2@1/get@1")}
+    >>> [str(one.declared) for one in identity_changes(bound, {"sf2": ServerIdentity(integration="salesforce")})]
+    ['salesforce@1/get@1']
+    >>> identity_changes(bound, {"sf2": ServerIdentity()})
+    ()
+    """
+    return tuple(_changes(bound, declared))
+
+
+def identity_mismatch(changes: Sequence[IdentityChange]) -> LedgerError:
+    """Return the refusal of ids on record that are not those declared, told by the first of them."""
+    first = changes[0]
+    return LedgerError(
+        code="identity_mismatch",
+        origin=first.server,
+        name=first.name,
+        recorded=str(first.recorded),
+        wanted=str(first.declared),
+        count=len(changes),
+    )
+
+
+def _changes(bound: Bindings, declared: Mapping[str, ServerIdentity]) -> Iterator[IdentityChange]:
+    for (server, name), recorded in bound.items():
+        if (identity := declared.get(server)) is not None:
+            integration = identity.integration or _integration(server, recorded.integration)
+            wanted = ToolId(
+                integration, identity.version or 1, recorded.suite, recorded.tool, identity.version_of(name)
+            )
+            if wanted != recorded:
+                yield IdentityChange(server, name, recorded, wanted)
+
+
+def _integration(server: str, recorded: str) -> str:
+    own = component(server).name
+    return recorded if _comes_from(own, recorded) else own
+
+
+def _comes_from(own: str, recorded: str) -> bool:
+    """Tell whether an integration is a server key's own, or that one told apart from another's by digests."""
+    while recorded != own:
+        # A long name loses its end to make room for a digest.
+        if len(recorded) >= MAX_COMPONENT - 2 * _DIGEST_LENGTH and own.startswith(recorded):
+            return True
+        recorded, digest = recorded[:-_DIGEST_LENGTH], recorded[-_DIGEST_LENGTH:]
+        if not _DIGEST.fullmatch(digest):
+            return False
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -98,6 +99,11 @@ def configure(tmp_path: Path) -> Callable[..., Path]:
 def fake(key: str, *tools: str) -> dict[str, Any]:
     """Return the entry of a server that lists these tools."""
     return {"command": sys.executable, "args": ["-m", "tests.gateway.servers.normal", key, *tools], "cwd": str(ROOT)}
+
+
+def columned(text: str) -> list[str]:
+    """Return the lines of tables: they fit the terminal, while it wraps sentences, paths and commands itself."""
+    return [line for line in text.splitlines() if re.search(r"\S {2,}\S|──", line)]
 
 
 def same_as_golden(name: str, text: str) -> None:

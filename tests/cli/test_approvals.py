@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,10 @@ from tests.shared import ROOT
 from truename import Catalog, project
 from truename.config import Config
 from truename.gateway.trust.forms import shown_arguments
+from truename.identity import definition_digest
 from truename.policy import Approvals, Caller, bound_call, subject_of
+from truename.trust import PinBook
+from truename.trust.admission import pin_of
 from truename.trust.pending import Pending, PendingBook, pending_path
 
 if TYPE_CHECKING:
@@ -128,8 +132,29 @@ def test_a_decision_says_whether_it_counts(run: Run, asked: Callable[..., str], 
     run("approvals", "grant", over, "--scope", "arguments", "--for", "1m", "--config", "truename.toml")
     with Approvals.open(path).once(call(key=once)):
         pass
+    run("allow")
     states = {one["scope"]: one["state"] for one in run("approvals", "list", "--json").document["approvals"]}
     assert states == {"call": "used", "arguments": "approved"}
+
+
+def test_a_request_and_a_decision_are_suspended_while_another_definition_waits_for_a_review(
+    run: Run, asked: Callable[..., str], path: Path
+) -> None:
+    tool = NAMES.catalog["git@1/push@1"]
+    pinned, other = pin_of(tool, tool.digest), {"name": "push", "description": "Push to evil."}
+    pins = Config(path=Path("truename.toml").resolve()).pins_path()
+    here, there = asked(), asked(branch="other")
+    run("approvals", "grant", here, "--scope", "always", "--config", "truename.toml")
+    with PinBook(pins) as book:
+        book.trust([pinned])
+        book.note([replace(pinned, content=other, digest=definition_digest(other))])
+    run("allow")
+    listed = run("approvals", "list", "--json").document["approvals"]
+    assert [one["state"] for one in listed] == ["suspended", "suspended"]
+    run("approvals", "grant", there, "--config", "truename.toml")
+    late = next(one for one in run("approvals", "list", "--json").document["approvals"] if one["scope"] == "call")
+    assert late["state"] == "suspended"
+    assert "truename pins diff git@1/push@1" in late["reason"]
 
 
 @pytest.mark.parametrize(

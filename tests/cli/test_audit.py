@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import HOSTILE
-from truename.audit import Journal
+from truename.audit import Journal, anchor_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +58,51 @@ def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
         "changed 000001.jsonl:3: the line was changed: its hash is that of another record",
     )
     assert run("audit", "export", "truename.toml").status == 1
+
+
+def anchored(path: Path, tool: str) -> None:
+    with Journal(path, KEY.encode(), anchor=anchor_file(path)) as open_journal:
+        open_journal.append([("call", {"tool": tool})])
+
+
+def test_what_is_kept_elsewhere_finds_a_journal_that_was_put_back_with_its_state(
+    journal: Path, run: Run, tmp_path: Path
+) -> None:
+    shutil.copytree(journal, tmp_path / "older")
+    anchored(journal, "x")
+    kept = run("audit", "anchor", "truename.toml").out.strip()
+    told = run("audit", "anchor", "truename.toml", "--json").document
+    assert (told["expect"], told["number"], told["broken"]) == (kept, 6, [])
+    assert run("audit", "verify", "truename.toml", "--expect", kept).status == 0
+    shutil.rmtree(journal)
+    shutil.copytree(tmp_path / "older", journal)
+
+    by_state = run("audit", "verify", "truename.toml")
+    assert (by_state.status, by_state.out.splitlines()[0].startswith("truncated record 6, ")) == (1, True)
+    refused = run("audit", "anchor", "truename.toml")
+    assert (refused.status, refused.out) == (1, "")
+    assert run("audit", "anchor", "truename.toml", "--json").document["expect"] is None
+    anchor_file(journal).unlink()
+    alone = run("audit", "verify", "truename.toml")
+    assert (alone.status, "Nothing outside of it says how far it went" in alone.err) == (0, True)
+    assert run("audit", "verify", "truename.toml", "--expect", kept).status == 1
+
+
+def test_a_journal_whose_directory_is_gone_is_missed(journal: Path, run: Run) -> None:
+    anchored(journal, "x")
+    shutil.rmtree(journal)
+
+    gone = run("audit", "verify", "truename.toml", "--json")
+
+    assert (gone.status, [one["kind"] for one in gone.document["broken"]]) == (1, ["truncated"])
+    assert run("audit", "anchor", "truename.toml").status == 2
+
+
+@pytest.mark.parametrize("text", ["", "7", "x:y", f"1:{'g' * 64}"])
+def test_what_is_no_anchor_is_told(journal: Path, run: Run, text: str) -> None:
+    done = run("audit", "verify", "--journal", journal, "--expect", text)
+
+    assert (done.status, "truename audit anchor" in done.err) == (2, True)
 
 
 def test_a_chain_with_a_key_is_not_proved_without_it(journal: Path, run: Run) -> None:

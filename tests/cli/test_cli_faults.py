@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.cli.conftest import HOSTILE, Run
 from truename.cli.app import app
 from truename.cli.failure import split
+from truename.cli.rendering import printable, say_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,17 +267,44 @@ def test_a_command_in_an_advice_is_never_broken(run: Run, monkeypatch: pytest.Mo
     assert "Available" not in done.err
 
 
-def test_a_long_advice_is_indented_and_broken_between_words(
+def test_a_long_advice_is_indented_and_left_in_one_line(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "50")
     done = run("doctor", "--for", "windsurf")
 
-    advice = [line for line in done.err.splitlines() if line.startswith("  ")]
-    assert advice[0].startswith("  `truename doctor` shows")
-    assert len(advice) > 1
-    assert all(len(line) <= 50 and not line.strip().startswith(".") for line in advice)
+    _, advice = done.err.splitlines()
+    assert advice == "  `truename doctor` shows those that are there; give a file or a dump for others."
+
+
+@pytest.mark.parametrize("columns", ["20", "80", "100", ""])
+def test_a_path_in_an_error_is_in_one_piece_whatever_the_width_of_the_terminal(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    path = tmp_path / ("a long folder " * 12).strip() / ("x" * 200) / "mcp.json"
+    done = run("names", path)
+
+    assert done.status == 2
+    assert len(done.err.splitlines()) == 2
+    assert str(path) in done.err
+
+
+@given(
+    fact=st.text(st.characters(codec="utf-8"), max_size=60),
+    advice=st.text(st.sampled_from("`/. :\n\t-ab天"), max_size=60),
+    width=st.integers(1, 200),
+)
+def test_an_error_takes_a_line_for_what_happened_and_one_for_what_to_do(fact: str, advice: str, width: int) -> None:
+    said = io.StringIO()
+    with patch.dict(os.environ, {"COLUMNS": str(width)}), redirect_stderr(said):
+        say_error(fact, advice)
+
+    wanted = [f"error: {printable(fact)}".rstrip()]
+    if advice:
+        wanted.append(f"  {printable(advice)}".rstrip())
+    assert said.getvalue().splitlines() == wanted
 
 
 HELPED = [name for name in app if not name.startswith("-") and name != "install-completion"]

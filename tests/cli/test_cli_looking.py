@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Run, same_as_golden
+from tests.cli.conftest import Run, columned, same_as_golden
 from truename import Catalog, Ledger, dialects, project
 from truename.cli.clients import facts
 
@@ -23,7 +23,7 @@ def test_demo_looks_as_recorded(run: Run, monkeypatch: pytest.MonkeyPatch, width
     done = run("demo")
 
     assert (done.status, done.err) == (0, "")
-    assert max(map(len, done.out.splitlines())) <= width
+    assert max(map(len, columned(done.out))) <= width
     same_as_golden(f"demo-{width}", done.out)
 
 
@@ -48,7 +48,7 @@ def test_names_look_as_recorded(run: Run, monkeypatch: pytest.MonkeyPatch, dump:
     done = run("names", dump, "--compare")
 
     assert (done.status, done.err) == (0, "")
-    assert max(map(len, done.out.splitlines())) <= width
+    assert max(map(len, columned(done.out))) <= width
     assert "a call runs atlassian's in LangChain (Python), LlamaIndex +2; 8 more clients" in " ".join(done.out.split())
     same_as_golden(f"names-{width}", done.out)
 
@@ -121,7 +121,7 @@ def test_resolve_shows_the_steps_when_asked(run: Run, dump: Path) -> None:
 
     assert done.status == 0
     assert "    1. table: no such name\n" in done.out
-    assert "    4. derived: " in done.out
+    assert "    4. spelling: " in done.out
     assert "why it is called so: github_create_issue is github@1/create_issue@1" in done.out
 
 
@@ -160,7 +160,7 @@ def test_all_clients_are_listed_with_where_it_is_known_from(run: Run) -> None:
 def test_the_table_of_clients_fits_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
 
-    lines = run("clients").out.splitlines()
+    lines = columned(run("clients").out)
 
     assert max(map(len, lines)) <= width
     assert any(line.startswith("gemini-cli ") and " run" in line for line in lines)

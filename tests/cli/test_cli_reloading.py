@@ -18,14 +18,17 @@ from tests.cli.test_cli_ending import until
 from tests.cli.test_cli_running import TRUENAME, call, serving
 from tests.shared import ROOT
 from truename.cli import reloading
+from truename.cli.consenting import CODE
 from truename.cli.located import line_of
 from truename.cli.reloading import Reloads, files_of
 from truename.config import Config, Settings, load
-from truename.config.watch import Watch
+from truename.config.watch import Reread, Watch
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.cli.conftest import Run
 
 
 @pytest.fixture(autouse=True)
@@ -277,7 +280,7 @@ def test_a_closed_terminal_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reloading, "_TERMINALS", (terminal,))
 
     async def story() -> list[bool]:
-        reloads = Reloads(Config, Config(), as_json=False)
+        reloads = Reloads(Reread(Config), Config(), as_json=False)
         found = [reloads.hang_up()]
         os.close(controller)
         return [*found, reloads.hang_up()]
@@ -286,3 +289,24 @@ def test_a_closed_terminal_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert anyio.run(story) == [True, False]
     finally:
         os.close(terminal)
+
+
+def test_a_found_configuration_that_changes_is_taken_when_it_is_allowed(tmp_path: Path, run: Run) -> None:
+    source, canary = tmp_path / "mcp.json", tmp_path / "canary"
+    write(source, {"w": fake("w", "get")})
+    run("allow")
+
+    with serving(*HTTP) as (process, out, err):
+        url = url_of(out)
+        write(source, {"w": fake("w", "get", "put"), "evil": journal(canary, "x")})
+        refused = json.loads(err.until('"reloaded"'))
+        assert (refused["reloaded"], refused["errors"][0]["code"]) == (None, CODE)
+        assert anyio.run(call, url, "get")[0] == ["get"]
+        assert not canary.exists()
+
+        run("allow")
+        assert json.loads(err.until('"reloaded"')) == {"reloaded": "+evil, ~w"}
+
+        run("allow", "--revoke")
+        assert json.loads(err.until('"reloaded"'))["reloaded"] is None
+        assert process.poll() is None

@@ -100,6 +100,7 @@ def test_a_server_that_fails_is_told_and_does_not_stop_the_others(run: Run, conf
 
 def test_without_a_source_the_configuration_here_is_used(run: Run, configure: Callable[..., Path]) -> None:
     configure({"one": ["search"]})
+    run("allow")
 
     assert run("resolve", "search", "--json").document["id"] == "one@1/search@1"
 
@@ -117,10 +118,12 @@ def test_dumps_and_configurations_can_be_mixed(run: Run, configure: Callable[...
 
 
 def test_http_serves_until_interrupted_and_ends_with_0(configure: Callable[..., Path]) -> None:
-    source = configure({"one": ["search", "fs.list"], "two": ["search"]}, servers={"gone": MISSING})
+    asking = {"policy": {"rules": [{"outcome": "ask", "tools": ["one/search"]}]}}
+    source = configure({"one": ["search", "fs.list"], "two": ["search"]}, servers={"gone": MISSING}, truename=asking)
 
     with serving(source, "--http", "127.0.0.1:0") as (process, out, err):
         err.until("gone  failed")
+        out.until("Policy: 1 rule; calls that no rule is about are allowed (policy.default).")
         connect = out.until("claude mcp add")
         url = connect.split()[-1]
         out.until("Ctrl-C ends it.")
@@ -149,6 +152,7 @@ def test_the_start_is_one_json_document_when_asked(configure: Callable[..., Path
     assert document["url"].startswith("http://127.0.0.1:")
     assert [(one["key"], one["state"]) for one in document["servers"]] == [("one", "ready"), ("gone", "failed")]
     assert document["tools"] == [{"id": "one@1/search@1", "name": "one_search"}]
+    assert document["policy"] is None
     assert status == 0
 
 

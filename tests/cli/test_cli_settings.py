@@ -26,8 +26,9 @@ def write(directory: Path, toml: str, name: str = "mcp.json", **more: Any) -> Pa
 
 
 @pytest.mark.parametrize("source", ["mcp.json", "truename.toml", None])
-def test_settings_apply_to_the_servers_beside_them(tmp_path: Path, source: str | None) -> None:
+def test_settings_apply_to_the_servers_beside_them(run: Run, tmp_path: Path, source: str | None) -> None:
     path = write(tmp_path, 'server_name = "lab"\nledger = "names.ledger"\n[aliases]\ngithub = "gh"\n')
+    run("allow")
 
     config = configuration(source)
 

@@ -29,8 +29,8 @@ env = { TOKEN = "${GITHUB_TOKEN}" }
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, with a configuration of the gateway in the current directory."""
+def home(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, with a configuration of the gateway, which its user allowed, in the current directory."""
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "GITHUB_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     # Whoever runs the tests may have a gateway at the default address.
@@ -39,6 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     Path("truename.toml").write_text(CONFIGURED, "utf-8")
+    run("allow")
     return home
 
 
@@ -163,6 +164,7 @@ def test_a_client_can_start_the_gateway_itself(run: Run, cursor: Path) -> None:
 
 def test_a_token_is_written_as_a_reference_where_the_client_reads_one(run: Run, cursor: Path) -> None:
     Path("truename.toml").write_text(f'token = "{SECRET}-token"\n{CONFIGURED}', "utf-8")
+    run("allow")
 
     done = run("connect", "cursor", "--yes")
 
@@ -173,6 +175,7 @@ def test_a_token_is_written_as_a_reference_where_the_client_reads_one(run: Run, 
 
 def test_a_token_that_a_client_can_not_read_is_told(run: Run, home: Path) -> None:
     Path("truename.toml").write_text(f'token = "{SECRET}-token"\n{CONFIGURED}', "utf-8")
+    run("allow")
 
     done = run("connect", "zed", "--one", "--yes")
 

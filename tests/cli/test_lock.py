@@ -181,7 +181,7 @@ def test_a_conflict_in_another_file_is_no_leave_to_replace_it(run: Run, source: 
 
 @pytest.mark.parametrize(
     ("right", "wrong"),
-    [(r"depth\?", "depth"), (", shape = [^,]*,", ","), ("schema = .sha256:.{8}", 'schema = "sha256:00000000')],
+    [(r"depth\?", "depth"), (r"\], digest", '], limits = ["shop"], digest')],
 )
 def test_a_line_that_was_edited_by_hand_is_not_true(run: Run, locked: Path, right: str, wrong: str) -> None:
     edited, times = re.subn(right, wrong, locked.read_text("utf-8"))
@@ -192,6 +192,26 @@ def test_a_line_that_was_edited_by_hand_is_not_true(run: Run, locked: Path, righ
     assert done.status == 1
     assert "somebody has edited it" in done.out
     assert "is not true any more" in done.out
+
+
+def test_a_definition_that_was_edited_by_hand_can_not_be_read(run: Run, locked: Path) -> None:
+    locked.write_text(locked.read_text("utf-8").replace('"type": "object"', '"type": "string"'), "utf-8")
+    done = run("lock", "--check")
+
+    assert done.status == 2
+    assert "is not that of its digest" in done.err
+
+
+def test_a_change_is_judged_by_the_lock_as_by_the_source_of_before(run: Run, locked: Path, source: Path) -> None:
+    before = source.parent.with_name("before.py")
+    before.write_text(source.read_text("utf-8"), "utf-8")
+    source.write_text(source.read_text("utf-8").replace(", depth: int = 1", ""), "utf-8")
+    checked = run("lock", "--check", "src", "--json")
+    compared = run("diff", str(before), str(source), "--json")
+
+    assert (checked.status, compared.status) == (1, 0)
+    assert [one["breaking"] for one in checked.document["changes"]] == [False]
+    assert [one["breaking"] for one in compared.document["changes"]] == [False]
 
 
 def test_a_link_in_its_place_is_not_followed(run: Run, source: Path, tmp_path: Path) -> None:
@@ -280,8 +300,10 @@ def test_a_server_that_has_another_key_is_told_though_it_is_the_only_one(
 ) -> None:
     config = configure({"github": ["x"]})
     assert run("lock", config).status == 0
+    run("allow")
     assert run("lock", "--check").status == 0
     configure({"gh": ["x"]})
+    run("allow")
     done = run("lock", "--check")
 
     assert done.status == 1

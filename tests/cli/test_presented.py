@@ -55,6 +55,7 @@ def test_a_lock_is_written_from_the_configuration_that_names_it(run: Run, tmp_pa
     settings = {"trust": {"lock": "truename.lock"}, "ledger": "memory"}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"disk": fake("disk", "tidy")}, "truename": settings}))
     assert run("lock", "mcp.json").status == 0
+    run("allow")
     lock = load("mcp.json").settings.trust.lock
     assert lock == str(tmp_path / "truename.lock")
     assert list(Reviewed(lock).digests) == [("disk", "tidy")]
@@ -63,6 +64,7 @@ def test_a_lock_is_written_from_the_configuration_that_names_it(run: Run, tmp_pa
 
 def test_pins_tell_what_they_come_from_and_what_only_the_lock_has(run: Run, tmp_path: Path) -> None:
     (tmp_path / "truename.toml").write_text('[mcpServers.fs]\ncommand = "fs"\n[trust]\nlock = "truename.lock"\n')
+    run("allow")
     catalogs = [Catalog.from_mcp({"fs": [one, {**one, "name": "same"}]}) for one in (READ, MORE)]
     same = [tool for tool in catalogs[1].values() if tool.origin.name == "same"]
     reviewed = Catalog([*(tool for tool in catalogs[0].values() if tool.origin.name == "read"), *same])

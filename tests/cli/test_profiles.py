@@ -81,3 +81,20 @@ def test_the_names_of_one_profile(run: Run, source: str) -> None:
 def test_groups_are_somebodys(run: Run, source: str) -> None:
     told = run("profiles", source, "--groups", "eng")
     assert (told.status, "--as NAME" in told.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ({"rules": [{"outcome": "ask", "tools": ["files/write"]}]}, "1 rule; calls that no rule is about are allowed"),
+        (
+            {"rules": [{"outcome": "ask", "tools": ["files/write"]}, {"outcome": "allow", "tools": ["files/read"]}]},
+            "2 rules; calls that no rule is about need an approval",
+        ),
+        ({"default": "deny"}, "0 rules; calls that no rule is about are denied"),
+    ],
+)
+def test_the_default_that_holds_is_said(run: Run, tmp_path: Path, policy: object, said: str) -> None:
+    source = written(tmp_path, profiles=PROFILES, policy=policy)
+    for words in (["profiles", source, "--as", "ann"], ["names", source]):
+        assert f"Policy: {said} (policy.default)." in run(*words).out

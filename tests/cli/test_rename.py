@@ -268,3 +268,21 @@ def test_what_clients_show_is_left_over_where_the_server_is_not_named(run: Run, 
 
     assert [one["reason"] for one in left.document["leftovers"]] == ["shown"]
     assert (here / "src/settings.json").read_text() == '{"allow": ["mcp__kenny__fs_list"]}'
+
+
+BARE = "from fastmcp import FastMCP\n\nmcp = FastMCP('shop')\n\n\n@mcp.tool\ndef get_order(id: int) -> str: ...\n"
+
+
+def test_a_tool_that_has_its_functions_name_is_renamed_as_lint_says_it(run: Run, here: Path) -> None:
+    server = here / "server.py"
+    server.write_text(BARE)
+
+    checked = run("rename", "get_order", "fetch_order", "--check", "server.py")
+    done = run("rename", "get_order", "fetch_order", "--apply", "server.py")
+    again = run("rename", "get_order", "fetch_order", "--check", "server.py")
+
+    assert checked.status == 1
+    assert 'server.py:6:10  (name="fetch_order")' in checked.out
+    assert "1 file changed, in 1 place." in done.out
+    assert server.read_text() == BARE.replace("@mcp.tool", '@mcp.tool(name="fetch_order")')
+    assert (again.status, again.out) == (0, "No old name is left in 1 file.\n")

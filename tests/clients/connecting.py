@@ -12,7 +12,7 @@ from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import Undoing, plan_disconnection
 from truename.clients.upcoming import alone, together
-from truename.config import Config, ServerConfig, Settings
+from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +29,7 @@ LISTED = {"github": ["search", "get_me"], "jira": ["search"]}
 
 
 def names_at_gateway(*, one: bool) -> NewNames:
-    return (
-        together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings(), dialect="claude-code")
-    )
+    return together(LISTED, Config(), dialect="universal") if one else alone(LISTED, Config(), dialect="claude-code")
 
 
 class Home:

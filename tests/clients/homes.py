@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tests.shared import shared
+from tests.shared import data
 from truename.clients import Machine
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Case(NamedTuple):
 
 def rows() -> list[dict[str, Any]]:
     """Return the entries of the facts."""
-    found: list[dict[str, Any]] = json.loads(shared("facts", "client-configs.json").read_bytes())
+    found: list[dict[str, Any]] = json.loads(data("facts", "client-configs.json").read_bytes())
     return found
 
 

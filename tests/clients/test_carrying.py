@@ -16,7 +16,7 @@ from truename.clients.carrying import Move, carry, with_text
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.kept import KeptName
 from truename.clients.upcoming import alone, together
-from truename.config import Config, ServerConfig, Settings
+from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:
     from truename.clients.plan import Plan
@@ -36,9 +36,7 @@ def planned(base: Path, files: dict[str, str], client: str, *, one: bool = True)
     machine = Machine(system="linux", home=home, environ={}, project=home / "project", root=base)
     config = Config(path=base / "truename.toml", servers=SERVERS)
     address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = (
-        together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings(), dialect="gemini-cli")
-    )
+    names = together(LISTED, Config(), dialect="universal") if one else alone(LISTED, Config(), dialect="gemini-cli")
     return plan_connection(machine, find(machine), address, Wish(client=client, one=one), names)
 
 

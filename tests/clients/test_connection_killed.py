@@ -13,7 +13,7 @@ from truename.clients.address import Address
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
 from truename.clients.upcoming import together
-from truename.config import Config, ServerConfig, Settings
+from truename.config import Config, ServerConfig
 from truename.documents import backups, digest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
@@ -55,7 +55,7 @@ def finish_connect(base: Path) -> None:
     machine = Machine(system="linux", home=base, environ=environ(base), project=base, root=base)
     config = Config(path=Path("/etc/truename.toml"), servers=(WEATHER,))
     address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = together({"weather": ["get"]}, Settings(), dialect="universal")
+    names = together({"weather": ["get"]}, Config(), dialect="universal")
     plan = plan_connection(machine, find(machine), address, Wish(client="claude-code", one=True), names)
     applying.connect(plan, environ(base))
 

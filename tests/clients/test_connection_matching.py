@@ -7,7 +7,7 @@ import pytest
 from truename import dialects
 from truename.clients.matching import counterpart, same_text
 from truename.clients.upcoming import ONLY_STYLE, alone, alone_path, together
-from truename.config import ServerConfig, Settings
+from truename.config import Config, ServerConfig, Settings
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.view import read_path
 
@@ -106,13 +106,13 @@ def test_one_server_alone_is_named_as_the_gateway_names_it() -> None:
     spec = fixed_view(asked, Settings())
 
     assert (spec.rules, spec.style, spec.scope) == (dialects.own("claude-code", "github"), ONLY_STYLE, "only/github")
-    assert alone(LISTED, Settings(), dialect="claude-code")["github"] == {
+    assert alone(LISTED, Config(), dialect="claude-code")["github"] == {
         "search": "search", "fs.list": "fs_list", "Create-Issue": "Create-Issue"
     }  # fmt: skip
 
 
 def test_all_servers_together_get_universal_names() -> None:
-    names = together(LISTED, Settings(), dialect="universal")
+    names = together(LISTED, Config(), dialect="universal")
 
     assert names["github"]["search"] == "github_search"
     assert names["weather"] == {"search": "weather_search"}
@@ -121,8 +121,8 @@ def test_all_servers_together_get_universal_names() -> None:
 def test_a_long_name_stays_as_it_is_where_the_client_has_room_for_it() -> None:
     long = "create_issue_from_template_with_labels_and_assignees_in_project"
 
-    roomy = alone({"github": [long]}, Settings(), dialect="claude-code")
-    tight = alone({"github": [long]}, Settings(), dialect="universal")
+    roomy = alone({"github": [long]}, Config(), dialect="claude-code")
+    tight = alone({"github": [long]}, Config(), dialect="universal")
 
     assert roomy["github"][long] == long
     assert len(tight["github"][long]) <= 46

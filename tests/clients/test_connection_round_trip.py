@@ -95,9 +95,7 @@ def gateway(base: Path) -> Address:
 
 def connected(machine: Machine, file: ConfigFile, address: Address, *, one: bool) -> tuple[str, ...]:
     wish = Wish(client=file.client, one=one, scopes=frozenset({file.scope}))
-    names = (
-        together(LISTED, Settings(), dialect="universal") if one else alone(LISTED, Settings(), dialect=file.dialect)
-    )
+    names = together(LISTED, Config(), dialect="universal") if one else alone(LISTED, Config(), dialect=file.dialect)
     plan = plan_connection(machine, find(machine), address, wish, names)
     connect(plan, machine.environ)
     again = plan_connection(machine, find(machine), address, wish, names)

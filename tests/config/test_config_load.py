@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from truename.catalog import ServerIdentity
 from truename.config import Config, ServerConfig, Settings, load, parse, state_path
 from truename.errors import ConfigError
 
@@ -340,6 +341,29 @@ def test_a_server_may_have_limits_of_its_own() -> None:
     found = server(command="x", idempotent=["get_*"], **limits)
     assert dict(found.tool_timeouts) == {"slow": 900.0, "get_*": 5.0}
     assert (found.idempotent, found.max_concurrent, found.max_waiting) == (("get_*",), 2, 3)
+
+
+def test_an_entry_says_which_integration_and_version_its_server_is() -> None:
+    found = server(command="x", integration="Salesforce", version=2, versions={"create_lead": 3}).identity
+    assert (found.integration, found.version, dict(found.versions)) == ("salesforce", 2, {"create_lead": 3})
+    assert server(command="x").identity == ServerIdentity()
+    assert read(one(command="x", version=2)).identities["s"] == ServerIdentity(version=2)
+
+
+def test_the_version_of_a_package_that_a_client_noted_is_not_the_one_of_an_integration() -> None:
+    assert server(command="x", version="1.4.2", gallery="https://a.example").identity == ServerIdentity()
+    (fault,) = faults_of(one(command="x", version="v2"))
+    assert (fault.key, fault.remedy) == ("mcpServers.s.version", "Write 2, without quotes.")
+
+
+def test_identities_that_are_none_are_told() -> None:
+    entry = {"integration": "My Server", "version": 0, "versions": {"a": 10**18, "b": 1}}
+    faults = faults_of(one(command="x", **entry))
+    assert [fault.key for fault in faults] == [
+        "mcpServers.s.integration",
+        "mcpServers.s.versions.a",
+        "mcpServers.s.version",
+    ]
 
 
 def test_limits_that_are_none_are_told() -> None:

@@ -22,9 +22,10 @@ def read(policy: Any) -> Any:
 def test_a_policy_stands_before_calls_and_none_allows_them() -> None:
     found = read({"rules": [{"outcome": "deny", "tools": ["git/push"]}]})
 
-    assert (found.default, [rule.outcome for rule in found.rules]) == ("ask", ["deny"])
+    assert (found.default, [rule.outcome for rule in found.rules]) == ("allow", ["deny"])
     assert parse(json.dumps({"mcpServers": SERVERS}), Path("/etc/gateway.json"), {}).settings.policy is None
-    assert read({}).default == "ask"
+    assert read({}).default == "allow"
+    assert read({"rules": [{"outcome": "allow", "tools": ["git/log"]}]}).default == "ask"
 
 
 @pytest.mark.parametrize("policy", [None, "allow", [], 0, False, {"rule": []}, {"rules": None}, {"default": None}])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truename.catalog import ServerIdentity
 from truename.config import Config, ServerConfig, Settings, literal, parse, render
 from truename.errors import ConfigError
 from truename.policy import CallRule, Policy
@@ -33,6 +34,12 @@ STDIO = st.builds(
     timeout=TIMES,
     isolation=st.sampled_from(["shared", "session", "user"]),
     start=st.sampled_from([None, "eager", "lazy"]),
+    identity=st.builds(
+        ServerIdentity,
+        integration=st.sampled_from([None, "salesforce", "data-grout"]),
+        version=st.none() | st.integers(1, 10**18 - 1),
+        versions=st.dictionaries(KEYS, st.integers(1, 99), max_size=3),
+    ),
     idle_timeout=st.sampled_from([None, 0.0, 2.5]),
 )
 HTTP = st.builds(

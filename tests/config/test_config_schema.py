@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truename.catalog import ServerIdentity
 from truename.config import ServerConfig, Settings, json_schema, parse
 from truename.config.settings import SETTINGS
 from truename.errors import ConfigError
@@ -47,7 +48,8 @@ def test_every_setting_and_every_field_of_a_server_is_in_it() -> None:
     assert set(SETTINGS) == set(SCHEMA["$defs"]["settings"]["properties"])
     assert set(SETTINGS) < set(SCHEMA["properties"])
     server = SCHEMA["$defs"]["server"]["else"]["properties"]
-    assert {field.name for field in fields(ServerConfig)} - {"key"} < set(server)
+    declared = {field.name for field in fields(ServerIdentity)}
+    assert {field.name for field in fields(ServerConfig)} - {"key", "identity"} | declared < set(server)
     assert [name for name, row in (SCHEMA["properties"] | server).items() if not row.get("description")] == []
 
 
@@ -61,6 +63,8 @@ BOTH: list[dict[str, Any]] = [
     {"mcpServers": {"s": {"disabled": True, "command": 3}}},
     {"mcpServers": {"s": {"enabled": False, "url": []}}},
     {"truename": {"style": "prefixed", "token": "${X}", "aliases": {"a": "b", "c": 1}}},
+    {"mcpServers": {"s": {"command": "x", "integration": "Sales-force_1", "version": 2, "versions": {"a b": 3}}}},
+    {"mcpServers": {"s": {"command": "x", "integration": "a", "version": "1.4.2", "versions": {}}}},
     {"names": "detect", "max_body": 1, "call_timeout": 0.1, "ledger": "memory", "server_name": "${X}"},
     {"overrides": {"Claude Code": {"Salesforce@v1/GET": "x"}}},
 ]
@@ -83,6 +87,18 @@ NEITHER: list[dict[str, Any]] = [
     {"mcpServers": {"s": {"command": "x", "start": "late"}}},
     {"mcpServers": {"s": {"command": "x", "idle_timeout": -1}}},
     {"mcpServers": {"s": {"command": "x", "type": "smoke"}}},
+    {"mcpServers": {"s": {"command": "x", "integration": "My Server"}}},
+    {"mcpServers": {"s": {"command": "x", "integration": "--"}}},
+    {"mcpServers": {"s": {"command": "x", "integration": "a" * 201}}},
+    {"mcpServers": {"s": {"command": "x", "integration": 1}}},
+    {"mcpServers": {"s": {"command": "x", "version": 0}}},
+    {"mcpServers": {"s": {"command": "x", "version": 10**18}}},
+    {"mcpServers": {"s": {"command": "x", "version": "2"}}},
+    {"mcpServers": {"s": {"command": "x", "version": "@v2"}}},
+    {"mcpServers": {"s": {"command": "x", "version": [2]}}},
+    {"mcpServers": {"s": {"command": "x", "versions": ["a"]}}},
+    {"mcpServers": {"s": {"command": "x", "versions": {"a": "2"}}}},
+    {"mcpServers": {"s": {"command": "x", "versions": {"a": 0}}}},
     {"mcpServers": {"s": {"url": "ftp://a.example"}}},
     {"mcpServers": {"s": {"url": "http://a.example", "headers": {"a b": "c"}}}},
     {"style": "loud"},

@@ -109,6 +109,7 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
     ("fastmcp", {"lab": ["", "x"]}, "unusable_name", "1 of the tools of 'lab' has no usable name."),
     ("fastmcp", {"lab": ["", 5, "x"]}, "unusable_name", "2 of the tools of 'lab' have no usable name."),
     ("claude-code", {"a": ["x"], "b": ["X"]}, "shared_name", "2 servers have 'x': 'a' and 'b'."),
+    ("claude-code", {"a": ["get", "Get"], "b": ["get"]}, "shared_name", "2 servers have 'get': 'a' and 'b'."),
 ]
 
 

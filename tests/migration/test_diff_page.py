@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.shared import ROOT
+from truename.identity import definition_digest
 from truename.migration import Kind, Lock
 
 PAGE = (ROOT / "docs" / "diff-and-lock.md").read_text("utf-8")
@@ -20,8 +21,11 @@ def test_every_kind_of_change_is_explained() -> None:
     assert {kind.value for kind in Kind} <= set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
 
 
-def test_the_lock_that_is_shown_is_one_but_for_its_short_digests() -> None:
+def test_the_lock_that_is_shown_is_one_but_for_what_is_cut_short() -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    (tool,) = Lock.parse(re.sub(r"sha256:\w+\.\.\.", f"sha256:{'0' * 64}", text)).tools
+    said = {"description": "List the files of a directory."}
+    digest = definition_digest({"name": "fs_list", **said})
+    (tool,) = Lock.parse(text.replace(", ...}", "}").replace("sha256:3fd4...", digest)).tools
 
     assert (tool.name, tool.parameters) == ("fs_list", ("depth?", "path"))
+    assert tool.definition == {"name": "fs_list", **said}

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import math
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.migration.listed import LIST, READ, bare, told, tool
+from tests.migration.listed import LIST, READ, SEND, bare, facts, told, tool
 from truename.errors import ConfigError
 from truename.migration import Lock, diff, is_lock
+from truename.policy import metadata_of
 from truename.policy.declaration import Declaration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from truename.migration.pins import Tools
 
 TOOLS = [tool("fs_read", READ, "path"), tool("fs_list", LIST, "path", "depth?", server="files"), tool("ping")]
 DIGEST = f"sha256:{'0' * 64}"
@@ -46,6 +51,13 @@ BROKEN = [
     ("a digest", one('name = "a", digest = "sha256:0"'), "line 4: the digest of 'a' is no digest"),
     ("a server", one(f'name = "a", server = 1, digest = "{DIGEST}"'), "line 4: the server of 'a' is no text"),
     ("parameters", one(f'name = "a", parameters = "x", digest = "{DIGEST}"'), "line 4: its parameters are no list"),
+    (
+        "a definition",
+        one(f'name = "a", digest = "{DIGEST}", definition = "["'),
+        "line 4: the definition of 'a' is none",
+    ),
+    ("no text", one(f'name = "a", digest = "{DIGEST}", definition = 3'), "line 4: the definition of 'a' is none"),
+    ("a name", one(f'name = "a", digest = "{DIGEST}", definition = \'{{"name": 1}}\''), "of 'a' is none, as JSON"),
     ("a field", one(f'name = "a", color = "x", digest = "{DIGEST}"'), "line 4: 'color' is nothing that a lock says"),
     (
         "twice",
@@ -67,11 +79,31 @@ def test_a_lock_is_one_line_a_tool_sorted_and_the_same_whatever_the_order() -> N
     assert 'name = "fs_list", server = "files", parameters = ["depth?", "path"], digest = "sha256:' in lock.text()
 
 
-def test_a_tool_that_says_nothing_has_no_shape_that_could_prove_anything() -> None:
-    fs_read, ping, _ = tomllib.loads(Lock.of(TOOLS).text())["tools"]
+def test_a_tool_has_its_definition_in_a_lock_as_json_that_a_reviewer_can_read() -> None:
+    said = "It's 天気 with \u200b, \ud800, \U000e0041 and \n."
+    (line,) = tomllib.loads(Lock.of([tool("a", said)]).text())["tools"]
+    text = Lock.of([tool("a", said)]).text()
 
-    assert "shape" in fs_read
-    assert "shape" not in ping
+    assert json.loads(line["definition"])["description"] == said
+    assert "It\\u0027s 天気 with \\u200b, \\ud800, \\udb40\\udc41 and \\n." in text
+    assert Lock.parse(text).text() == text
+
+
+DEEP: dict[str, Any] = {"type": "object"}
+for _ in range(1_500):
+    DEEP = {"type": "object", "properties": {"a": DEEP}}
+UNWRITABLE = [{"default": math.nan}, {"default": b"x"}, {"const": 10**5_000}, DEEP, {1: "x", "a": 1}]
+
+
+@pytest.mark.parametrize("schema", UNWRITABLE, ids=["nan", "bytes", "a long number", "deep", "a number for a key"])
+def test_of_a_definition_that_json_can_not_hold_the_digests_are_kept(schema: dict[str, Any]) -> None:
+    strange = Declaration(name="a", definition={"description": LIST, "inputSchema": schema})
+    (line,) = tomllib.loads(Lock.of([strange]).text())["tools"]
+    again = Lock.parse(Lock.of([strange]).text())
+
+    assert line.keys() == {"name", "parameters", "digest", "shape", "schema"}
+    assert len(diff(again.tools, [strange])) == 0
+    assert [one.breaking for one in diff(again.tools, [tool("a", LIST)])] == [True]
 
 
 def test_what_was_written_is_read_back() -> None:
@@ -111,17 +143,20 @@ def test_a_lock_tells_swapped_names() -> None:
         (tool("a", LIST, "x"), tool("a", LIST, "x", "y?"), "widened", False),
         (tool("a", LIST, "x"), tool("a", LIST, "x?"), "widened", False),
         (tool("a", LIST, "x?"), tool("a", LIST, "x"), "narrowed", True),
-        (tool("a", LIST, "x"), tool("a", LIST), "narrowed", True),
+        (tool("a", LIST, "x"), tool("a", LIST), "narrowed", False),
+        (tool("a", LIST, "x?"), tool("a", LIST), "narrowed", False),
         (tool("a", LIST, "x"), tool("a", READ, "x"), "drifted", False),
-        (tool("a", LIST), tool("a", LIST, outputSchema={"type": "object"}), "changed", True),
+        (tool("a", LIST, annotations={"readOnlyHint": True}), tool("a", LIST), "drifted", True),
+        (tool("a", LIST), tool("a", LIST, outputSchema={"type": "object"}), "narrowed", False),
     ],
 )
-def test_of_a_changed_tool_a_lock_knows_the_parameters(
+def test_a_lock_judges_a_change_as_the_definitions_are_judged(
     old: Declaration, new: Declaration, kind: str, breaking: bool
 ) -> None:
     (change,) = diff(Lock.parse(Lock.of([old]).text()).tools, [new])
 
     assert (str(change.kind), change.breaking) == (kind, breaking)
+    assert judged([old], [new]) == judged(Lock.parse(Lock.of([old]).text()).tools, [new])
 
 
 @pytest.mark.parametrize(("text", "expected"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
@@ -166,6 +201,68 @@ def test_what_a_reviewer_could_not_see_is_spelled_out() -> None:
     unseen = "\u3164\u115f\u2800\ufe0f\u034f\U000e0100"
     assert not set(unseen) & set(Lock.of(bare(f"a{unseen}")).text())
     assert "\u202e" not in text
+
+
+def judged(old: Tools, new: Tools) -> list[tuple[object, ...]]:
+    """Return all that a comparison says, but for where the tools were read and the order of their keys."""
+    return [
+        (
+            *(one.kind, one.certainty, one.breaking, one.remedy, one.score, one.reasons),
+            *(one.old and one.old.key, one.new and one.new.key, sorted(facts(one.details))),
+        )
+        for one in diff(old, new)
+    ]
+
+
+SCHEMAS = st.recursive(
+    st.sampled_from(
+        [True, {}, {"type": "string"}, {"type": ["string", "null"]}, {"enum": ["a", 1, 2.0]}, {"minimum": 3}]
+    ),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.just("object"), "properties": st.dictionaries(st.sampled_from("xyz'"), inner, max_size=3)},
+        optional={
+            "required": st.lists(st.sampled_from("xyz"), max_size=2),
+            "additionalProperties": st.booleans(),
+            "description": st.text(max_size=5),
+        },
+    ),
+    max_leaves=4,
+)
+DEFINITIONS = st.fixed_dictionaries(
+    {"description": st.sampled_from([LIST, READ, SEND, "", "It's 天気\u200b."])},
+    optional={
+        "title": st.text(max_size=3),
+        "inputSchema": SCHEMAS,
+        "outputSchema": SCHEMAS,
+        "annotations": st.dictionaries(st.sampled_from(["readOnlyHint", "idempotentHint", "title"]), st.booleans()),
+        "_meta": st.sampled_from([{}, {"dev.truename/platforms": ["ios"]}, {"dev.truename/app": "shop"}]),
+    },
+)
+TOOLSETS = st.lists(
+    st.builds(
+        lambda name, server, said: Declaration(name=name, server=server, definition=said, metadata=metadata_of(said)),
+        st.sampled_from("abc"),
+        st.sampled_from(["", "s"]),
+        DEFINITIONS,
+    ),
+    max_size=4,
+)
+
+
+@given(TOOLSETS, TOOLSETS)
+def test_a_comparison_with_a_lock_says_what_one_with_the_tools_says(
+    old: Sequence[Declaration], new: Sequence[Declaration]
+) -> None:
+    was, now = (Lock.parse(Lock.of(tools).text()).tools for tools in (old, new))
+
+    assert judged(was, new) == judged(old, now) == judged(was, now) == judged(old, new)
+
+
+def test_a_definition_that_is_not_that_of_its_digest_is_refused() -> None:
+    text = Lock.of([tool("a", LIST)]).text()
+
+    with pytest.raises(ConfigError, match="line 5: the definition of 'a' is not that of its digest"):
+        Lock.parse(text.replace("List the files", "Send the files"))
 
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -64,10 +64,10 @@ def test_what_was_shown_and_ids_mean_the_same_in_all_versions(text: str, peer: s
     assert resolve_between(text, names("powershell_exec"), server="0.3", peer=peer).id == EXEC
 
 
-def test_derived_spellings_count_between_compatible_versions_only() -> None:
+def test_other_spellings_count_between_compatible_versions_only() -> None:
     table = names("powershell_exec")
 
-    assert resolve_between("kenny_powershell_exec", table, server="0.3.1", peer="0.3").step == "derived"
+    assert resolve_between("kenny_powershell_exec", table, server="0.3.1", peer="0.3").step == "spelling"
     with pytest.raises(UnknownTool) as caught:
         resolve_between("kenny_powershell_exec", table, server="0.3", peer="0.2")
     error = caught.value

@@ -18,15 +18,18 @@ _INTERRUPTED: Final = 130
 _SOURCES: Final = (
     "A SOURCE is a dump of tools/list answers (JSON, JSONL, also gzipped) or a configuration (mcpServers JSON, "
     "truename.toml), whose servers are then started and asked. Without one, ./truename.toml, ./.mcp.json or "
-    "./mcp.json is used."
+    "./mcp.json is used, once `truename allow` let it be."
 )
-_CONFIGURATION: Final = "Without a SOURCE, ./truename.toml, ./.mcp.json or ./mcp.json is used."
+_CONFIGURATION: Final = (
+    "Without a SOURCE, ./truename.toml, ./.mcp.json or ./mcp.json is used, once `truename allow` let it be."
+)
 _COMMANDS: Final = (
     ("doctor", "See what is wrong with the tools of the clients on this machine."),
     ("init", "Propose one truename.toml from the servers that your clients use."),
     ("connect", "Put the gateway into a client's own configuration."),
     ("disconnect", "Give a client its configuration back as it was."),
     ("import", "Make a truename.toml from another gateway's configuration."),
+    ("allow", "Let commands use a configuration that they find in a directory, until it changes."),
     ("names", "Show the name that a client gets for every tool."),
     ("resolve", "Find the one tool that a name means."),
     ("lint", "Check the names of tools against a convention, the clients' limits and each other."),
@@ -65,6 +68,8 @@ _EPILOGUES: Final = {
     "in others only its own edits are undone.",
     "import": "Its rename tables become overrides; what can't be carried over is listed.",
     "clients": "Without a NAME all are listed.",
+    "allow": "Without a FILE, ./truename.toml, ./.mcp.json or ./mcp.json is allowed, with a truename.toml beside it "
+    "and its env_file: as they are now. A configuration that is named on the command line needs no consent.",
     "lint": "Python sources are read, never imported. Without a SOURCE those are linted that truename.toml or "
     "pyproject.toml name (lint.sources), else this directory. Exit status 1: an error or a warning.",
     "explain": "Without a RULE all are listed.",

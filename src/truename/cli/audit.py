@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from truename.audit import KINDS, Broken, Record, recent, records_in, since
+from truename.audit import GENESIS, KINDS, Anchor, Broken, Record, anchor_file, recent, records_in, since
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, say, show, styled
@@ -23,6 +23,10 @@ __all__ = ["audit"]
 Config = Annotated[Configuration | None, Parameter(name="--config")]
 Journal = Annotated[
     str | None, Parameter(name="--journal", help="The directory of a journal; else the configuration's own.")
+]
+Expect = Annotated[
+    str | None,
+    Parameter(name="--expect", help="NUMBER:HASH of a record that it has to have, as `truename audit anchor` printed."),
 ]
 Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="How many records, from the end.")]
 Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False, help="Go on with those that come.")]
@@ -60,26 +64,79 @@ _TOLD = frozenset(
 
 
 @audit.command
-def verify(source: Configuration | None = None, /, *, journal: Journal = None, as_json: JsonOutput = False) -> int:
+def verify(
+    source: Configuration | None = None,
+    /,
+    *,
+    journal: Journal = None,
+    expect: Expect = None,
+    as_json: JsonOutput = False,
+) -> int:
     """Prove that no record was changed, taken out, put in, moved, or cut off the end. Exit status 1: it was."""
+    expected = None if expect is None else _expected(expect)
+    path, key = _place(source, journal, must_be_there=False)
+    count, _, broken = _proved(path, key, expected)
+    if as_json:
+        print_json({"journal": str(path), "records": count, "broken": [vars(one) for one in broken]})
+    else:
+        _tell(path, key, count, broken)
+        if not broken and expected is None and not anchor_file(path).exists():
+            say("Nothing outside of it says how far it went: compare it with an anchor that you kept, by --expect.")
+    return EXIT_FINDINGS if broken else 0
+
+
+@audit.command
+def anchor(source: Configuration | None = None, /, *, journal: Journal = None, as_json: JsonOutput = False) -> int:
+    """Print the number and hash of the last record, to be kept elsewhere. Exit status 1: it is not as it was written.
+
+    `truename audit verify --expect` finds with it that records were cut off since, or that an older copy was put back.
+    """
     path, key = _place(source, journal)
-    count, broken = 0, list[Broken]()
-    for found in records_in(path, key):
+    count, last, broken = _proved(path, key, None)
+    if broken:
+        _tell(path, key, count, broken, error=True)
+    if as_json:
+        told = {"number": last.number, "hash": last.hash, "expect": None if broken else str(last)}
+        print_json({"journal": str(path), **told, "broken": [vars(one) for one in broken]})
+    elif not broken:
+        show(str(last))
+    return EXIT_FINDINGS if broken else 0
+
+
+def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int, Anchor, list[Broken]]:
+    """Return how many records there are, the last of them, and all that is wrong."""
+    if not path.is_dir():
+        return 0, Anchor(0, GENESIS), [_gone(path)]
+    count, last, broken = 0, Anchor(0, GENESIS), list[Broken]()
+    for found in records_in(path, key, anchor=anchor_file(path), expected=expected):
         if isinstance(found, Broken):
             broken.append(found)
         else:
-            count += 1
-    if as_json:
-        print_json({"journal": str(path), "records": count, "broken": [vars(one) for one in broken]})
-    elif broken:
+            count, last = count + 1, Anchor(found.number, found.hash)
+    return count, last, broken
+
+
+def _gone(path: Path) -> Broken:
+    return Broken(file=path.name, line=0, kind="truncated", problem="the journal's directory is gone")
+
+
+def _expected(text: str) -> Anchor:
+    try:
+        return Anchor.parse(text.strip())
+    except ValueError as error:
+        advice = "Give what `truename audit anchor` printed: NUMBER:HASH."
+        raise UsageFault(fact=f"--expect: {excerpt(text)} is no anchor", advice=advice) from error
+
+
+def _tell(path: Path, key: bytes | None, count: int, broken: list[Broken], *, error: bool = False) -> None:
+    if broken:
         for one in broken[:_SHOWN]:
-            show(styled(one.kind, "bold red"), f" {one}")
+            show(styled(one.kind, "bold red"), f" {one}", error=error)
         say(f"{len(broken):,} faults in {count:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
         if not count:
             say(_UNREAD)
     else:
         show(f"{count:,} records of {path} are as they were written" + ("." if key else ". The chain has no key."))
-    return EXIT_FINDINGS if broken else 0
 
 
 @audit.command
@@ -169,14 +226,14 @@ def _moment(text: str | None) -> str:
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def _place(source: str | None, journal: str | None) -> tuple[Path, bytes | None]:
-    """Return where the journal is, and its key."""
+def _place(source: str | None, journal: str | None, *, must_be_there: bool = True) -> tuple[Path, bytes | None]:
+    """Return where the journal is, and its key; one that is gone is there if its anchor still is."""
     said = configuration(source).settings.audit if journal is None or source is not None else None
     key = None if said is None or said.key is None else said.key.encode()
     path = at_home(journal) if journal is not None else Path(said.path) if said and said.path else None
     if path is None:
         raise UsageFault(fact="no journal is kept", advice="Set audit.path, or name one: --journal DIRECTORY.")
-    if not path.is_dir():
+    if not path.is_dir() and (must_be_there or not anchor_file(path).exists()):
         raise UsageFault(fact=f"there is no journal at {path}", advice="`truename serve` begins it at its start.")
     return path, key
 

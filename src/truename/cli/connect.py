@@ -234,14 +234,13 @@ def _conclude(plan: Plan, backups: Sequence[Backup], start: str | None, *, done:
         show(styled(f"Connected {plan.title}.", "bold green"), reloading(plan.reload))
         for backup in backups:
             kept = backup.copy if backup.before is not None else "there was no file"
-            output().print(styled(f"  Backup of {backup.path}: {kept}"), soft_wrap=True)
+            show(f"  Backup of {backup.path}: {kept}")
         show(f"`truename disconnect {plan.client}` takes it out again.")
     elif plan.steps:
         show("Nothing was changed.")
     if start is not None and (plan.steps or plan.already):
         show("No gateway answers there yet. This starts it:")
-        # In one piece, for the terminal to break: a new line would end it when pasted.
-        output().print(styled(f"  {start}"), soft_wrap=True)
+        show(f"  {start}")
 
 
 def _document(

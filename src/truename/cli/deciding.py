@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Desk", "Found", "lines_of", "plain", "row"]
 
+_CHANGED = "the tool's definition changed since"
+_OFFERED = "the server offered another definition: `truename pins diff {id}`"
 _COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
 
 
@@ -50,7 +52,7 @@ class Found:
     @property
     def waits(self) -> bool:
         """Whether nobody decided yet."""
-        return self.state == "waiting"
+        return not self.scope
 
     @property
     def tool(self) -> str:
@@ -73,7 +75,7 @@ class Desk:
         self._config = config
         self._settings = config.settings.approvals
         self._approvals = Approvals.open(path)
-        self._digests = _trusted(config)
+        self._digests = _offered(config)
         waiting = pending_path(path)
         # Who only looks makes no file.
         self._book = PendingBook(waiting if waiting is not None and waiting.exists() else None)
@@ -86,7 +88,7 @@ class Desk:
 
     def waiting(self) -> Sequence[Found]:
         """Return what nobody decided on, the oldest first."""
-        return [_of_request(one) for one in self._book.all() if one.is_open]
+        return [self._of_request(one) for one in self._book.all() if one.is_open]
 
     def all(self) -> Sequence[Found]:
         """Return what waits, and then all decisions."""
@@ -161,39 +163,49 @@ class Desk:
             return "expired", ""
         if grant.scope == "call" and self._approvals.state_of(grant) not in {"", "seen"}:
             return "used", ""
-        now = self._digests.get(str(grant.subject.id))
-        if now is not None and now != grant.subject.digest:
-            return "suspended", "the tool's definition changed since"
-        return ("approved" if grant.approved else "rejected"), ""
+        reason = self._changed(grant.subject)
+        return ("suspended" if reason else "approved" if grant.approved else "rejected"), reason
+
+    def _changed(self, subject: Subject) -> str:
+        """Return why a decision on a definition does not count now; "" if it does, as far as the pins tell."""
+        now, is_trusted = self._digests.get(str(subject.id), (subject.digest, True))
+        if now == subject.digest:
+            return ""
+        return _CHANGED if is_trusted else _OFFERED.format(id=subject.id)
+
+    def _of_request(self, one: Pending) -> Found:
+        reason = self._changed(one.subject)
+        return Found(
+            key=one.key,
+            state="suspended" if reason else "waiting",
+            principal=one.principal,
+            subject=one.subject,
+            at=stamp(one.at),
+            until=stamp(one.until),
+            reason=reason or one.reason,
+            rule=one.rule,
+            arguments=one.arguments,
+            wire_name=one.wire_name,
+            client=one.client,
+        )
 
 
-def _trusted(config: Config) -> dict[str, str]:
-    """Return the digests of the definitions that the gateway trusts now, by tool; none where it knows none."""
+def _offered(config: Config) -> dict[str, tuple[str, bool]]:
+    """Return the digest of the definition that was offered last, by tool, and whether it is trusted.
+
+    It is empty where the gateway knows none.
+    """
     path = config.pins_path()
     if path is None or not path.exists():
         return {}
     try:
         with PinBook(path) as pins:
-            return {key: pin.digest for key, pin in pins.pins().items()}
+            found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
+            # A definition that waits is one that the server was seen to offer in the place of the pin.
+            return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}
     except StoreError:
         # What is wrong with them is told by the command that is about them.
         return {}
-
-
-def _of_request(one: Pending) -> Found:
-    return Found(
-        key=one.key,
-        state="waiting",
-        principal=one.principal,
-        subject=one.subject,
-        at=stamp(one.at),
-        until=stamp(one.until),
-        reason=one.reason,
-        rule=one.rule,
-        arguments=one.arguments,
-        wire_name=one.wire_name,
-        client=one.client,
-    )
 
 
 def row(one: Found) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.addresses import is_address, server_at
+from truename.cli.consenting import require_addresses
 from truename.cli.failure import UsageFault
 from truename.cli.rendering import say, styled
 from truename.cli.scene import without_gateway
-from truename.cli.sources import find
+from truename.cli.sources import find, find_unnamed
 from truename.config import Config, Settings
 from truename.files.person import at_home
 from truename.lint import Declared, read_declared
@@ -42,13 +43,19 @@ class Taken:
     is_whole: bool = True
 
 
-def take(sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] = ()) -> Taken:
+def take(
+    sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] = (), *, named_by: Path | None = None
+) -> Taken:
     """Read every source; the servers of configurations and of addresses are started and asked.
 
+    ``named_by`` is the file that names the sources where no command line does: they need consent then.
     What stands ``beside`` are files; of those nothing is told but that one can't be read.
     Raises `UsageFault` for a source that is not there, and what is wrong with a configuration (`ConfigError`).
     """
-    configs = {source: _configuration(source) for source in sources}
+    addresses = {source: server_at(source) for source in sources if is_address(source)}
+    if named_by is not None and addresses:
+        require_addresses(tuple(addresses), named_by)
+    configs = {source: _configuration(source, is_named=named_by is None) for source in sources}
     # All files together: how servers that are made in them are told apart depends on how many there are.
     parts = [read_declared([at_home(one) for one, config in configs.items() if not config], exclude=exclude)]
     failed: list[str] = []
@@ -63,7 +70,7 @@ def take(sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] =
     return Taken(declared=joined(parts), peers=peers.declarations, failed=tuple(failed), is_whole=is_whole)
 
 
-def _configuration(source: str) -> Config | None:
+def _configuration(source: str, *, is_named: bool) -> Config | None:
     if is_address(source):
         return Config(servers=(server_at(source),), settings=_IN_MEMORY)
     path = at_home(source)
@@ -78,7 +85,7 @@ def _configuration(source: str) -> Config | None:
         )
     if is_directory or path.suffix in PYTHON or not path.is_file():
         return None
-    return find([source])[0].config
+    return find([source])[0].config if is_named else find_unnamed(path).config
 
 
 def _asked(config: Config, source: str) -> tuple[Declared, list[str]]:
@@ -92,4 +99,6 @@ def _asked(config: Config, source: str) -> tuple[Declared, list[str]]:
         say(styled("error: ", "bold red"), styled(str(answers[key])))
     lists = [(key, answer) for key, answer in answers.items() if key not in failed]
     declarations, findings = declared_by(lists, source)
-    return Declared(declarations=tuple(declarations), findings=tuple(findings), files=(source,)), failed
+    said = config.identities
+    known = tuple(replace(one, identity=said[one.server]) if one.server in said else one for one in declarations)
+    return Declared(declarations=known, findings=tuple(findings), files=(source,)), failed

@@ -132,7 +132,9 @@ def lint(
     held = None if no_baseline else baseline_for(configured, baseline, must_exist=not write_baseline)
     named = sources or _sources(configured)
     with collecting_later():
-        taken = take(named, (*configured.settings.exclude, *exclude), beside)
+        file = configured.settings_file
+        named_by = None if sources or file is None else from_here(file)
+        taken = take(named, (*configured.settings.exclude, *exclude), beside, named_by=named_by)
         report = weigh(
             taken.declared, configured, peers=taken.peers, baseline=held, rules=codes, is_whole=taken.is_whole
         )

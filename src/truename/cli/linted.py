@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.padding import Padding
 from rich.text import Text
 
 from truename.cli.rendering import output, show, styled
@@ -56,7 +55,7 @@ def show_linted(report: Report, fixes: Sequence[Fix], *, everything: bool, comma
         show("Servers that are read together are taken to run together: lint alternatives one after the other.")
     if command:
         show("To change the first of these names wherever it stands:")
-        output().print(styled(f"  {command}", "green"), soft_wrap=True)
+        show("  ", styled(command, "green"))
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
@@ -66,17 +65,10 @@ def show_findings(findings: Sequence[Finding]) -> None:
         severity = styled(one.rule.severity.value, _STYLES[one.rule.severity])
         rule = styled(f"{one.rule.code} {one.rule.name}", "dim")
         show(styled(place_of(one), "bold"), "  ", severity, "  ", rule)
-        _show_indented(styled(one.fact))
+        show("  ", styled(one.fact))
         _show_excerpt(one, width)
-        _show_indented(styled(one.remedy, "green"))
+        show("  ", styled(one.remedy, "green"))
         show("")
-
-
-def _show_indented(text: Text) -> None:
-    console = output()
-    with console.capture() as captured:
-        console.print(Padding(text, (0, 0, 0, 2), expand=False))
-    console.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def _show_excerpt(finding: Finding, width: int) -> None:

@@ -57,7 +57,7 @@ def lock(
         version_parts(protocol)
     told = sources or tuple(_from_here(one, before.path) for one in known.sources)
     wanted = Lock.of(
-        tools_of(told),
+        tools_of(told, named_by=None if sources else before.path),
         [_from_lock(one, before.path) for one in told],
         protocol_here() or known.protocol if protocol is None else protocol,
     )

@@ -141,7 +141,7 @@ def _general(
         for one in several:
             key = (kind, one.server.url) if kind == "address" else (kind, str(one.path), one.server.key)
             if key in answers:
-                servers.append(Server.listing(one.server.key, answers[key], one.location, one.server.url or ""))
+                servers.append(Server.listing(one.server.key, answers[key], one.location, config=one.server))
     if not servers:
         return []
     lists = Lists(servers)

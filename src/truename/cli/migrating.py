@@ -14,10 +14,11 @@ from truename.cli.renamed import Done, print_done, print_left, print_undone
 from truename.cli.rendering import output, styled
 from truename.cli.restyling import ledger_path
 from truename.cli.wanted import Wanted, wanted
-from truename.config import state_path
 from truename.files import absolute
 from truename.files.person import at_home
+from truename.files.private import state_directory
 from truename.ledger import Ledger
+from truename.lint.functions import read_functions
 from truename.migration import (
     Decision,
     MigrationSettings,
@@ -154,6 +155,7 @@ def _surveyed(
             count_up=where.protocol,
             pattern=settings.protocol_pattern,
             pattern_file=settings.protocol_file,
+            functions=read_functions,
             on_file=lambda number, count: told("read", number, count),
         )
 
@@ -212,7 +214,7 @@ def _ledger(given: str | None, fate: Fate, *, readonly: bool) -> Ledger | None:
 
 
 def _state() -> Path:
-    return state_path(Path("any")).parent.with_name("migrations")
+    return state_directory() / "migrations"
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from truename.cli.rendering import Cell, is_wide, output, print_json, print_tabl
 from truename.cli.scene import Scene, set_up
 from truename.cli.seeing import Seeing
 from truename.naming import NameTable
+from truename.policy import Policy
 
 _BESIDE = 120
 _COMPARED = 1_000
@@ -60,6 +61,8 @@ def names(
         if verbose:
             show_presented(table, scene.settings.tools)
         show(styled(summary(table.catalog, table), "bold"))
+        if said := by_default(scene.settings.policy):
+            show(said)
     return EXIT_UPSTREAM if scene.failed else 0
 
 
@@ -109,6 +112,14 @@ def summary(catalog: Catalog, table: NameTable) -> str:
         f"{_count(len(catalog), 'tool')} of {_count(servers, 'server')}; style {table.style.name}; "
         f"{_count(shortened, 'name')} shortened; {_count(conflicts, 'name')} used by more than one server."
     )
+
+
+def by_default(policy: Policy | None) -> str:
+    """Return what the policy does with calls that no rule is about; "" without a policy."""
+    if policy is None:
+        return ""
+    said = {"allow": "are allowed", "ask": "need an approval", "deny": "are denied"}[policy.default]
+    return f"Policy: {_count(len(tuple(policy.rules)), 'rule')}; calls that no rule is about {said} (policy.default)."
 
 
 def _count(number: int, what: str) -> str:

@@ -58,8 +58,8 @@ def _made(
     try:
         if one:
             shared = {"canonical": "native", "detect": client}.get(config.settings.names, "universal")
-            return together(listed, config.settings, ledger, dialect=shared)
-        return alone(listed, config.settings, ledger, dialect=client)
+            return together(listed, config, ledger, dialect=shared)
+        return alone(listed, config, ledger, dialect=client)
     except (TruenameError, ExceptionGroup) as error:
         first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
         say(styled("note: ", "yellow"), f"The names at the gateway can't be told: {first}")

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from truename.cli.failure import EXIT_UPSTREAM, UsageFault
+from truename.cli.names import by_default
 from truename.cli.options import Client, JsonOutput, Source
 from truename.cli.rendering import print_json, print_table, show, styled
 from truename.cli.scene import set_up
@@ -73,6 +74,8 @@ def _tell(seeing: Seeing, somebody: Principal, *, as_json: bool) -> None:
     by = "there are no profiles" if names is None else f"by {', '.join(names)}" if names else "in no profile"
     show(styled(somebody.key, "bold"), f" ({by}) sees {len(table):,} of {len(seeing.table):,} tools")
     _print(table)
+    if said := by_default(seeing.scene.settings.policy):
+        show(said)
 
 
 def _print(table: NameTable) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.cli.consenting import files_at, give
 from truename.cli.failure import UsageFault
 from truename.cli.hanging import shortened
 from truename.cli.rendering import Cell, print_table, say, say_error, show, styled
@@ -86,7 +88,20 @@ def save_all(files: Files, *, force: bool) -> list[Path]:
         done += [schema, save(schema, content, force=force)]
     # Last, so that whatever it refers to is there.
     done += [files.out, save(files.out, files.text, force=force)]
+    _allow(files)
     return [path for path in done if path is not None]
+
+
+def _allow(files: Files) -> None:
+    """Allow what was written: whoever asked for it need not be asked again where it is found."""
+    if files.values is None and files.env.exists():
+        # Whose variables these are is not known.
+        return
+    # What can't be kept is asked for later.
+    with suppress(TruenameError, ExceptionGroup, OSError):
+        written = files_at(files.out)
+        if written.text(files.out) == files.text:
+            give(files.out, written)
 
 
 def is_missing(variable: Variable, known: frozenset[str]) -> bool:

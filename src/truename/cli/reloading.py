@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,20 +13,18 @@ from truename.cli.beside import SETTINGS_FILE
 from truename.cli.failure import errors_of, report
 from truename.cli.located import line_of
 from truename.cli.rendering import say, say_json
-from truename.config.watch import Watch
+from truename.config.watch import Reread, Watch
 
 if TYPE_CHECKING:
     from truename.config import Config
     from truename.gateway import Gateway
 
-__all__ = ["Reloads", "Reread"]
+__all__ = ["Reloads"]
 
 # A change counts when two looks saw the same.
 _LOOK_EVERY: Final = 0.5
 # Standard output is the client's, where it is served.
 _TERMINALS: Final = (0, 2)
-
-Reread = Callable[[], "Config"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +76,7 @@ class Reloads:
 
     async def keep_up(self, gateway: Gateway) -> None:
         """Read the configuration anew when it is other or somebody asks, until cancelled."""
-        watch = Watch(lambda: files_of(gateway.config))
+        watch = Watch(lambda: (*files_of(gateway.config), *self._reread.watched))
         while True:
             with anyio.move_on_after(_LOOK_EVERY):
                 await self._wanted.wait()
@@ -92,7 +89,7 @@ class Reloads:
         is_read = False
         try:
             # In a thread: a large ledger is looked at, and a file system may hang.
-            config = await anyio.to_thread.run_sync(watch.read, self._reread, abandon_on_cancel=True)
+            config = await anyio.to_thread.run_sync(watch.read, self._reread.read, abandon_on_cancel=True)
             is_read = True
             if config is None:
                 # Somebody is writing it: it is read when that is over.

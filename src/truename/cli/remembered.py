@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 from truename.catalog import Catalog
 from truename.cli.failure import UsageFault
 from truename.config import Settings
+from truename.errors import excerpt
 from truename.ledger import Settings as Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["adopted", "differences", "mismatch", "wanted"]
+    from truename.catalog import IdentityChange
+
+__all__ = ["adopted", "differences", "mismatch", "moved", "wanted"]
 
 
 def adopted(settings: Settings, recorded: Recorded | None) -> Settings:
@@ -47,6 +50,22 @@ def mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], ledger
         fact=f"This ledger was begun with {recorded.difference(other)}, not with {other.difference(recorded)}",
         advice=f"`{shlex.join(words)}` changes it, and the old names go on working. Or use another ledger "
         "(--ledger PATH).",
+    )
+
+
+def moved(changes: Sequence[IdentityChange], source: str | None, ledger: str | None) -> UsageFault:
+    """Return the refusal of ids on record that are not those declared: with the whole command that changes it."""
+    words = ["truename", "rename", *([] if source is None else [source]), "--ids"]
+    if ledger is not None:
+        words += ["--ledger", ledger]
+    first, more = changes[0], len(changes) - 1
+    others = f", and so are {more:,} more" if more else ""
+    return UsageFault(
+        code="identity_mismatch",
+        fact=f"Tool {excerpt(first.name)} of server {excerpt(first.server)} is {first.recorded} on record, and is "
+        f"declared as {first.declared} now{others}",
+        advice=f"`{shlex.join(words)}` has the old ids lead to the new ones (--dry-run shows what changes). Or declare "
+        "what is on record.",
     )
 
 

@@ -60,7 +60,7 @@ def print_left(plan: Plan, found: Survey, *, as_json: bool) -> None:
         return
     for change in found.changes:
         for edit in change.edits[:_MOST]:
-            show(styled(f"{_near(change.path)}:{edit.line}:{edit.column}", "cyan"), f"  {edit.old}")
+            show(styled(f"{_near(change.path)}:{edit.line}:{edit.column}", "cyan"), f"  {edit.old or edit.new}")
     _print_leftovers(found.leftovers)
     count = found.edits + len(found.leftovers) + sum(1 for change in found.moved if not change.edits)
     files = f"{found.files:,} file{'' if found.files == 1 else 's'}"

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -41,9 +39,6 @@ _WIDE: Final = 100
 _GAP: Final = 3
 _LEAST: Final = 24
 _MOST_DIVIDED: Final = 3
-_TYPED: Final = re.compile(r"`[^`]*`\S?")
-# Stands for a space at which no line ends; nothing printable has it.
-_JOINT: Final = "\ue000"
 
 
 def printable(text: str) -> str:
@@ -79,10 +74,13 @@ def is_wide() -> bool:
 
 
 def show(*parts: Cell, error: bool = False) -> None:
-    """Print one line made of parts; plain strings are escaped too."""
+    """Print one line made of parts; plain strings are escaped too.
+
+    The terminal wraps a line that is too long for it: a line end of ours would break a path or a command in two.
+    """
     line = Text.assemble(*(part if isinstance(part, Text) else styled(part) for part in parts))
     line.rstrip()
-    output(error=error).print(line)
+    output(error=error).print(line, soft_wrap=True)
 
 
 def say(*parts: Cell) -> None:
@@ -91,17 +89,10 @@ def say(*parts: Cell) -> None:
 
 
 def say_error(fact: str, advice: str) -> None:
-    """Print an error on stderr: what is the case, and what to do about it."""
+    """Print an error on stderr: what happened, and below it what to do."""
     say(styled("error: ", "bold red"), styled(fact))
-    console = output(error=True)
-    if max(map(len, _TYPED.findall(advice)), default=0) > console.width - 2:
-        # What is to be typed is left in one piece, for the terminal to break: a new line would end it when pasted.
-        console.print(styled(f"  {advice}"), soft_wrap=True)
-    elif advice:
-        joined = _TYPED.sub(lambda found: found[0].replace(" ", _JOINT), printable(advice))
-        with console.capture() as captured:
-            console.print(Padding(Text(joined, overflow="fold"), (0, 0, 0, 2), expand=False))
-        console.file.write(captured.get().replace(_JOINT, " "))
+    if advice:
+        say(styled(f"  {advice}"))
 
 
 def print_table(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from truename.cli.options import Making
     from truename.identity import ToolId
 
-__all__ = ["ledger_path", "restyle"]
+__all__ = ["copied", "ledger_path", "restyle"]
 
 
 class _Change(NamedTuple):
@@ -41,7 +41,7 @@ def restyle(source: str | None, making: Making, client: str, *, dry_run: bool, a
     if recorded is None:
         raise UsageFault(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
     other = wanted(scene.settings, recorded.style)
-    with _copied(path) as rehearsal:
+    with copied(path) as rehearsal:
         changes = _restyled(scene, rehearsal, other, client)
     if not dry_run:
         changes = _restyled(scene, Ledger.open(path), other, client)
@@ -66,8 +66,8 @@ def ledger_path(source: str | None, ledger: str | None) -> Path:
 
 
 @contextmanager
-def _copied(path: Path) -> Iterator[Ledger]:
-    """Open a copy: a style that can't name all tools must be found out before anything is recorded."""
+def copied(path: Path) -> Iterator[Ledger]:
+    """Open a copy: what can't be recorded whole must be found out before anything is."""
     with TemporaryDirectory() as directory:
         yield Ledger.open(shutil.copy(path, directory))
 

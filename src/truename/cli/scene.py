@@ -174,14 +174,19 @@ def _gathered(found: Sequence[Found], settings: Settings, memory: Ledger | None)
         say(styled("note: ", "yellow"), styled(notice.text))
     if len(read) == 1 and memory is None and read[0].aliases == Catalog((), settings.aliases).aliases:
         return read[0], tuple(failed)
+    identities = {key: said for one in found if one.config is not None for key, said in one.config.identities.items()}
     pairs = [pair for catalog in read for pair in _listings(catalog)]
-    bound = memory.bindings() if memory is not None else None
-    return Catalog.from_mcp(pairs, settings.aliases, bound), tuple(failed)
+    known = Ledger.memory() if memory is None else memory
+    whole = Catalog.from_mcp(pairs, settings.aliases, known.bindings(), owners=known.origins(), identities=identities)
+    return whole, tuple(failed)
 
 
 def _dumped(path: Path, settings: Settings) -> Catalog:
     try:
-        return Catalog.from_file(path, settings.aliases)
+        # As the gateway does: one name that can't be used costs one tool, which is told.
+        catalog = Catalog.from_file(path, settings.aliases, strict=False)
+        # Where no name at all can be admitted, the reasons are the answer.
+        return catalog if catalog or not catalog.notices else Catalog.from_file(path, settings.aliases)
     except ConfigError as error:
         fault = other_shape(path)
         if fault is None:

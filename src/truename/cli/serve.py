@@ -1,7 +1,6 @@
 """`truename serve`: the gateway, over standard input and output or over HTTP."""
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Literal
@@ -10,13 +9,17 @@ from urllib.parse import quote, urlsplit
 from cyclopts import Parameter
 
 from truename import dialects
+from truename.catalog import identity_changes
 from truename.cli.failure import UsageFault
 from truename.cli.options import Configuration, JsonOutput, LogFormat, LogLevel, Making
-from truename.cli.remembered import adopted, mismatch, wanted
+from truename.cli.remembered import adopted, mismatch, moved, wanted
 from truename.cli.scene import check_option, configured, without_gateway
-from truename.cli.sources import configuration
+from truename.cli.sources import configuration, reread
 from truename.config import Config
+from truename.config.consent import ConsentStore
+from truename.config.watch import Reread
 from truename.errors import ConfigError, LedgerError, excerpt
+from truename.files.private import make_private
 from truename.ledger import Ledger
 
 __all__ = ["serve"]
@@ -76,8 +79,8 @@ def serve(
     if token is not None:
         check_option("--token", "token", token)
 
-    def read(source: str | None) -> tuple[Config, str]:
-        config = configuration(source)
+    def read(before: Config | None) -> tuple[Config, str]:
+        config = configuration(source) if before is None else _again(before, source)
         path = _path(config, client, only, context)
         settings = configured(config.settings, making)
         settings = replace(
@@ -90,21 +93,22 @@ def serve(
         _agree(config, source, making)
         return config, path
 
-    config, path = read(source)
+    config, path = read(None)
     logs = log_format, log_level
-    return _run(config, address, path, only, lambda: _again(read, config), logs=logs, as_json=as_json)
+    watched = () if source or config.path is None else (ConsentStore.here().file(config.path),)
+    return _run(config, address, path, only, Reread(lambda: read(config)[0], watched), logs=logs, as_json=as_json)
 
 
-def _again(read: Callable[[str | None], tuple[Config, str]], before: Config) -> Config:
+def _again(before: Config, source: str | None) -> Config:
     """Read a configuration that was read before: from the same file, if it is one still."""
     if before.path is None or not before.path.is_file():
         problem = "it is not there, or is no file"
         raise ConfigError(file=str(before.path), key="", problem=problem, remedy="Put it back, or start serve anew.")
-    return read(str(before.path))[0]
+    return reread(before.path, source)
 
 
 def _agree(config: Config, source: str | None, making: Making) -> None:
-    """See, before anything starts, that the ledger can be used and has names of this make.
+    """See, before anything starts, that the ledger can be used and has names of this make, for these ids.
 
     Raises `UsageFault`, `LedgerError`.
     """
@@ -112,12 +116,15 @@ def _agree(config: Config, source: str | None, making: Making) -> None:
     if path is None:
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        recorded = Ledger.open(path, readonly=True).settings if path.is_file() else None
+        make_private(path.parent)
+        ledger = Ledger.open(path, readonly=True) if path.is_file() else None
     except OSError as error:
         raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
     if not os.access(path.parent, os.W_OK):
         raise LedgerError(code="unusable", path=path, reason="its directory can't be written")
+    if ledger is not None and (changes := identity_changes(ledger.bindings(), config.identities)):
+        raise moved(changes, source, making.ledger)
+    recorded = None if ledger is None else ledger.settings
     if recorded is not None:
         other = wanted(adopted(config.settings, recorded), recorded.style)
         if not recorded.same(other):
@@ -129,7 +136,7 @@ def _run(
     address: tuple[str, int] | None,
     path: str,
     only: str | None,
-    reread: Callable[[], Config],
+    reading: Reread,
     *,
     logs: tuple[LogFormat, LogLevel],
     as_json: bool,
@@ -138,7 +145,7 @@ def _run(
         from truename.cli.serving import run  # noqa: PLC0415 - the gateway and its web server, for this command only
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
-    return run(config, address, path, only=only, reread=reread, logs=logs, as_json=as_json)
+    return run(config, address, path, only=only, reread=reading, logs=logs, as_json=as_json)
 
 
 def _path(config: Config, client: str | None, only: str | None, context: str | None) -> str:

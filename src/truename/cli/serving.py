@@ -17,7 +17,7 @@ from truename.cli.comparison import fates
 from truename.cli.ending import Ending, ending_signals
 from truename.cli.hanging import show_hanging
 from truename.cli.logs import log_to_stderr
-from truename.cli.names import listing, summary
+from truename.cli.names import by_default, listing, summary
 from truename.cli.progress import Progress
 from truename.cli.reloading import Reloads
 from truename.cli.rendering import print_json, say, show, styled
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from socket import socket
 
     from truename.cli.options import LogFormat, LogLevel
-    from truename.cli.reloading import Reread
     from truename.config import Config
+    from truename.config.watch import Reread
 
 __all__ = ["run"]
 
@@ -144,6 +144,8 @@ def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -
     ledger = gateway.status().ledger
     where = "in memory only" if ledger is None else f"in {ledger}"
     show(f"Names are remembered {where}.", error=error)
+    if said := by_default(gateway.config.settings.policy):
+        show(said, error=error)
     if late := _late(gateway):
         show(late, error=error)
     show("", error=error)
@@ -202,10 +204,11 @@ def _view_options(path: str) -> list[str]:
 
 
 def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:
-    report = gateway.status()
+    report, policy = gateway.status(), gateway.config.settings.policy
     return {
         "url": None if url is None else f"{url}/mcp",
         "style": report.style,
+        "policy": None if policy is None else {"rules": len(tuple(policy.rules)), "default": policy.default},
         "ledger": None if report.ledger is None else str(report.ledger),
         "servers": [
             {"key": one.key, "state": one.state, "tools": one.tools, "seconds": one.seconds, "error": one.error}

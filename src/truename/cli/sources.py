@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.beside import SETTINGS_FILE, configured_beside, names_servers, read_configuration
+from truename.cli.consenting import open_found
 from truename.cli.failure import UsageFault
 from truename.files.person import at_home
 
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["DEFAULTS", "Found", "configuration", "find", "other_shape", "read_aliases"]
+__all__ = [
+    "DEFAULTS",
+    "Found",
+    "configuration",
+    "default_source",
+    "find",
+    "find_unnamed",
+    "other_shape",
+    "read_aliases",
+    "reread",
+]
 
 DEFAULTS: Final = (SETTINGS_FILE, ".mcp.json", "mcp.json")
 _SHAPES: Final = '{"mcpServers": {...}}, {"servers": {...}}, or [mcpServers.KEY] or [servers.KEY] in TOML'
@@ -36,20 +47,52 @@ class Found:
 
 
 def find(sources: Sequence[str], environ: Mapping[str, str] | None = None) -> tuple[Found, ...]:
-    """Return the sources asked for, or the first default one of this directory.
+    """Return the sources asked for, or the first default one of this directory, which needs consent.
 
-    Raises `UsageFault` when there is none, and whatever is wrong with a configuration (`ConfigError`).
+    Raises `UsageFault` when there is none, or no consent, and whatever is wrong with a configuration (`ConfigError`).
     """
-    paths = [at_home(source) for source in sources] or [_default()]
-    return tuple(_found(path, environ) for path in paths)
+    if not sources:
+        return (_here(environ),)
+    return tuple(_found(at_home(source), environ) for source in sources)
+
+
+def find_unnamed(path: Path) -> Found:
+    """Return a source that no command line named: a configuration is opened with its user's consent alone.
+
+    Raises as `find`.
+    """
+    if not _configures(path):
+        return Found(path, None)
+    path = _configuration_at(path)
+    return Found(path, open_found(path))
+
+
+def reread(config: Path, source: str | None) -> Config:
+    """Read a configuration again from its file, as `configuration` did for this source; nobody is asked."""
+    return configuration(str(config)) if source else open_found(config, may_ask=False)
+
+
+def default_source() -> Path:
+    """Return the source of this directory that commands use where none is named. Raises `UsageFault` for none."""
+    path = _default()
+    return _configuration_at(path) if _configures(path) else path
+
+
+def _here(environ: Mapping[str, str] | None) -> Found:
+    path = default_source()
+    return Found(path, open_found(path, environ) if _configures(path) else None)
 
 
 def _found(path: Path, environ: Mapping[str, str] | None) -> Found:
     if not _configures(path):
         return Found(path, None)
-    if path.suffix.lower() == ".toml" and not names_servers(path):
-        path = _servers_for(path)
+    path = _configuration_at(path)
     return Found(path, read_configuration(path, environ))
+
+
+def _configuration_at(path: Path) -> Path:
+    is_settings = path.suffix.lower() == ".toml" and not names_servers(path)
+    return _servers_for(path) if is_settings else path
 
 
 def _servers_for(settings: Path) -> Path:

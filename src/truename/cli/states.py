@@ -43,9 +43,12 @@ def tools_at(source: str) -> tuple[Pin, ...]:
     return read_lock(path).tools if _is_lock(path) else tools_of([source])
 
 
-def tools_of(sources: Sequence[str]) -> tuple[Pin, ...]:
-    """Return the tools of sources, dumps, configurations and addresses together; raises as `tools_at` does."""
-    taken = take(sources, configured_at(Path.cwd()).settings.exclude)
+def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[Pin, ...]:
+    """Return the tools of sources, dumps, configurations and addresses together; raises as `tools_at` does.
+
+    ``named_by`` is the file that names the sources where no command line does: they need consent then.
+    """
+    taken = take(sources, configured_at(Path.cwd()).settings.exclude, named_by=named_by)
     _check(taken.declared)
     if taken.failed:
         failed = ", ".join(taken.failed)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.forms import FORMS, Form, Kind
 from truename.config import ServerConfig
+from truename.config.servers import identity_within
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def read_entry(shape: str, key: str, raw: object) -> ServerConfig:
         type=kind,
         disabled=off,
         timeout=_seconds(form, entry),
+        identity=identity_within(entry),
     )
 
 

@@ -11,15 +11,15 @@ from urllib.parse import quote
 from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import LedgerError
+from truename.ledger import Ledger
 from truename.naming import DEFAULT_SERVER_NAME, project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from truename.config import Settings
+    from truename.config import Config, Settings
     from truename.dialects import Dialect
     from truename.identity import ToolId
-    from truename.ledger import Ledger
 
     # By the gateway's server key: the server's own name for a tool -> its name at the address.
     NewNames = Mapping[str, Mapping[str, str]]
@@ -61,13 +61,14 @@ def client_of(dialect: str) -> str | None:
 
 
 def alone(
-    listed: Mapping[str, Iterable[Any]], settings: Settings, ledger: Ledger | None = None, *, dialect: str
+    listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
 ) -> NewNames:
     """Return the names under `alone_path`, for each server that is listed.
 
     Raises what `truename.naming.project` raises.
     """
-    catalog = _catalog(listed, settings, ledger)
+    settings = config.settings
+    catalog = _catalog(listed, config, ledger)
     make = partial(_names, style=ONLY_STYLE, server_name=_server_name(settings, ledger))
     names: dict[str, Mapping[str, str]] = {}
     for server in listed:
@@ -78,17 +79,17 @@ def alone(
 
 
 def together(
-    listed: Mapping[str, Iterable[Any]], settings: Settings, ledger: Ledger | None = None, *, dialect: str
+    listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
 ) -> NewNames:
     """Return the names of all servers under one address: ``/mcp``, or ``/mcp/for/CLIENT``.
 
     Raises what `truename.naming.project` raises.
     """
-    recorded = None if ledger is None else ledger.settings
+    settings, recorded = config.settings, None if ledger is None else ledger.settings
     lone = ONLY_STYLE if len(listed) == 1 else "prefixed"
     style = settings.style or (lone if recorded is None else recorded.style)
     return _names(
-        _catalog(listed, settings, ledger),
+        _catalog(listed, config, ledger),
         ledger=ledger,
         dialect=dialect,
         style="canonical" if dialect == "native" else style,
@@ -97,11 +98,14 @@ def together(
     )
 
 
-def _catalog(listed: Mapping[str, Iterable[Any]], settings: Settings, ledger: Ledger | None) -> Catalog:
-    recorded = None if ledger is None else ledger.settings
+def _catalog(listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None) -> Catalog:
+    settings, recorded = config.settings, None if ledger is None else ledger.settings
     aliases = settings.aliases if settings.aliases is not None or recorded is None else recorded.aliases
     tools = {server: list(names) for server, names in listed.items()}
-    return Catalog.from_mcp(tools, aliases, None if ledger is None else ledger.bindings(), strict=False)
+    known = Ledger.memory() if ledger is None else ledger
+    return Catalog.from_mcp(
+        tools, aliases, known.bindings(), owners=known.origins(), identities=config.identities, strict=False
+    )
 
 
 def _names(

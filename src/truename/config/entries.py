@@ -73,11 +73,16 @@ class Entry:
 
     @property
     def identity(self) -> Hashable:
-        """What two sightings of one server have in common: the program or address, not how secrets are spelled."""
+        """What two sightings of one server have in common: the program or address, not how secrets are spelled.
+
+        Two that declare other ids of their tools are two servers.
+        """
+        declared = self.seen.server.identity
         if self.url:
-            return ("http", _address(_shape(self.url)), _shapes({name.lower(): t for name, t in self.headers.items()}))
+            headers = _shapes({name.lower(): t for name, t in self.headers.items()})
+            return ("http", _address(_shape(self.url)), headers, declared)
         words = [_shape(self.command), *map(_shape, self.args)]
-        return ("stdio", program(words), _shape(self.cwd), _shapes(self.env))
+        return ("stdio", program(words), _shape(self.cwd), _shapes(self.env), declared)
 
     def variables(self) -> tuple[tuple[str, Ref | Hole], ...]:
         """Return what is no plain text, with its place, in an order that all sightings of one server share."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["VARIABLE", "read_env_file", "write_env_lines"]
+__all__ = ["VARIABLE", "env_bytes", "read_env_file", "write_env_lines"]
 
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_BYTES: Final = 1024 * 1024
@@ -31,8 +31,8 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=~-]+")
 
 
-def read_env_file(path: Path) -> dict[str, str]:
-    r"""Return what the lines of the file say; nothing in a value is replaced or run.
+def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
+    r"""Return what the lines of the file say, or those of its bytes; nothing in a value is replaced or run.
 
     A value is all that follows the ``=``, without blanks around it; in ``'...'`` it is taken as it is, in ``"..."``
     with the escapes ``\n \r \t \\ \" \$``. Lines beginning with ``#`` are comments; ``export`` is skipped. Raises
@@ -42,7 +42,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     """
     faults = Faults(str(path))
     found: dict[str, str] = {}
-    for number, line in enumerate(_text(path).split("\n"), 1):
+    for number, line in enumerate(_text(env_bytes(path) if raw is None else raw, path).split("\n"), 1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
@@ -102,7 +102,8 @@ def _unquoted(text: str) -> str | None:
     return text
 
 
-def _text(path: Path) -> str:
+def env_bytes(path: Path) -> bytes:
+    """Return the bytes of such a file. Raises `ConfigError`, as `read_env_file` does."""
     try:
         # Without waiting: a pipe in its place must not hang whoever reads the configuration.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -119,6 +120,10 @@ def _text(path: Path) -> str:
         raw = stream.read(_MAX_BYTES + 1)
     if len(raw) > _MAX_BYTES:
         raise fault(str(path), "", f"the env_file is larger than {_MAX_BYTES:,} bytes", "Keep only variables in it.")
+    return raw
+
+
+def _text(raw: bytes, path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

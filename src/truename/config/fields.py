@@ -102,13 +102,16 @@ class Fields:
             return None
         return float(value)
 
-    def whole(self, name: str, *, least: int = 1) -> int | None:
+    def whole(self, name: str, *, least: int = 1, most: int | None = None) -> int | None:
         """Return a whole number of at least this, or None where there is none."""
         value = self._values.get(name)
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             self.wrong(name, f"a whole number above {least - 1}" if least else "a whole number, 0 or above")
+            return None
+        if most is not None and value > most:
+            self.wrong(name, f"a whole number of at most {most:,}")
             return None
         return value
 

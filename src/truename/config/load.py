@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.envfile import read_env_file
 from truename.config.fields import Fields
 from truename.config.model import Config, ServerConfig, Settings
+from truename.config.reading import ConfigFiles
 from truename.config.servers import read_servers
 from truename.config.settings import SETTINGS
 from truename.config.sources import Sources
-from truename.config.text import decode, read_text
+from truename.config.text import decode
 from truename.errors import excerpt
 from truename.files.person import at_home
 from truename.policy.gathering import Faults, nearest
@@ -20,7 +20,7 @@ from truename.policy.gathering import Faults, nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["load", "parse"]
+__all__ = ["env_file_of", "load", "parse"]
 
 _SERVERS: Final = ("mcpServers", "servers")
 _SECTION: Final = "truename"
@@ -36,34 +36,52 @@ _GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
 }
 
 
-def load(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
-    """Read a configuration file, JSON or TOML.
+def load(path: Path | str, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None) -> Config:
+    """Read a configuration file, JSON or TOML; by ``files``, where they were read before.
 
     Raises `ConfigError` (file, key, problem, remedy), or an `ExceptionGroup` of them where there are several.
     """
     path = at_home(path)
-    return parse(read_text(path), path, environ)
+    files = ConfigFiles() if files is None else files
+    return parse(files.text(path), path, environ, files)
 
 
-def parse(text: str, path: Path, environ: Mapping[str, str] | None = None) -> Config:
+def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None) -> Config:
     """Read a configuration's text, JSON if it begins as such; ``path`` is where it belongs and what faults name."""
     environ = os.environ if environ is None else environ
-    suffix = path.suffix.lower()
-    toml = suffix == ".toml" or (suffix != ".json" and not text.lstrip().startswith(("{", "/")))
-    content = decode(text, str(path), toml=toml)
     faults = Faults(str(path))
+    content, section = _decoded(text, path, faults)
     base = path.absolute().parent
-    section = _section(content, faults, toml=toml)
-    # It is read with the rest too, which tells what is wrong with it.
-    env_file = SETTINGS[_ENV_FILE].read(Fields(section, "", environ, Faults(str(path))), _ENV_FILE, base)
+    # Without it every reference would be told as missing: what has to be mended first is that file.
+    env_file = _env_file(section, path, environ)
     if env_file is not None:
-        # Without it every reference would be told as missing: what has to be mended first is that file.
-        environ = {**read_env_file(Path(env_file)), **environ}
+        environ = {**(ConfigFiles() if files is None else files).env(env_file), **environ}
     sources = Sources(environ)
     servers = _servers(content, base, sources, faults)
     settings = _settings(section, base, sources, faults)
     faults.raise_any()
     return Config(path=path.absolute(), servers=servers, settings=settings, files=sources.files)
+
+
+def env_file_of(text: str, path: Path, environ: Mapping[str, str] | None = None) -> Path | None:
+    """Return the ``env_file`` that a configuration's text names, if it names one. Raises `ConfigError`."""
+    _, section = _decoded(text, path, Faults(str(path)))
+    return _env_file(section, path, os.environ if environ is None else environ)
+
+
+def _env_file(section: Mapping[str, Any], path: Path, environ: Mapping[str, str]) -> Path | None:
+    # It is read with the rest too, which tells what is wrong with it.
+    fields = Fields(section, "", environ, Faults(str(path)))
+    found = SETTINGS[_ENV_FILE].read(fields, _ENV_FILE, path.absolute().parent)
+    return None if found is None else Path(found)
+
+
+def _decoded(text: str, path: Path, faults: Faults) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a file says, and the settings in it."""
+    suffix = path.suffix.lower()
+    toml = suffix == ".toml" or (suffix != ".json" and not text.lstrip().startswith(("{", "/")))
+    content = decode(text, str(path), toml=toml)
+    return content, _section(content, faults, toml=toml)
 
 
 def _servers(

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from truename.catalog import unfolded
 from truename.errors import excerpt
-from truename.policy.globs import strays
+from truename.identity import component
+from truename.policy.globs import fits_id, strays
 from truename.policy.grants import former_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from truename.catalog import Catalog
     from truename.config.model import Settings
+    from truename.identity import ToolId
     from truename.ledger import Ledger
 
-__all__ = ["idle"]
+__all__ = ["idle", "mentions_changed"]
 
 
 def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> tuple[str, ...]:
@@ -35,9 +38,45 @@ def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> 
     found = [("[tools]", key) for key in settings.tools.idle(catalog)]
     if mentions := [(where, glob) for where, globs in _mentions(settings) for glob in globs]:
         former = former_ids(ledger)
-        missing = set(strays((glob for _, glob in mentions), (one for id in catalog for one in (id, *former(id)))))
+        ids = [one for id in catalog for one in (id, *former(id))]
+        missing = set(strays((glob for _, glob in mentions), ids))
+        # What keeps a tool from somebody is about it under the id, too, that it would have had without a digest.
+        plain = [one for tool in catalog.values() for one in unfolded(tool.id, tool.origin)]
+        restricting = [glob for glob in _restricting(settings) if glob in missing]
+        missing -= {*restricting} - {*strays(restricting, plain)}
         found += [(where, glob) for where, glob in mentions if glob in missing]
     return tuple(f"{where} {excerpt(glob)}" for where, glob in found)
+
+
+def _restricting(settings: Settings) -> Iterator[str]:
+    for rule in () if settings.policy is None else settings.policy.rules:
+        yield from () if rule.outcome == "allow" else rule.tools
+    for profile in settings.profiles.values():
+        yield from profile.excluded
+    yield from settings.metadata
+
+
+def mentions_changed(settings: Settings, moves: Iterable[tuple[ToolId, ToolId]]) -> tuple[str, ...]:
+    """Return the places of settings that are about one id of a pair, old and new, and not about the other.
+
+    >>> from truename import ToolId
+    >>> from truename.config import Settings
+    >>> old, new = ToolId.parse("sf2/get"), ToolId.parse("salesforce@2/get")
+    >>> mentions_changed(Settings(pinned=("sf2/*", "*/get"), overrides={"universal": {"sf2/get": "x"}}), [(old, new)])
+    ("pinned: 'sf2/*'", "[overrides.universal] 'sf2/get'")
+    """
+    pairs = tuple(moves)
+    globs = [(where, glob) for where, several in _mentions(settings) for glob in several]
+    globs += [("[tools]", glob) for glob in settings.tools.table]
+    globs += [(f"[overrides.{dialect}]", id) for dialect, declared in settings.overrides.items() for id in declared]
+    found = [
+        f"{where} {excerpt(glob)}"
+        for where, glob in globs
+        if any(fits_id(glob, old) != fits_id(glob, new) for old, new in pairs)
+    ]
+    old = {one.integration for one, _ in pairs} - {one.integration for _, one in pairs}
+    found += [f"[aliases] {excerpt(key)}" for key in settings.aliases or () if component(key).name in old]
+    return tuple(dict.fromkeys(found))
 
 
 def _mentions(settings: Settings) -> Iterator[tuple[str, tuple[str, ...]]]:

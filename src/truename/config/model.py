@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from truename.catalog import UNDECLARED, ServerIdentity
 from truename.config.access import TOKENS, Access
 from truename.config.approvals import Asking
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
 from truename.config.trust import Trust
 from truename.files.person import at_home
+from truename.files.private import state_directory
 from truename.ledger import MAX_CLAIMS
 from truename.naming import DEFAULT_SERVER_NAME
 from truename.policy import Context, Exposure
@@ -69,10 +69,13 @@ class Settings:
     left alone for ``breaker_seconds``. A session ends after ``session_timeout`` without a request; for a client that
     comes back, ``resume_events`` of it are kept, of ``resume_bytes`` (``resume_total`` of all). One client that
     started the gateway may have ``max_requests`` open, all together may send ``max_incoming`` bytes at a time, nested
-    ``max_depth`` levels, and ``max_views`` lists are kept ready. At its end the gateway waits ``drain_timeout`` for
-    running calls. ``reload`` says when `truename serve` reads its files anew. With ``start`` lazy a server is started
-    at the first request to it, and ended after ``idle_timeout`` without one (0: never). ``server_instructions`` is how
-    many characters of each server's instructions clients are given, ``max_instructions`` of all together (0: none).
+    ``max_depth`` levels, one of them ``max_entries`` keys and items, and ``max_views`` lists are kept ready.
+    Answers that are not read are kept up to ``max_unread`` bytes. Of sessions, connections, requests and unread answers
+    one principal has ``principal_share`` percent at most, and ``reserved_share`` are for those who have none. At its
+    end the gateway waits ``drain_timeout`` for running calls. ``reload`` says when `truename serve` reads its files
+    anew. With ``start`` lazy a server is started at the first request to it, and ended after ``idle_timeout`` without
+    one (0: never). ``server_instructions`` is how many characters of each server's instructions clients are given,
+    ``max_instructions`` of all together (0: none).
     ``overrides`` are declared names: dialect -> tool id -> name. ``metadata`` is
     the operator's word on tools: id or glob -> fields of their `Metadata`, ``tools`` what clients are shown of them
     in the place of the servers' words, ``convention`` what their names say.
@@ -123,7 +126,11 @@ class Settings:
     resume_total: int = 64 * _MIB
     max_requests: int = 1_000
     max_incoming: int = 256 * _MIB
+    max_unread: int = 128 * _MIB
+    principal_share: int = 50
+    reserved_share: int = 10
     max_depth: int = 100
+    max_entries: int = 50_000
     max_views: int = 64
     max_claims: int = MAX_CLAIMS
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
@@ -165,7 +172,8 @@ class ServerConfig:
     calls may be sent again. ``max_concurrent`` and ``max_waiting`` go before the settings. ``isolation`` says whether
     all clients share one connection, or each session (or user) has one of its own. ``start`` and ``idle_timeout`` go
     before the settings. ``auth`` is how access tokens for it are had, if it takes any. ``allow_redirects`` are the
-    other hosts (``host`` or ``host:port``) to which its redirects are followed.
+    other hosts (``host`` or ``host:port``) to which its redirects are followed. ``identity`` is what its entry
+    declares of the ids of its tools: ``integration``, ``version``, ``versions``.
     """
 
     key: str
@@ -187,6 +195,7 @@ class ServerConfig:
     idle_timeout: float | None = None
     auth: Auth | None = None
     allow_redirects: tuple[str, ...] = ()
+    identity: ServerIdentity = UNDECLARED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +214,11 @@ class Config:
     def enabled(self) -> tuple[ServerConfig, ...]:
         """The servers that are not disabled."""
         return tuple(server for server in self.servers if not server.disabled)
+
+    @property
+    def identities(self) -> Mapping[str, ServerIdentity]:
+        """What the entries of the servers that are not disabled declare of the ids of their tools, by key."""
+        return MappingProxyType({server.key: server.identity for server in self.enabled})
 
     def ledger_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
         """Return the file of the ledger, or None when it is to be kept in memory."""
@@ -254,21 +268,7 @@ def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None
     ``XDG_STATE_HOME`` (or ``~/.local/state``), ``~/Library/Application Support`` on macOS, ``%LOCALAPPDATA%`` on
     Windows. The name holds a digest of the configuration's absolute path.
     """
-    environ = os.environ if environ is None else environ
     path = at_home(config_path).resolve()
     digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     stem = "".join(character if character.isalnum() else "-" for character in path.stem)[:40]
-    return _state_home(environ) / "truename" / "ledgers" / f"{stem}-{digest}.ledger"
-
-
-def _state_home(environ: Mapping[str, str]) -> Path:
-    chosen = environ.get("XDG_STATE_HOME", "")
-    # The XDG specification has relative paths ignored.
-    if chosen and Path(chosen).is_absolute():
-        return Path(chosen)
-    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
-    if sys.platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support"
-    return home / ".local" / "state"
+    return state_directory(environ) / "ledgers" / f"{stem}-{digest}.ledger"

@@ -12,6 +12,7 @@ from truename.errors import excerpt
 from truename.policy import HINTS
 from truename.policy.gathering import nearest
 from truename.policy.globs import fault_in
+from truename.policy.principal_globs import WRITTEN, principal_fault
 from truename.policy.profiles import Profile, Profiles
 
 if TYPE_CHECKING:
@@ -53,6 +54,15 @@ def _globs(fields: Fields, name: str) -> tuple[str, ...] | None:
     return globs
 
 
+def _principals(fields: Fields, name: str) -> tuple[str, ...] | None:
+    globs = _texts(fields, name)
+    for index, glob in enumerate(globs or ()):
+        if fault := principal_fault(glob):
+            where = f"{fields.where(name)}[{index}]"
+            fields.faults.add(where, f"{excerpt(glob)}: {fault}", WRITTEN)
+    return globs
+
+
 def _hints(fields: Fields, name: str) -> Mapping[str, bool] | None:
     said = fields.nested(name, "an object: readOnlyHint -> true")
     if said is None:
@@ -89,7 +99,7 @@ _ROWS: Final[Mapping[str, Row]] = {
     "resources": _row(_servers, "The servers whose resources are in it; else those of servers.", _NONE_TOO),
     "groups": _row(_texts, "It is for who is in one of these groups."),
     "scopes": _row(_texts, "It is for tokens with one of these scopes."),
-    "principals": _row(_texts, "It is for these principals, or globs."),
+    "principals": _row(_principals, "It is for these principals, or globs."),
     "everyone": _row(_truth, "It is for everybody who may come in.", TRUTH),
     "default": _row(_truth, "It is for those who are in no other.", TRUTH),
 }

@@ -148,6 +148,7 @@ def _server(server: ServerConfig) -> Iterator[str]:
     yield f"[{_SERVERS}.{_key(server.key)}]"
     yield from (f"{name} = {_value(value)}" for name, value in _plain(server))
     tables = [(name, pairs) for name in ("tool_timeouts", "env", "headers") if (pairs := getattr(server, name))]
+    tables += [("versions", server.identity.versions)] if server.identity.versions else []
     tables += [] if server.auth is None else [("auth", plain_auth(server.auth))]
     long: list[tuple[str, Mapping[str, Any]]] = []
     for name, pairs in tables:
@@ -171,11 +172,11 @@ def _plain(server: ServerConfig) -> Iterator[tuple[str, Any]]:
         yield "type", server.type
     if server.timeout is not None:
         yield "timeout", server.timeout if server.timeout <= LONGEST_IN_SECONDS else server.timeout * 1000
-    for name in ("idempotent", "max_concurrent", "max_waiting", "start", "idle_timeout", "allow_redirects"):
-        if (value := getattr(server, name)) not in (None, ()):
-            yield name, value
-    if server.isolation != "shared":
-        yield "isolation", server.isolation
+    words = ("idempotent", "max_concurrent", "max_waiting", "start", "idle_timeout", "allow_redirects")
+    rest = [(name, getattr(server, name)) for name in words]
+    rest += [("isolation", None if server.isolation == "shared" else server.isolation)]
+    rest += [(name, getattr(server.identity, name)) for name in ("integration", "version")]
+    yield from ((name, value) for name, value in rest if value not in (None, ()))
 
 
 def _value(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.auth_reading import AUTH
-from truename.config.servers import ISOLATIONS, MAX_KEY, STARTS, TYPES, URLS
+from truename.config.servers import ISOLATIONS, MAX_KEY, MAX_VERSION, STARTS, TYPES, URLS
 from truename.config.settings import REFERENCE, SETTINGS
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _PLAIN: Final = {"type": ["string", "number", "boolean"]}
 _WHOLE: Final = {"type": "integer", "minimum": 1}
 _FILLED: Final = {"type": "string", "pattern": r"\S"}
 _ADDRESS: Final = {"anyOf": [{"type": "string", "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^/\s]\S*$"}, REFERENCE]}
+_NAME: Final = r"^[_-]*[A-Za-z0-9][A-Za-z0-9_-]*$"
 _HEADER: Final = r"^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$"
 
 
@@ -90,6 +91,20 @@ _ENTRY: Final[Mapping[str, Mapping[str, Any]]] = {
         "type": "array",
         "items": _PLAIN,
         "description": "Other hosts, as host or host:port, to which its redirects are followed, without credentials.",
+    },
+    "integration": {
+        "anyOf": [{"type": "string", "pattern": _NAME, "maxLength": 200}, REFERENCE],
+        "description": "What the ids of its tools begin with, where its key does not say it: salesforce.",
+    },
+    "version": {
+        # A text is a package's own version, which some clients note there; it says nothing here.
+        "anyOf": [{**_WHOLE, "maximum": MAX_VERSION}, {"type": "string", "not": {"pattern": "^@?v?[0-9]+$"}}],
+        "description": "The version of the integration in the ids of its tools: 2 gives salesforce@2.",
+    },
+    "versions": {
+        "type": "object",
+        "additionalProperties": {**_WHOLE, "maximum": MAX_VERSION},
+        "description": "Versions of single tools, by the server's own names: create_lead = 3.",
     },
     "disabled": {
         "type": "boolean",

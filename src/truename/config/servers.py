@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar, get_args
 from urllib.parse import urlsplit
 
+from truename.catalog import ServerIdentity, integration_fault
 from truename.config.access_words import each
 from truename.config.auth_reading import read_auth
 from truename.config.credentials import Auth, Login, TokenExchange
@@ -22,7 +23,17 @@ if TYPE_CHECKING:
 
     from truename.policy.gathering import Faults
 
-__all__ = ["ISOLATIONS", "LONGEST_IN_SECONDS", "MAX_KEY", "STARTS", "TYPES", "URLS", "read_servers"]
+__all__ = [
+    "ISOLATIONS",
+    "LONGEST_IN_SECONDS",
+    "MAX_KEY",
+    "MAX_VERSION",
+    "STARTS",
+    "TYPES",
+    "URLS",
+    "identity_within",
+    "read_servers",
+]
 
 TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
     "stdio": "stdio",
@@ -39,12 +50,16 @@ URLS: Final = ("url", "httpUrl", "serverUrl")
 ISOLATIONS: Final[tuple[Isolation, ...]] = get_args(Isolation)
 STARTS: Final[tuple[StartMode, ...]] = get_args(StartMode)
 MAX_KEY: Final = 1024
+# The largest that the grammar of ids has room for.
+MAX_VERSION: Final = 10**18 - 1
 _Word = TypeVar("_Word", bound=str)
 # Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
 LONGEST_IN_SECONDS: Final = 3600
 _HOST: Final = re.compile(
     r"(\[[0-9A-Fa-f:.]{2,45}\]|[0-9A-Za-z]([0-9A-Za-z_.-]{0,251}[0-9A-Za-z])?)(:[1-9][0-9]{0,4})?"
 )
+# A text that can only be meant as the version of an integration.
+_NUMBER: Final = re.compile(r"@?v?([0-9]+)")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
@@ -94,7 +109,53 @@ def _server(
         idle_timeout=fields.number("idle_timeout", inclusive=True),
         auth=auth,
         allow_redirects=_redirects(fields, url),
+        identity=_identity(fields),
     )
+
+
+def _identity(fields: Fields) -> ServerIdentity:
+    """Return what an entry declares of the ids of its server's tools."""
+    integration = fields.text("integration")
+    if integration is not None and (fault := integration_fault(integration)):
+        fields.faults.add(fields.where("integration"), f"{excerpt(integration)}: {fault}", "Choose another.")
+        integration = None
+    given = fields.nested("versions", "an object: tool -> version")
+    versions = {} if given is None else {tool: given.whole(tool, most=MAX_VERSION) for tool in given}
+    return ServerIdentity(
+        integration=integration,
+        version=_version(fields),
+        versions=MappingProxyType({tool: version for tool, version in versions.items() if version is not None}),
+    )
+
+
+def identity_within(entry: Mapping[str, Any]) -> ServerIdentity:
+    """Return what the entry of a client's file declares of the ids of its server's tools, as far as it can be declared.
+
+    >>> identity_within({"integration": "salesforce", "version": "1.4.2", "versions": {"get": 0}})
+    ServerIdentity(integration='salesforce', version=None, versions=mappingproxy({}))
+    """
+    integration, version, versions = (entry.get(name) for name in ("integration", "version", "versions"))
+    pairs = versions.items() if isinstance(versions, dict) else ()
+    is_fit = isinstance(integration, str) and not integration_fault(integration)
+    return ServerIdentity(
+        integration=integration if is_fit else None,
+        version=version if _is_version(version) else None,
+        versions=MappingProxyType({tool: number for tool, number in pairs if _is_version(number)}),
+    )
+
+
+def _is_version(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_VERSION
+
+
+def _version(fields: Fields) -> int | None:
+    """Return the version of the integration; a text is a package's own version, which some clients note there."""
+    said = fields.raw("version")
+    if not isinstance(said, str):
+        return fields.whole("version", most=MAX_VERSION)
+    if (meant := _NUMBER.fullmatch(said)) is not None:
+        fields.faults.add(fields.where("version"), f"{excerpt(said)} is a text", f"Write {meant[1]}, without quotes.")
+    return None
 
 
 def _redirects(fields: Fields, url: str | None) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ _PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
 _TEXT: Final[Schema] = {"type": "string"}
 _SECONDS: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
 _WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
+_PERCENT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 100}
 _FROM_NOUGHT: Final[Mapping[str, Schema]] = {kind: {"type": kind, "minimum": 0} for kind in ("number", "integer")}
 _WORD: Final[Schema] = {"anyOf": [{"type": "string", "pattern": r"\S", "maxLength": 64}, REFERENCE]}
 _TOKEN: Final[Schema] = {"anyOf": [{"type": "string", "pattern": "^[!-~]+$"}, REFERENCE]}
@@ -112,6 +113,10 @@ def _whole(fields: Fields, name: str, _: Path) -> int | None:
 
 def _seconds_or_never(fields: Fields, name: str, _: Path) -> float | None:
     return fields.number(name, least=0, inclusive=True)
+
+
+def _percent(fields: Fields, name: str, _: Path) -> int | None:
+    return fields.whole(name, most=100)
 
 
 def _whole_or_none(fields: Fields, name: str, _: Path) -> int | None:
@@ -192,9 +197,7 @@ def _setting(read: Reader, schema: Schema, what: str) -> Setting:
 
 SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {
-        "env_file": _setting(
-            _path, _TEXT, "A file of KEY=VALUE lines for ${KEY} references; the environment goes before it."
-        ),
+        "env_file": _setting(_path, _TEXT, "A file of KEY=VALUE lines for ${KEY}; the environment goes before it."),
         "server_name": _setting(_text, _WORD, "The key under which clients know the gateway; short ones leave room."),
         "style": _setting(_chosen(STYLES, "a style"), _choice(STYLES), "How names are made; else as remembered."),
         "names": _setting(
@@ -222,14 +225,10 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         "max_waiting": _setting(_whole, _WHOLE, "The most calls that wait for a place at one server."),
         "breaker_failures": _setting(_whole, _WHOLE, "After how many failures in a row a server is left alone."),
         "breaker_seconds": _setting(_seconds, _SECONDS, "How long at most it is left alone."),
-        "max_isolated": _setting(
-            _whole, _WHOLE, "The most connections to one server that sessions or users have of their own."
-        ),
+        "max_isolated": _setting(_whole, _WHOLE, "The most connections to a server that sessions or users have alone."),
         "isolation_idle": _setting(_seconds, _SECONDS, "Seconds without a request after which such a connection ends."),
         "max_held": _setting(_whole, _WHOLE, "The most calls that wait for answers of clients that call again."),
-        "max_held_bytes": _setting(
-            _whole, _WHOLE, "Bytes of the calls, questions and answers that wait for such clients."
-        ),
+        "max_held_bytes": _setting(_whole, _WHOLE, "Bytes of calls, questions and answers that wait for such clients."),
         "max_tasks": _setting(_whole, _WHOLE, "The most tasks of servers that clients can ask for."),
         "drain_timeout": _setting(_seconds, _SECONDS, "Seconds that calls may take to end when the gateway is to end."),
         "reload": _setting(
@@ -264,6 +263,10 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
         "max_requests": _setting(_whole, _WHOLE, "The most requests that one client over stdio has open at a time."),
         "max_incoming": _setting(_whole, _WHOLE, "Bytes of all requests over HTTP that are answered at a time."),
         "max_depth": _setting(_whole, _WHOLE, "How many objects and lists of a request may stand in one another."),
+        "max_unread": _setting(_whole, _WHOLE, "Bytes of answers over HTTP that clients have not read yet."),
+        "principal_share": _setting(_percent, _PERCENT, "Percent of sessions, connections, bytes for one principal."),
+        "reserved_share": _setting(_percent, _PERCENT, "Percent of them that is for principals who have none yet."),
+        "max_entries": _setting(_whole, _WHOLE, "The most keys and items that one request has."),
         "max_views": _setting(_whole, _WHOLE, "The most lists, and paths without a client, that are kept ready."),
         "max_claims": _setting(_whole, _WHOLE, "The most names that one server may hold in the ledger."),
         "policy": _setting(_policy, POLICY, "Which calls are allowed, asked about or denied."),

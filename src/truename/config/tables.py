@@ -28,7 +28,10 @@ _RULE: Final[Mapping[str, Schema]] = {
 POLICY: Final[Schema] = {
     "type": "object",
     "properties": {
-        "default": _RULE["outcome"],
+        "default": {
+            **_RULE["outcome"],
+            "description": "What is done with a call that no rule is about: allow, or ask if a rule allows.",
+        },
         "rules": {
             "type": "array",
             "items": {

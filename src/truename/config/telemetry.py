@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.rows import TRUTH, WHOLE, Row, read_row_table, row_schema
 from truename.config.tables import TEXTS
+from truename.errors import excerpt
+from truename.policy.principal_globs import WRITTEN, principal_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,9 @@ def _names(fields: Fields, name: str) -> tuple[str, ...] | None:
     found = fields.texts(name)
     if not found and fields.is_list(name):
         fields.faults.add(fields.where(name), "it names nobody", "Leave it out, or name somebody.")
+    for index, glob in enumerate(found or ()):
+        if fault := principal_fault(glob):
+            fields.faults.add(f"{fields.where(name)}[{index}]", f"{excerpt(glob)}: {fault}", WRITTEN)
     return found or None
 
 

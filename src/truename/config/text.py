@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,10 +14,12 @@ from truename.policy.gathering import fault
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import BinaryIO
 
-__all__ = ["decode", "read_text"]
+__all__ = ["decode", "read_bytes", "read_text", "text_of"]
 
 MAX_BYTES: Final = 16 * 1024 * 1024
+_REGULAR: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _TOML_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
 _TOML_END: Final = re.compile(r" \(at end of document\)\Z")
 # Strings are matched too, so that nothing inside one is taken for what it looks like.
@@ -25,13 +29,35 @@ _TRAILING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 
 def read_text(path: Path) -> str:
     """Read a configuration file, a byte order mark accepted. Raises `ConfigError`."""
+    return text_of(read_bytes(path), path)
+
+
+def read_bytes(path: Path, *, regular: bool = False) -> bytes:
+    """Return the bytes of a configuration file; with ``regular`` a pipe or a device is refused, and not waited for.
+
+    Raises `ConfigError`.
+    """
     try:
-        with path.open("rb") as stream:
+        with _opened(path) if regular else path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise fault(str(path), "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
+    except (OSError, ValueError) as error:
+        problem = f"it can't be read ({getattr(error, 'strerror', None) or error})"
+        raise fault(str(path), "", problem, "Check the path.") from error
     if len(raw) > MAX_BYTES:
         raise fault(str(path), "", f"it is larger than {MAX_BYTES:,} bytes", "Give a configuration file.")
+    return raw
+
+
+def _opened(path: Path) -> BinaryIO:
+    descriptor = os.open(path, _REGULAR)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise fault(str(path), "", "it is no regular file", "Give a configuration file.")
+
+
+def text_of(raw: bytes, path: Path) -> str:
+    """Return the text of a configuration file's bytes. Raises `ConfigError`."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

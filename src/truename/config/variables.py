@@ -80,6 +80,7 @@ class Variables:
             cwd=text(entry.cwd) or None,
             url=text(entry.url) if entry.seen.server.url is not None else None,
             headers=MappingProxyType({name: text(template) for name, template in entry.headers.items()}),
+            identity=entry.seen.server.identity,
         )
 
     def all(self) -> tuple[Variable, ...]:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-__all__ = ["Watch"]
+    from truename.config.model import Config
+
+__all__ = ["Reread", "Watch"]
 
 Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True)
+class Reread:
+    """How a configuration is read again; ``watched`` are files that are no part of it, but decide whether it counts."""
+
+    read: Callable[[], Config]
+    watched: tuple[Path, ...] = ()
 
 
 class _Stamp(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.catalog import Catalog
+from truename.catalog import UNDECLARED, Catalog, ServerIdentity
 from truename.doctor.prediction import Prediction, Roster, effect
 from truename.identity import fold
 from truename.naming import DEFAULT_SERVER_NAME, project
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from truename.clients import Found
+    from truename.config import ServerConfig
     from truename.dialects import Dialect
     from truename.doctor.prediction import Key
     from truename.policy import Location
@@ -33,7 +34,7 @@ class Server:
 
     ``definitions`` are its tools by name, None as long as nobody asked the server; ``repeated`` are the names that it
     lists twice, ``unusable`` what stands in its list without a usable name, in words. ``address`` is its URL, if it
-    has one.
+    has one; ``identity`` what its entry declares of the ids of its tools.
     """
 
     key: str
@@ -42,9 +43,12 @@ class Server:
     unusable: tuple[str, ...] = ()
     location: Location | None = None
     address: str = ""
+    identity: ServerIdentity = UNDECLARED
 
     @classmethod
-    def listing(cls, key: str, listing: Any, location: Location | None = None, address: str = "") -> Server:
+    def listing(
+        cls, key: str, listing: Any, location: Location | None = None, *, config: ServerConfig | None = None
+    ) -> Server:
         """Read what a server answered to tools/list: tools, names, a result or a response. Raises nothing."""
         catalog = Catalog.from_mcp([(key, listing)], {}, strict=False)
         found = {code: [one for one in catalog.notices if one.code == code] for code in (_INVALID, _DUPLICATE)}
@@ -54,7 +58,8 @@ class Server:
             repeated=tuple(dict.fromkeys(one.name for one in found[_DUPLICATE])),
             unusable=tuple(one.text for one in found[_INVALID]),
             location=location,
-            address=address,
+            address=("" if config is None else config.url) or "",
+            identity=UNDECLARED if config is None else config.identity,
         )
 
     @property
@@ -75,7 +80,7 @@ class Lists:
     def catalog(self) -> Catalog:
         """All tools whose names can be admitted, in the servers' order."""
         pairs = [(server.key, list((server.definitions or {}).values())) for server in self.servers]
-        return Catalog.from_mcp(pairs, strict=False)
+        return Catalog.from_mcp(pairs, identities={one.key: one.identity for one in self.servers}, strict=False)
 
     @cached_property
     def universal(self) -> tuple[str, ...]:

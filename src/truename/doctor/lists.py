@@ -35,7 +35,7 @@ def about_lists(lists: Lists) -> Iterator[Finding]:
         spelled = tuple(dict.fromkeys(tool.origin.name for tool in tools))
         yield Finding(
             rule=RULES["shared_name"],
-            fact=f"{len(tools):,} servers have {excerpt(name, 64)}: {listed(servers)}.",
+            fact=f"{len(servers):,} servers have {excerpt(name, 64)}: {listed(servers)}.",
             remedy="`truename names` shows the names that tell them apart.",
             location=lists.places.get(servers[0]),
             tools=spelled,

@@ -150,7 +150,7 @@ class _Reader:
         return (
             Server(key=key, location=here)
             if answer is None
-            else Server.listing(key, answer, here, sighting.server.url or "")
+            else Server.listing(key, answer, here, config=sighting.server)
         )
 
 

@@ -6,6 +6,8 @@ from truename.migration.control import is_control_plane
 from truename.migration.diff import diff
 from truename.migration.effects import INPUT, OUTPUT, Detail, Effect
 from truename.migration.faults import MigrationError
+from truename.migration.functions import FunctionTool, Gap
+from truename.migration.identities import IdentityPlan, enter_identities, plan_identities
 from truename.migration.lexicon import Lexicon
 from truename.migration.lock import LOCK_FILE, MAX_LOCK, Lock, is_lock
 from truename.migration.look import Change, Left
@@ -48,6 +50,9 @@ __all__ = [
     "Detail",
     "Edit",
     "Effect",
+    "FunctionTool",
+    "Gap",
+    "IdentityPlan",
     "Kind",
     "Left",
     "Leftover",
@@ -76,12 +81,14 @@ __all__ = [
     "decision_record",
     "diff",
     "enter",
+    "enter_identities",
     "file_name",
     "is_control_plane",
     "is_lock",
     "next_number",
     "pinned",
     "plan",
+    "plan_identities",
     "promises",
     "read_map",
     "read_migration",

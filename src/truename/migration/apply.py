@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.files import dress, obstacle, sync_directory, write_new
+from truename.files.private import make_private
 from truename.ledger.lock import locked
 from truename.migration.back import (
     BY_HAND,
@@ -102,7 +103,7 @@ def recover(state: Path) -> tuple[Originals, ...]:
 
 
 def _alone(state: Path) -> AbstractContextManager[None]:
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(state)
     return locked(state / "journal", shared=False)
 
 

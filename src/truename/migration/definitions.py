@@ -1,4 +1,4 @@
-"""What differs between two definitions of one tool: schemas, texts and hints, or of a lock what its digests tell."""
+"""What differs between two definitions of one tool: schemas, texts and hints; or what digests alone tell."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from truename.errors import ConfigError, excerpt
+from truename.identity.definition import DIGESTED_FIELDS, definition_digest
 from truename.migration.pins import Key, Pin, Tools, pinned
 from truename.policy.rules.characters import INVISIBLE
 
@@ -26,7 +28,8 @@ _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
 _CONFLICT: Final = re.compile(r"^(<<<<<<< |\|\|\|\|\|\|\| |=======$|=======\r$|>>>>>>> )", re.MULTILINE)
 _KEYS: Final = ("format", "protocol", "sources", "tools")
 _DIGESTS: Final = ("digest", "shape", "schema")
-_FIELDS: Final = ("name", "server", "parameters", *_DIGESTS)
+_FIELDS: Final = ("name", "server", "parameters", "limits", *_DIGESTS, "definition")
+_DEFINED: Final = tuple(key for key in DIGESTED_FIELDS if key != "name")
 _DIGEST: Final = re.compile(r"sha256(-plain)?:[0-9a-f]{64}")
 
 
@@ -34,8 +37,9 @@ _DIGEST: Final = re.compile(r"sha256(-plain)?:[0-9a-f]{64}")
 class Lock:
     """The tools of a repository as they were reviewed, where they were read from, and the protocol version.
 
-    ``sources`` are paths as seen from the lock's directory. Of a definition only digests are kept and the names of
-    its parameters; ``shape`` is the digest without the name, left out where so little is said that it proves nothing.
+    ``sources`` are paths as seen from the lock's directory. Each tool has its definition as JSON, so that a comparison
+    with the lock judges as one with the tools themselves; of one that JSON can't hold only the digests are kept
+    (``shape`` is that without the name, ``schema`` that of both schemas).
     """
 
     tools: tuple[Pin, ...] = ()
@@ -83,8 +87,43 @@ def _line(pin: Pin) -> str:
     if pin.server:
         parts.append(f"server = {quoted(pin.server)}")
     parts.append(f"parameters = [{', '.join(map(quoted, pin.parameters))}]")
-    parts += [f'{key} = "{value}"' for key in _DIGESTS if (value := getattr(pin, key))]
+    if pin.limits:
+        parts.append(f"limits = [{', '.join(map(quoted, pin.limits))}]")
+    definition = _defined(pin)
+    parts += [
+        f'{key} = "{value}"'
+        for key in (_DIGESTS if definition is None else _DIGESTS[:1])
+        if (value := getattr(pin, key))
+    ]
+    if definition is not None:
+        parts.append(f"definition = '{definition}'")
     return f"    {{ {', '.join(parts)} }},"
+
+
+def _defined(pin: Pin) -> str | None:
+    """Return a definition without its name as JSON that a TOML literal can hold; None if JSON can't hold it."""
+    if pin.definition is None:
+        return None
+    said = {key: pin.definition[key] for key in _DEFINED if key in pin.definition}
+    try:
+        text = json.dumps(said, ensure_ascii=False, allow_nan=False, separators=(", ", ": "), sort_keys=True)
+        again = {"name": pin.name, **json.loads(text)}
+        is_whole = definition_digest(again) == pin.digest
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return "".join(map(_seen, text)) if is_whole else None
+
+
+def _seen(char: str) -> str:
+    if char != "'" and char.isprintable() and not INVISIBLE.match(char):
+        return char
+    return "".join(f"\\u{unit:04x}" for unit in _units(char))
+
+
+def _units(char: str) -> tuple[int, ...]:
+    """Return the code units of a character, as JSON spells it: two beyond the first 65,536."""
+    raw = char.encode("utf-16-be", "surrogatepass")
+    return tuple(int.from_bytes(raw[at : at + 2]) for at in range(0, len(raw), 2))
 
 
 def quoted(text: str) -> str:
@@ -174,7 +213,30 @@ class _Reader:
                 raise self._fault(line, f"the {key} of {excerpt(entry['name'])} is no digest")
         if "digest" not in recorded:
             raise self._fault(line, f"{excerpt(entry['name'])} has no digest")
-        return Pin(entry["name"], server, None, self._texts(entry, "parameters", line), recorded)
+        definition = self._definition(entry, line)
+        pin = Pin(
+            entry["name"],
+            server,
+            definition,
+            self._texts(entry, "parameters", line),
+            recorded,
+            limits=self._texts(entry, "limits", line),
+        )
+        if pin.digest != recorded["digest"]:
+            raise self._fault(line, f"the definition of {excerpt(entry['name'])} is not that of its digest")
+        return pin
+
+    def _definition(self, entry: Mapping[str, Any], line: int) -> Mapping[str, Any] | None:
+        text = entry.get("definition")
+        if text is None:
+            return None
+        try:
+            found = json.loads(text) if isinstance(text, str) else None
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not found.keys() <= set(_DEFINED):
+            raise self._fault(line, f"the definition of {excerpt(entry['name'])} is none, as JSON")
+        return {"name": entry["name"], **found}
 
     def _texts(self, table: Mapping[str, Any], key: str, line: int) -> tuple[str, ...]:
         value = table.get(key, [])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from truename.migration.functions import FunctionTool, ReadFunctions
     from truename.migration.protocol import Protocol
     from truename.migration.tree import Found
 
@@ -69,13 +70,15 @@ class Seen:
 class Look:
     """What to look for; ``pattern`` is how files state a protocol version, "" where that is not asked.
 
-    ``news`` are the new names, whose places before the change are told.
+    ``news`` are the new names, whose places before the change are told. ``functions`` reads the functions of
+    a text that are tools.
     """
 
     lexicon: Lexicon
     news: tuple[str, ...] = ()
     rename_files: bool = False
     pattern: str = ""
+    functions: ReadFunctions | None = None
 
     def with_moves(self, names: Iterator[str]) -> Look:
         """Return the look that also finds the names of files which move, wherever texts mention them."""
@@ -97,7 +100,7 @@ class Look:
             held = self._held(raw) if raw is not None else self._held_by(path)
             left += [Left(path, Leftover(0, 0, held, "encoding"))] if held else []
             return Seen(path, self._moved(path, raw), tuple(left))
-        done = rewrite(text, self.lexicon, kind_of(path.name))
+        done = rewrite(text, self.lexicon, kind_of(path.name), functions=self._functions(text, path.name))
         left += [Left(path, leftover) for leftover in done.leftovers]
         versions = stated(text, pattern_for(path.name, self.pattern)) if self.pattern else ()
         if not done.edits:
@@ -105,6 +108,11 @@ class Look:
         target = self._target(path)
         change = Change(path=absolute(path), before=raw, after=done.text.encode(), target=target, edits=done.edits)
         return Seen(path, change, tuple(left), versions, raw, tuple(self._taken(path, text)))
+
+    def _functions(self, text: str, name: str) -> tuple[FunctionTool, ...]:
+        if self.functions is None or self.lexicon.names.search(text) is None:
+            return ()
+        return self.functions(text, name)
 
     @cached_property
     def _new_names(self) -> Lexicon:
@@ -121,7 +129,9 @@ class Look:
             return seen.change
         name = seen.path.name
         stating = replace(protocol, pattern=pattern_for(name, protocol.pattern))
-        done = rewrite(seen.raw.decode(), self.lexicon, kind_of(name), protocol=stating)
+        text = seen.raw.decode()
+        functions = self._functions(text, name)
+        done = rewrite(text, self.lexicon, kind_of(name), protocol=stating, functions=functions)
         target = self._target(seen.path)
         after = done.text.encode()
         return Change(path=absolute(seen.path), before=seen.raw, after=after, target=target, edits=done.edits)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.errors import ConfigError
 from truename.files import read_own, sync_directory, write_new
+from truename.files.private import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,8 @@ def begin(state: Path, changes: Sequence[Change], *, made: Sequence[Path] = (), 
     """Write down what is about to be changed, down to the disk. Raises `OSError`; then nothing is kept."""
     now = datetime.now(UTC)
     directory = state / f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}"
-    directory.mkdir(mode=0o700, parents=True)
+    make_private(state)
+    directory.mkdir(mode=0o700)
     entries: list[Entry] = []
     try:
         with os.fdopen(os.open(directory / _ORIGINALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:

@@ -71,7 +71,7 @@ def _of_tools(old: str, new: str, ledger: Ledger) -> Iterator[Promise]:
     bindings = ledger.bindings()
     own = {server: id for (server, name), id in bindings.items() if name == old}
     for server, id in own.items():
-        renamed = next(iter(Catalog.from_mcp([(server, [{"name": new}])], bound=bindings)))
+        renamed = next(iter(Catalog.from_mcp([(server, [{"name": new}])], bound=bindings, owners=ledger.origins())))
         yield Promise(str(id), renamed, new)
         if {each for (_, name), each in bindings.items() if fold(name) == fold(old)} <= {id, renamed}:
             standing = ledger.standing_folded(fold(old))

@@ -18,8 +18,9 @@ from truename.migration.lexicon import Lexicon, alternatives, is_plain_word
 from truename.migration.plain import Surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from truename.migration.functions import FunctionTool
     from truename.migration.protocol import Protocol
 
 __all__ = ["REASONS", "Edit", "Leftover", "Rewritten", "rewrite"]
@@ -74,12 +75,19 @@ class Rewritten:
 
 
 def rewrite(
-    text: str, renames: Mapping[str, str] | Lexicon, kind: str = "", *, protocol: Protocol | None = None
+    text: str,
+    renames: Mapping[str, str] | Lexicon,
+    kind: str = "",
+    *,
+    protocol: Protocol | None = None,
+    functions: Sequence[FunctionTool] = (),
 ) -> Rewritten:
     """Put the new names in the place of the old ones wherever a text has them as a token of their own.
 
     ``kind`` is ``yaml`` or ``toml`` for texts in which names stand without quotes too. Where the text states the old
-    version of ``protocol``, the new one takes its place. Raises `MigrationError` for a name that can't be written.
+    version of ``protocol``, the new one takes its place. ``functions`` are those of the text that are tools: where one
+    gives the tool its name, the new name is written into the declaration, and the function stays as it is.
+    Raises `MigrationError` for a name that can't be written.
 
     >>> done = rewrite('call("fs.list") or "my-fs.lister", fs.list() and `fs.*`', {"fs.list": "fs_list"})
     >>> done.text
@@ -88,8 +96,8 @@ def rewrite(
     [('fs.list', 36, 'code'), ('fs.*', 51, 'several')]
     """
     lexicon = renames if isinstance(renames, Lexicon) else Lexicon.of(renames)
-    search = _Search(text, lexicon, Surroundings(text, kind))
-    found = {edit.start: edit for edit in search.edits()}
+    search = _Search(text, lexicon, Surroundings(text, kind), tuple(functions))
+    found = {edit.start: edit for edit in (*search.edits(), *search.named())}
     if protocol is not None:
         found = {edit.start: edit for edit in search.stated(protocol)} | found
     edits = tuple(found[start] for start in sorted(found))
@@ -110,6 +118,7 @@ class _Search:
     text: str
     lexicon: Lexicon
     around: Surroundings
+    functions: tuple[FunctionTool, ...] = ()
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -132,6 +141,18 @@ class _Search:
                 continue
             if self._is_quoted(*found.span()) or (self.around.is_plain(*found.span()) and self.around.allows(old, new)):
                 yield self._edit(found.start(), old, new)
+
+    def named(self) -> Iterator[Edit]:
+        """Yield the names that are written into declarations which took them from their functions."""
+        for one in self.functions:
+            new = self.lexicon.meanings.get(one.name)
+            for gap in one.gaps if new is not None else ():
+                yield self._edit(gap.start, self.text[gap.start : gap.end], f"{gap.before}{new}{gap.after}")
+
+    @cached_property
+    def _own_names(self) -> frozenset[int]:
+        """Where functions have their names, of those whose tools have or get another one."""
+        return frozenset(one.start for one in self.functions if one.has_name or one.gaps)
 
     def stated(self, protocol: Protocol) -> Iterator[Edit]:
         for start, version in protocol.statements(self.text):
@@ -169,7 +190,7 @@ class _Search:
     def _bare(self, changed: frozenset[int]) -> Iterator[tuple[int, Leftover]]:
         for found in self.lexicon.names.finditer(self.text):
             name, start = found["text"], found.start()
-            if start in changed:
+            if start in changed or start in self._own_names:
                 continue
             reason = "pattern" if name in self.lexicon.escaped else ""
             if name in self.lexicon.meanings:

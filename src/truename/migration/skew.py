@@ -79,7 +79,8 @@ def resolve_between(text: str, names: NameTable, *, server: str, peer: str) -> R
         found = resolve(text, names)
     except UnknownTool as error:
         raise (replace(error, detail=detail) if error.reason in {"unknown", "moved"} else error) from error
-    if both.compatible or found.step in _EXACT or found.id is None:
+    is_id = found.step == "folded" and "/" in text
+    if both.compatible or found.step in _EXACT or is_id or found.id is None:
         return found
     raise UnknownTool(
         text=text, trail=found.trail, reason="moved", suggestions=(names[found.id],), id=found.id, detail=detail

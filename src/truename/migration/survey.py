@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from truename.migration.functions import ReadFunctions
     from truename.migration.plan import Plan
 
 __all__ = ["Survey", "survey"]
@@ -67,20 +68,25 @@ def survey(
     count_up: bool = False,
     pattern: str = DEFAULT_PATTERN,
     pattern_file: str = "*",
+    functions: ReadFunctions | None = None,
     on_file: Callable[[int, int], None] | None = None,
 ) -> Survey:
     """Read all files and say what a plan changes in them. Nothing is written.
 
     ``exclude`` are patterns as `walk` has them, ``skip`` files and directories. ``rename_files`` moves files whose own
     name has an old name. ``count_up`` raises the protocol version that files matching the glob ``pattern_file`` state,
-    if any name changes: a second run counts nothing up. ``on_file`` is told how many files were read, of how many.
+    if any name changes: a second run counts nothing up. ``functions`` reads the functions of a text that are tools:
+    where one gives a tool its name, the declaration gets the new one. ``on_file`` is told how many files were read, of
+    how many.
 
     Raises `MigrationError` for a plan with refusals, a path where nothing is, a file that can't be read, two files
     that would become one, two protocol versions. What is not UTF-8 is reported as left over, if it has an old name.
     """
     excluded = tuple(exclude)
     news = tuple(plan.renames.values())
-    look = Look(plan.lexicon(), news, rename_files=rename_files, pattern=pattern if count_up else "")
+    look = Look(
+        plan.lexicon(), news, rename_files=rename_files, pattern=pattern if count_up else "", functions=functions
+    )
     found = _without_second_names(tuple(walk(paths, excluded, skip)))
     if rename_files:
         look = look.with_moves(each.path.name for each in found)

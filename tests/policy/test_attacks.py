@@ -177,10 +177,19 @@ def test_an_integer_that_can_not_be_written_is_refused(sign: int) -> None:
     )
 
 
-def test_arguments_are_bounded_whatever_they_come_as() -> None:
-    for arguments in ({"a": "x" * (4 * 1024 * 1024)}, {"a": [0] * (2 * 1024 * 1024 + 8)}):
-        with pytest.raises(InvalidCall, match=r"arguments has .* characters, more than 4,194,304"):
-            search_of("docs", arguments=arguments)
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"a": "x" * (4 * 1024 * 1024)}, "arguments has .* characters, more than 4,194,304"),
+        ({"a": ["x" * 42] * 100_000}, "arguments has .* characters, more than 4,194,304"),
+        ({"a": [0] * 200_001}, "arguments holds more than 200,000 keys and items"),
+        ({str(number): 0 for number in range(200_001)}, "arguments holds more than 200,000 keys and items"),
+    ],
+    ids=["text", "texts", "items", "keys"],
+)
+def test_arguments_are_bounded_whatever_they_come_as(arguments: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidCall, match=problem):
+        search_of("docs", arguments=arguments)
 
 
 def test_a_link_to_the_file_is_the_same_store(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_a_policy_written_down_and_read_again_is_the_same() -> None:
     assert read_policy(plain_policy(policy)) == policy
 
 
-def test_no_policy_asks_about_everything() -> None:
-    assert (read_policy({}).default, read_policy({}).rules) == ("ask", ())
+def test_a_policy_without_rules_allows_what_no_policy_would() -> None:
+    assert (read_policy({}).default, read_policy({}).rules) == ("allow", ())
 
 
 FAULTS: list[tuple[Any, str, str]] = [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.ruling import found, linted, tool
+from truename.errors import ConfigError
 from truename.policy import Convention, lint
 
 OWNERS = {
@@ -61,9 +62,44 @@ def test_who_says_nothing_is_believed_about_owned_names_and_not_about_reserved_o
 
 
 def test_what_belongs_to_nobody_is_good_to_know_where_owners_are_named() -> None:
-    assert found("addFunds", convention=of("payments-team")) == ["N unowned"]
-    assert found(tool("addFunds", owner="payments-team"), convention=of("payments-team")) == []
-    assert found("addFunds", convention=of("payments-team", owners={})) == []
+    nothing: dict[str, Any] = {"reserved": []}
+    assert found("addFunds", convention=of("payments-team", **nothing)) == ["N unowned"]
+    assert found(tool("addFunds", owner="payments-team"), convention=of("payments-team", **nothing)) == []
+    assert found("addFunds", convention=of("payments-team", owners={}, **nothing)) == []
+
+
+RESERVED = ("tap", "scroll_v2", "ios_clearKeychain", "org_mockServer", "org_ios_configureTestUser", "myapp_openCart")
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_the_seeds_reserved_names_are_reserved_from_a_team_that_no_table_names(name: str) -> None:
+    seed = Convention.of("trailblaze", apps=["myapp", "payments"], team="payments")
+
+    assert found(name, convention=seed) == ["E reserved"]
+    assert found(name, convention=Convention.of("trailblaze", apps=["myapp", "payments"])) == []
+    assert found(name, convention=Convention.of("trailblaze", apps=["myapp"], team="payments", reserved=[])) == []
+
+
+def test_a_team_has_the_prefix_of_its_own_app_and_what_owners_give_it() -> None:
+    seed = Convention.of("trailblaze", apps=["myapp", "payments"], team="payments")
+    core = Convention.of("trailblaze", apps=["myapp"], team="core", owners={"{verbNoun}": "core", "org_*": "core"})
+
+    assert found("payments_addFunds", "payments_ios_addFunds", convention=seed) == []
+    assert found("tap", "org_mockServer", convention=core) == []
+    assert found("ios_scroll", convention=core) == ["E reserved", "N unowned"]
+
+
+def test_a_category_that_is_spelled_otherwise_stays_reserved_and_one_that_is_left_out_does_not() -> None:
+    changed = {"org": "company_{verbNoun}", "org_platform": False}
+    convention = Convention.of("trailblaze", team="payments", categories=changed)
+
+    assert found("company_mockServer", convention=convention) == ["E reserved"]
+    assert "org_{platform}_{verbNoun}" not in convention.reserved
+
+
+def test_a_format_that_no_category_has_can_reserve_nothing() -> None:
+    with pytest.raises(ConfigError, match=r"convention\.reserved\[0\]: it is the format of no category"):
+        Convention.of("trailblaze", reserved=["{verb_noun}"])
 
 
 @pytest.mark.parametrize("app", ["ios", "Android", "org", "my_app", "my-app", "MyApp", "9lives", "é"])

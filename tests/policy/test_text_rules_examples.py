@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,11 @@ import pytest
 from tests.policy.choosing_texts import CHOOSING
 from tests.policy.fresh_texts import FRESH
 from tests.policy.held_out_texts import HELD_OUT
-from tests.policy.text_examples import CHECKS, findings, flagged, material_of
+from tests.policy.text_examples import CHECKS, declared, findings, flagged, material_of
 from tests.policy.tuning_texts import TUNING
+from tests.shared import ROOT
+from truename.policy.convention import Convention
+from truename.policy.rules.material import Material
 from truename.policy.rules.phrases import MECHANISMS
 from truename.policy.rules.praise import PRAISE
 from truename.policy.rules.precedence import PRECEDENCE
@@ -53,6 +57,34 @@ def test_of_the_examples_that_no_rule_was_tuned_with_95_in_100_are_judged_right(
 
     assert wrong_by_kind[True] <= 0.05 * by_kind[True], wrong
     assert wrong_by_kind[False] <= 0.05 * by_kind[False], wrong
+
+
+def written_beforehand(half: str) -> list[tuple[str, str, bool]]:
+    """Return style, text and whether it is hostile, of the half that rules were written with or of the other."""
+    rows = json.loads((ROOT / "tests" / "policy" / "mechanism_texts.json").read_text("utf-8"))
+    return [(row["style"], row["description"], row["kind"] == "hostile") for row in rows if row["half"] == half]
+
+
+def is_found(text: str) -> bool:
+    """Tell whether a rule about orders flags a description; alone, it can't be judged for the tools that it names."""
+    found = findings(Material((declared("do_it", text),), Convention()))
+    return flagged(one for one in found if one.rule.code != "TN180")
+
+
+def test_of_eighty_descriptions_the_half_that_the_rows_were_written_with_is_judged_right() -> None:
+    wrong = [text for _, text, is_hostile in written_beforehand("develop") if is_found(text) != is_hostile]
+
+    assert wrong == []
+
+
+def test_of_the_half_that_no_row_was_written_with_the_page_says_how_many_are_found() -> None:
+    held_out = written_beforehand("held-out")
+    found = Counter(is_hostile for _, text, is_hostile in held_out if is_found(text))
+
+    assert Counter(is_hostile for _, _, is_hostile in held_out) == {True: 20, False: 20}
+    assert len({style for style, _, _ in held_out}) == 10
+    page = " ".join((ROOT / "docs" / "text-rules.md").read_text("utf-8").split())
+    assert f"{found[True]} of 20 were found and {found[False]} of 20 flagged" in page
 
 
 def test_of_the_examples_of_a_reviewer_what_is_judged_wrong_is_what_the_documentation_names() -> None:

@@ -127,7 +127,7 @@ def get_function_tool_approval_keys(
     tool_name: object,
     tool_namespace: object = None,
     allow_bare_name_alias: bool = False,
-    tool_lookup_key: LookupKey | None = None,
+    tool_lookup_key: LookupKey | tuple[str, ...] | None = None,
     prefer_legacy_same_name_namespace: bool = False,
     include_legacy_deferred_key: bool = False,
 ) -> tuple[ApprovalKey, ...]:
@@ -139,13 +139,13 @@ def get_function_tool_approval_keys(
     >>> get_function_tool_approval_keys(tool_name="x", tool_namespace="x", allow_bare_name_alias=True)
     ('x', 'deferred_top_level:x')
     """
-    bare = approval_keys(tool_name)
+    bare, key = approval_keys(tool_name), LookupKey.of(tool_lookup_key)
     if not bare:
         return ()
-    if prefer_legacy_same_name_namespace and tool_lookup_key is None and is_reserved(tool_name, tool_namespace):
+    if prefer_legacy_same_name_namespace and key is None and is_reserved(tool_name, tool_namespace):
         exact = approval_keys(qualified_name(tool_name, tool_namespace))
     else:
-        exact = approval_keys(tool_name, tool_namespace, key=tool_lookup_key, legacy=include_legacy_deferred_key)
+        exact = approval_keys(tool_name, tool_namespace, key=key, legacy=include_legacy_deferred_key)
     return tuple(dict.fromkeys((*bare, *exact) if allow_bare_name_alias else exact))
 
 
@@ -187,9 +187,9 @@ def normalize_tool_call_for_function_tool(tool_call: Any, tool: object) -> Any:
     return tool_call if names is None else _like(tool_call, normalized(names, payload_of(tool_call)))
 
 
-def restore_tool_call_routing_identity(tool_call: Any, lookup_key: LookupKey | None) -> Any:
+def restore_tool_call_routing_identity(tool_call: Any, lookup_key: LookupKey | tuple[str, ...] | None) -> Any:
     """Return a recorded call with the namespace of its saved key, where the record lost it."""
-    return _like(tool_call, restored(payload_of(tool_call), lookup_key))
+    return _like(tool_call, restored(payload_of(tool_call), LookupKey.of(lookup_key)))
 
 
 def _like(item: Any, payload: dict[str, Any]) -> Any:

@@ -67,7 +67,7 @@ class AgentApprovals:
 
     def reject_tool(self, call: AgentCall, always_reject: bool = False, rejection_message: str | None = None) -> None:
         """Refuse a call, or all; the message is for the model. Raises `AgentsError`."""
-        self._decide(call, approve=False, always=always_reject, message=rejection_message or "")
+        self._decide(call, approve=False, always=always_reject, message=rejection_message)
 
     def get_approval_status(self, call: AgentCall) -> bool | None:
         """Return whether a call is allowed (True), refused (False), or somebody has to be asked (None).
@@ -166,9 +166,10 @@ class AgentApprovals:
     ) -> Self:
         """Return what an older state of that library holds: decisions by text, of no agent.
 
-        They are kept to look at. Only a decision on one call counts, and only for a pending call that is the same:
-        before 1.15 by its id, since then by the fingerprint that the state has for the id too. A decision for always
-        has to be made again, for nobody can tell whose it was. Raises `AgentsError` as `restored`.
+        They are kept to look at. Only a decision on one call counts, and only for a call of ``pending`` (the state's
+        interruptions) that is the same: before 1.15 by its id, since then by the fingerprint that the state has for the
+        id too (``fingerprints``, from its ``tool_invocations``). A decision for always has to be made again, for nobody
+        can tell whose it was. Raises `AgentsError` as `restored`.
         """
         number = _version(schema)
         found = cls()
@@ -176,18 +177,22 @@ class AgentApprovals:
             if isinstance(stored, Mapping):
                 found.records[Filed("", (text,))] = record_of(stored)
         for call in pending:
-            if number < _FINGERPRINTED or _is_same(call, fingerprints or {}):
-                found._adopt(call)
+            if number < _FINGERPRINTED:
+                found._adopt(call, call.approval_keys)
+            elif _is_same(call, fingerprints or {}):
+                found._adopt(call, (*call.approval_keys, *call.older_keys))
         return found
 
-    def _adopt(self, call: AgentCall) -> None:
-        for text in call.approval_keys:
+    def _adopt(self, call: AgentCall, texts: Iterable[str]) -> None:
+        for text in texts:
             record = self.records.get(Filed("", (text,)))
             decided = record.exactly(call.call_id or "") if record else None
-            if decided is not None:
-                (self._approvals.approve if decided else self._approvals.reject)(call.policy_call())
+            if record is not None and decided:
+                self._approvals.approve(call.policy_call())
+            elif record is not None and decided is False:
+                self._approvals.reject(call.policy_call(), message=record.message(call.call_id or "") or "")
 
-    def _decide(self, call: AgentCall, *, approve: bool, always: bool, message: str = "") -> None:
+    def _decide(self, call: AgentCall, *, approve: bool, always: bool, message: str | None = None) -> None:
         hosted = call.hosted
         if always and hosted is not None and hosted.persistent_identity is None:
             raise AgentsError(code="hosted_identity_missing", name=hosted.request_id or "")
@@ -197,9 +202,10 @@ class AgentApprovals:
             if approve:
                 self._approvals.approve(asked, scope)
             else:
-                self._approvals.reject(asked, scope, message=message)
+                self._approvals.reject(asked, scope, message=message or "")
         for filed, sticky in filed_under(call, asked, always=always):
-            self.records.setdefault(filed, Record()).decide(asked.call_id, approve=approve, always=sticky)
+            record = self.records.setdefault(filed, Record())
+            record.decide(asked.call_id, approve=approve, always=sticky, message=message)
 
 
 @contextmanager

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_tools import payload_of
-from truename.identity import call_id, call_key, displayed_id
+from truename.compat.openai_tools import payload_of, raw_item_of
+from truename.identity import LookupKey, call_id, call_key, displayed_id
 from truename.identity.keys import field, text
 
 if TYPE_CHECKING:
-    from truename.identity import CallId, LookupKey
+    from truename.identity import CallId
 
 __all__ = [
     "HostedRequest",
@@ -75,13 +75,14 @@ class Invocation:
 
 
 def get_hosted_mcp_approval_request_identity(item: object) -> HostedRequest | None:
-    """Return what a hosted request says of itself; None for any other item.
+    """Return what a hosted request says of itself, also inside of an approval item; None for any other item.
 
     A wrapped request whose own id is no string has none; only where it has no id at all the wrapper's counts.
 
     >>> get_hosted_mcp_approval_request_identity({"type": "mcp_approval_request", "id": 7, "name": "x"})
     HostedRequest(request_id=None, server_label=None, tool_name='x')
     """
+    item = raw_item_of(item)
     request = _request(item)
     if request is None:
         return None
@@ -107,7 +108,7 @@ def get_tool_call_id(item: object) -> str | None:
 def get_tool_approval_item_call_id(item: object) -> str | None:
     """Return the id that is shown with a pending approval: a hosted request's own, else as `get_tool_call_id`."""
     hosted = get_hosted_mcp_approval_request_identity(item)
-    return displayed_id(item) if hosted is None else hosted.request_id
+    return displayed_id(raw_item_of(item)) if hosted is None else hosted.request_id
 
 
 def tool_invocation_call_id(item: object) -> tuple[str, CallId | None] | None:
@@ -120,7 +121,7 @@ def tool_invocation_call_id(item: object) -> tuple[str, CallId | None] | None:
 def tool_invocation_identity(
     item: object,
     *,
-    tool_lookup_key: LookupKey | None = None,
+    tool_lookup_key: LookupKey | tuple[str, ...] | None = None,
     tool_name: str | None = None,
     invocation_role: str | None = None,
 ) -> Invocation | None:
@@ -129,7 +130,7 @@ def tool_invocation_identity(
     Neither ids nor status count, nor the order of keys in the arguments. Raises `AgentsError` ``item_too_deep``.
     """
     try:
-        return _identity(_unwrapped(item), tool_lookup_key, tool_name, invocation_role)
+        return _identity(_unwrapped(item), LookupKey.of(tool_lookup_key), tool_name, invocation_role)
     except RecursionError as error:
         raise AgentsError(code="item_too_deep") from error
 

@@ -18,7 +18,7 @@ from truename.compat.openai_calls import (
     tool_invocation_identity,
 )
 from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_tools import payload_of
+from truename.compat.openai_tools import payload_of, raw_item_of
 from truename.identity import (
     ToolId,
     call_key,
@@ -51,6 +51,8 @@ _MARK: Final = "\x1f"
 class AgentCall:
     """One call: the item as it came, the tool that it is for if that is known, and the agent that made it.
 
+    Of an approval item, which wraps a call as its ``raw_item``, the call is taken.
+
     ``agent`` tells one agent from another, also from one of the same name. ``bare_alias`` is whether a decision on
     this one call may be filed under the bare name too.
 
@@ -63,6 +65,9 @@ class AgentCall:
     tool: AgentTool | None = None
     agent: str = ""
     bare_alias: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "raw", raw_item_of(self.raw))
 
     @property
     def tool_name(self) -> str | None:
@@ -106,6 +111,14 @@ class AgentCall:
             tool_lookup_key=self.lookup_key,
             allow_bare_name_alias=self.bare_alias,
         )
+
+    @property
+    def older_keys(self) -> tuple[ApprovalKey, ...]:
+        """The text under which an older state filed a decision on a deferred call; none for other calls."""
+        key = self.lookup_key
+        if key is None or key.kind != "deferred_top_level":
+            return ()
+        return get_function_tool_approval_keys(tool_name=f"{key.name}.{key.name}")
 
     @property
     def for_tool(self) -> Any:

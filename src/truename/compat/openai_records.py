@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["QUERY", "Filed", "Record", "filed_under", "record_of", "records_of", "written"]
 
 QUERY: Final = "hosted_mcp_query"
+_DECISIONS: Final = ("approved", "rejected")
 
 
 class Filed(NamedTuple):
@@ -33,11 +34,20 @@ class Record:
 
     approved: bool | list[str] = field(default_factory=list)
     rejected: bool | list[str] = field(default_factory=list)
+    rejection_messages: dict[str, str] = field(default_factory=dict)
+    sticky_rejection_message: str | None = None
 
-    def decide(self, call_id: str, *, approve: bool, always: bool) -> None:
-        """Write a decision down; one for always begins anew."""
+    def decide(self, call_id: str, *, approve: bool, always: bool, message: str | None = None) -> None:
+        """Write a decision down, with what the model is told of a refusal; one for always begins anew."""
+        if approve or message is None:
+            self.rejection_messages.pop(call_id, None)
+        else:
+            self.rejection_messages[call_id] = message
         if always:
             self.approved, self.rejected = approve, ([] if approve else True)
+            self.sticky_rejection_message = None if approve else message
+            if approve:
+                self.rejection_messages.clear()
             return
         target, opposite = ("approved", "rejected") if approve else ("rejected", "approved")
         other = getattr(self, opposite)
@@ -53,6 +63,13 @@ class Record:
         if isinstance(self.approved, list) and call_id in self.approved:
             return True
         return False if isinstance(self.rejected, list) and call_id in self.rejected else None
+
+    def message(self, call_id: str) -> str | None:
+        """Return what the model is told of a refusal of this call, if anything was said."""
+        if self.status(call_id) is not False:
+            return None
+        said = self.rejection_messages.get(call_id)
+        return self.sticky_rejection_message if said is None and self.rejected is True else said
 
     def status(self, call_id: str) -> bool | None:
         """Return what was decided for this call, or else for always."""
@@ -93,14 +110,27 @@ def records_of(stored: object) -> dict[Filed, Record]:
 def written(records: Mapping[Filed, Record]) -> list[dict[str, Any]]:
     """Return what is on file as JSON."""
     return [
-        {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **asdict(record)}
+        {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **_plain(record)}
         for where, record in records.items()
     ]
 
 
+def _plain(record: Record) -> dict[str, Any]:
+    """Return a record as that library stores it: what was not said is left out."""
+    return {key: value for key, value in asdict(record).items() if key in _DECISIONS or value or value == ""}
+
+
 def record_of(stored: Mapping[str, Any]) -> Record:
-    """Read one record; what is no decision in it counts as none."""
-    return Record(_decided(stored.get("approved")), _decided(stored.get("rejected")))
+    """Read one record; what is no decision or message in it counts as none."""
+    messages, sticky = stored.get("rejection_messages"), stored.get("sticky_rejection_message")
+    return Record(
+        _decided(stored.get("approved")),
+        _decided(stored.get("rejected")),
+        {id: said for id, said in messages.items() if isinstance(id, str) and isinstance(said, str)}
+        if isinstance(messages, Mapping)
+        else {},
+        sticky if isinstance(sticky, str) else None,
+    )
 
 
 def _decided(value: object) -> bool | list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.compat.openai_errors import AgentsError
 from truename.identity import Member, ToolNames, default_agent_tool_name, default_handoff_name, is_reserved
+from truename.identity.keys import field as field_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from truename.catalog import Origin
     from truename.identity.toolsets import Kind
 
-__all__ = ["AgentTool", "member_of", "members_of", "names_of", "payload_of", "tool_namespace"]
+__all__ = ["AgentTool", "member_of", "members_of", "names_of", "payload_of", "raw_item_of", "tool_namespace"]
 
 _FUNCTIONS: Final = ("function", "agent_tool")
 _DEFAULT_NAMES: Final = {"agent_tool": default_agent_tool_name, "handoff": default_handoff_name}
@@ -78,6 +79,12 @@ def payload_of(item: Any) -> Mapping[str, Any]:
     dump = getattr(item, "model_dump", None)
     found = dump(exclude_unset=True) if callable(dump) else None
     return found if isinstance(found, Mapping) else {}
+
+
+def raw_item_of(item: Any) -> Any:
+    """Return what an approval item is about (its ``raw_item``), and any other item as it is."""
+    wrapped = field_of(item, "raw_item")
+    return item if wrapped is None else wrapped
 
 
 def tool_namespace(*, name: object, description: object, tools: Iterable[object]) -> tuple[AgentTool, ...]:

@@ -60,6 +60,7 @@ class Configured:
     """The convention to lint by, where it is written, the settings, and what is wrong with the files of both.
 
     ``metadata`` is the operator's word on tools, by id or glob on ids, as a gateway reads it.
+    ``settings_file`` is where the settings are written, if it is anywhere.
     ``base`` is the directory that paths are named from: that of the file, or where the command runs.
     """
 
@@ -67,6 +68,7 @@ class Configured:
     settings: LintSettings = field(default_factory=LintSettings)
     metadata: Metadata = field(default_factory=lambda: _NOTHING, hash=False)
     file: Path | None = None
+    settings_file: Path | None = None
     base: Path = field(default_factory=Path.cwd)
     findings: tuple[Finding, ...] = ()
 
@@ -104,6 +106,7 @@ def configured_at(start: Path) -> Configured:
         settings=LintSettings() if place is None else tried(partial(_read_settings, place), LintSettings()),
         metadata=_NOTHING if place is None else tried(partial(_read_metadata, place), _NOTHING),
         file=file,
+        settings_file=place,
         base=next((one.parent for one in (place, file) if one is not None), start),
         findings=tuple(findings.values()),
     )

@@ -61,7 +61,9 @@ class _Judge:
 
 def _tool(one: Declaration) -> Tool:
     suite, name, _ = dotted_component(one.name)
-    id = ToolId(component(one.server or _NOWHERE).name, 1, suite, name, 1)
+    said = one.identity
+    integration = said.integration or component(one.server or _NOWHERE).name
+    id = ToolId(integration, said.version or 1, suite, name, said.version_of(one.name))
     return Tool(id, Origin(one.server, one.name, one.server), one.definition)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.lint.calls import at, definition_of, keyword, members, stated, written
 from truename.lint.comments import comments_of
+from truename.lint.gaps import Gaps
 from truename.lint.scope import Function, Scope
 from truename.lint.servers import Servers
 from truename.lint.signature import literal, schema_of_class, schema_of_function
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from truename.lint.comments import Comment
+    from truename.lint.gaps import Room
 
 __all__ = ["Named", "Unnamed", "read_python"]
 
@@ -35,6 +37,8 @@ class Named:
 
     ``first`` to ``last`` are the lines on which a comment is about it. ``is_literal``: the name stands there letter
     by letter. ``server`` is the one of the servers made in this file that has it, "" where that is not certain.
+    ``function`` is where the name of its function stands; ``rooms`` are where a name of its own could be written, if
+    it has the function's (``is_functions``).
     """
 
     name: str
@@ -45,6 +49,9 @@ class Named:
     last: int = 0
     is_literal: bool = True
     server: str = ""
+    function: Location | None = None
+    is_functions: bool = False
+    rooms: tuple[Room, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,7 @@ class _Reading:
         self._source = source
         self._scope = Scope(source.tree)
         self._servers = Servers(self._scope)
+        self._gaps = Gaps(source)
         nodes = self._scope.nodes
         self._methods = {id(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
         self._schemas: dict[tuple[int, bool], Mapping[str, Any]] = {}
@@ -109,8 +117,13 @@ class _Reading:
             one = self._tool(known, call, function, lines)
             if isinstance(one, Unnamed):
                 yield one
-            elif one is not None and (known.library == OURS or one.name not in found):
-                found[one.name] = replace(one, server=self._servers.of(decorator))
+            elif one is not None:
+                rooms = _rooms(one, self._gaps.of_decorator(decorator, known))
+                before = found.get(one.name)
+                if before is None or known.library == OURS:
+                    found[one.name] = replace(one, server=self._servers.of(decorator))
+                both = (*(before.rooms if before is not None else ()), *rooms)
+                found[one.name] = replace(found[one.name], rooms=both)
         yield from found.values()
 
     def _called(self, call: ast.Call) -> Iterator[Named | Unnamed]:
@@ -128,8 +141,11 @@ class _Reading:
             return
         lines = (call.lineno, call.end_lineno or call.lineno)
         one = self._tool(known, call, function, lines)
-        if one is not None:
-            yield one if isinstance(one, Unnamed) else replace(one, server=self._servers.of(call))
+        if isinstance(one, Named):
+            rooms = _rooms(one, self._gaps.of_call(call, known))
+            yield replace(one, server=self._servers.of(call), rooms=rooms)
+        elif one is not None:
+            yield one
 
     def _derived(self, node: ast.ClassDef) -> Iterator[Named | Unnamed]:
         """Yield the tool that a subclass of LangChain's BaseTool is, if it says its name."""
@@ -176,14 +192,16 @@ class _Reading:
             if function is None:
                 place = self._source.place(name, "") if name else Location(file=self._source.file)
                 return Unnamed(place, "None", *lines)
-            text, place = function.name, self._source.place_of_function(function)
-            return self._declared(text, place, definition, said, lines, is_literal=True)
+            place = self._source.place_of_function(function)
+            made = self._declared(function.name, place, definition, said, lines, is_literal=True)
+            return replace(made, function=place, is_functions=True)
         text_ = self._scope.text(name)
         if text_ is None:
             return self._computed(name, lines)
         place = self._source.place(text_.node, text_.value)
         is_literal = self._source.is_literal(text_, place)
-        return self._declared(text_.value, place, definition, said, lines, is_literal=is_literal)
+        made = self._declared(text_.value, place, definition, said, lines, is_literal=is_literal)
+        return made if function is None else replace(made, function=self._source.place_of_function(function))
 
     def _declared(
         self,
@@ -256,3 +274,7 @@ class _Reading:
     def _is_false(self, call: ast.Call | None, name: str) -> bool:
         given = keyword(call, name) if call is not None else None
         return isinstance(given, ast.Constant) and given.value is False
+
+
+def _rooms(one: Named, room: Room | None) -> tuple[Room, ...]:
+    return (room,) if one.is_functions and room is not None else ()

@@ -59,12 +59,21 @@ class Source:
     def place(self, node: ast.expr, name: str) -> Location:
         """Return where the name begins; where it is not written letter by letter, where the expression does."""
         line = self._line(node.lineno)
-        start = node.col_offset
-        if not line.isascii():
-            # The parser counts bytes.
-            start = len(line[:start].encode("utf-8", "surrogatepass")[:start].decode("utf-8", "ignore"))
+        _, start = self.point(node.lineno, node.col_offset)
         found = line.find(name, start, start + len(name) + _PREFIX) if name else -1
         return Location(file=self.file, line=node.lineno, column=(found if found >= 0 else start) + 1)
+
+    def point(self, line: int, offset: int) -> tuple[int, int]:
+        """Return the line and the column, from 0 and in characters, of a place that the parser counts in bytes."""
+        text = self._line(line)
+        if text.isascii():
+            return line, offset
+        return line, len(text[:offset].encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore"))
+
+    def ends_at(self, point: tuple[int, int]) -> bool:
+        """Tell whether nothing but blanks and a comment follows on the line."""
+        rest = self._line(point[0])[point[1] :].strip()
+        return not rest or rest.startswith("#")
 
     def place_of_function(self, function: Function) -> Location:
         """Return where the name of a function stands."""

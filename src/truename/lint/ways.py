@@ -6,7 +6,7 @@ langchain-core 1.7, pydantic-ai 2.68; tests compare with what each of them lists
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -41,7 +41,7 @@ class Way:
     """Where one library has the name, the function, the description and the schema.
 
     Each has a keyword, and a place among the arguments without one (-1: none). ``needs_function``: without a function
-    there is no tool. ``strict``: every parameter is required.
+    there is no tool. ``strict``: every parameter is required. ``takes_name``: a name can be added where there is none.
     """
 
     library: str = ""
@@ -55,6 +55,7 @@ class Way:
     schema_at: int = -1
     needs_function: bool = True
     strict: bool = False
+    takes_name: bool = True
 
 
 _MCP_SCHEMAS: Final = ("inputSchema", "input_schema", "parameters")
@@ -111,11 +112,13 @@ _WAYS: Final[Mapping[tuple[str, str], Way]] = MappingProxyType(
 _PLAIN_TOOL: Final = Way(
     library=_LANGCHAIN, name_at=1, function=("func",), function_at=0, description_at=2, schemas=("args_schema",)
 )
+# FastMCP's takes a tool or a function, and no name.
+_ADDED: Final = replace(_WAYS[_SERVER, "add_tool"], takes_name=False)
 # What an object of unknown origin may be: a server that another file made, or an agent.
 _OF_ANYBODY: Final[Mapping[str, Way]] = MappingProxyType(
     {
         "tool": _WAYS[_SERVER, "tool"],
-        "add_tool": _WAYS[_SERVER, "add_tool"],
+        "add_tool": _ADDED,
         "as_tool": _WAYS[_AGENTS, "as_tool"],
     }
 )
@@ -137,7 +140,7 @@ def way(dotted: str, *, is_attribute: bool) -> Way | None:
         # Resources and prompts are made in the same way.
         return None
     if library is not None:
-        return _WAYS.get((library, last))
+        return _ADDED if (root, last) == ("fastmcp", "add_tool") else _WAYS.get((library, last))
     return _OF_ANYBODY.get(last) if root and is_attribute else None
 
 

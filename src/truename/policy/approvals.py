@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from truename.catalog import unfolded
 from truename.errors import ApprovalRequired, NotAllowed
 from truename.policy.book import CallRecord, Where
 from truename.policy.call import shape_of
@@ -216,7 +217,10 @@ class Approvals:
     def _status(self, book: Book, call: Call) -> Verdict:
         self._seen(book, call)
         caller = call.caller
-        known = book.about(caller.principal, caller.agent, {call.id, *call.formerly})
+        # A no counts under the id, too, that the tool would have had without a digest (`judge`).
+        plain = (one.id for one in unfolded(call.id, call.origin))
+        ids = {call.id, *call.formerly, *(id for id in plain if id is not None)}
+        known = book.about(caller.principal, caller.agent, ids)
         if not known:
             # As of nearly all calls: the arguments are digested only where somebody decided something.
             return _UNDECIDED

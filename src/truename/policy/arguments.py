@@ -12,10 +12,14 @@ import rfc8785
 
 from truename.policy.faults import InvalidCall
 
-__all__ = ["MAX_ARGUMENTS", "MAX_DEPTH", "arguments_of", "json_digest"]
+__all__ = ["MAX_ARGUMENTS", "MAX_DEPTH", "MAX_ENTRIES", "arguments_of", "is_large", "json_digest"]
 
 MAX_ARGUMENTS: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
+MAX_ENTRIES: Final = 200_000
+_LARGE_ENTRIES: Final = 500
+_LARGE_TEXT: Final = 64 * 1024
+_EXACT: Final = 2**53
 _WHERE: Final = "arguments"
 # Characters for one: "\\u0001", and a member's quotes, colon and comma with the blanks behind them.
 _MOST_WRITTEN: Final = 8
@@ -29,7 +33,8 @@ def arguments_of(value: object) -> dict[str, Any]:
     r"""Return the arguments of a call, from JSON text or an object, as a copy that nobody else can change.
 
     An empty text is what some models send for no arguments. Raises `InvalidCall`, with the path of the field, for
-    what is missing, no JSON object, over 4 MiB or 64 levels, a key that stands twice or is no text, NaN and infinity.
+    what is missing, no JSON object, over 4 MiB, 64 levels or 200,000 keys and items, a key that stands twice or is no
+    text, NaN and infinity.
 
     >>> arguments_of('{"to": "me", "to": "you"}')
     Traceback (most recent call last):
@@ -44,7 +49,10 @@ def arguments_of(value: object) -> dict[str, Any]:
         found = _parsed(value) if value.strip() else {}
     if not isinstance(found, Mapping):
         raise InvalidCall(field=_WHERE, problem=f"is of type {type(found).__name__}, not an object")
-    copy = _copied(found, _WHERE, 0)
+    try:
+        copy = _copied(found, 0, [MAX_ENTRIES])
+    except _Wrong as wrong:
+        raise wrong.call() from wrong.__cause__
     assert isinstance(copy, dict)  # noqa: S101 - a copy of a mapping
     if found is value and not _is_short(copy):
         _require_short(len(_JSON.encode(copy)))
@@ -104,26 +112,86 @@ def _not_a_number(word: str) -> NoReturn:
     raise InvalidCall(field=_WHERE, problem=f"holds {word}, which is no JSON number")
 
 
-def _copied(value: object, where: str, depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise InvalidCall(field=_WHERE, problem=f"is nested deeper than {MAX_DEPTH} levels")
+class _Wrong(Exception):
+    """What is wrong with a value, and where: the keys are added from the inside out, so nobody else pays for them."""
+
+    def __init__(self, problem: str, *, is_whole: bool = False) -> None:
+        self.problem = problem
+        self.is_whole = is_whole
+        self.path: list[str] = []
+
+    def call(self) -> InvalidCall:
+        where = "" if self.is_whole else "".join(reversed(self.path))
+        return InvalidCall(field=_WHERE + where, problem=self.problem)
+
+
+def _copied(value: object, depth: int, room: list[int]) -> Any:
     if type(value) is str or value is None:
         # First, for nearly all are: to ask whether something is a mapping costs ten times as much.
         return value
-    if isinstance(value, Mapping):
-        return {_key(key, where): _copied(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copied(item, f"{where}[{number}]", depth + 1) for number, item in enumerate(value)]
+    if isinstance(value, dict | list | tuple | Mapping):
+        if depth >= MAX_DEPTH and value:
+            raise _Wrong(f"is nested deeper than {MAX_DEPTH} levels", is_whole=True)
+        room[0] -= len(value)
+        if room[0] < 0:
+            raise _Wrong(f"holds more than {MAX_ENTRIES:,} keys and items", is_whole=True)
+        return (
+            _copied_list(value, depth, room) if isinstance(value, list | tuple) else _copied_table(value, depth, room)
+        )
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidCall(field=where, problem=f"is {value}, which is no JSON number")
+        raise _Wrong(f"is {value}, which is no JSON number")
     if isinstance(value, int) and abs(value) >= _TOO_LARGE:
-        raise InvalidCall(field=where, problem=f"is an integer of more than {_MOST_DIGITS:,} digits")
-    if value is None or isinstance(value, str | int | float):
+        raise _Wrong(f"is an integer of more than {_MOST_DIGITS:,} digits")
+    if isinstance(value, str | int | float):
         return value
-    raise InvalidCall(field=where, problem=f"is of type {type(value).__name__}, which JSON has not")
+    raise _Wrong(f"is of type {type(value).__name__}, which JSON has not")
 
 
-def _key(key: object, where: str) -> str:
-    if not isinstance(key, str):
-        raise InvalidCall(field=where, problem=f"has a key of type {type(key).__name__}, not text")
-    return key
+def _is_plain(value: object) -> bool:
+    """Tell of most that is no object and no list that there is nothing to copy or to refuse."""
+    kind = type(value)
+    return kind is str or kind is bool or value is None or (kind is int and -_EXACT < value < _EXACT)  # type: ignore[operator]
+
+
+def _copied_table(table: Mapping[Any, Any], depth: int, room: list[int]) -> dict[str, Any]:
+    copy: dict[str, Any] = {}
+    for key, item in table.items():
+        if not isinstance(key, str):
+            raise _Wrong(f"has a key of type {type(key).__name__}, not text")
+        try:
+            copy[key] = item if _is_plain(item) else _copied(item, depth + 1, room)
+        except _Wrong as wrong:
+            wrong.path.append(f".{key}")
+            raise
+    return copy
+
+
+def _copied_list(items: list[Any] | tuple[Any, ...], depth: int, room: list[int]) -> list[Any]:
+    copy: list[Any] = []
+    for number, item in enumerate(items):
+        try:
+            copy.append(item if _is_plain(item) else _copied(item, depth + 1, room))
+        except _Wrong as wrong:
+            wrong.path.append(f"[{number}]")
+            raise
+    return copy
+
+
+def is_large(arguments: Mapping[str, Any]) -> bool:
+    """Tell whether to digest these takes so long that a server's other callers would notice: some milliseconds.
+
+    >>> is_large({"text": "x"}), is_large({"rows": [[1, 2]] * 200}), is_large({"text": "x" * 100_000})
+    (False, True, True)
+    """
+    entries, text, rest = 0, 0, list[Any]([arguments])
+    while rest and entries <= _LARGE_ENTRIES and text <= _LARGE_TEXT:
+        outer = rest.pop()
+        entries += len(outer)
+        if entries > _LARGE_ENTRIES:
+            break
+        for inner in outer.values() if isinstance(outer, Mapping) else outer:
+            if type(inner) is str:
+                text += len(inner)
+            elif isinstance(inner, dict | list):
+                rest.append(inner)
+    return entries > _LARGE_ENTRIES or text > _LARGE_TEXT

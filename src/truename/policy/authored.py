@@ -10,9 +10,10 @@ from truename.policy.said import FIELDS, NOTHING_SAID, Said, read_fields, strict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from truename.catalog import Tool
     from truename.policy.metadata import Metadata
 
-__all__ = ["META_PREFIX", "metadata_of", "said_in", "written_metadata"]
+__all__ = ["META_PREFIX", "metadata_of", "said_in", "said_of", "written_metadata"]
 
 META_PREFIX: Final = "dev.truename/"
 _NESTED: Final = "truename"
@@ -51,6 +52,12 @@ def said_in(definition: Mapping[str, Any]) -> Said:
     """Return what a definition says of its tool, and what of that can't be read, by field."""
     words = list(_words(definition))
     return strictest(words) if words else NOTHING_SAID
+
+
+def said_of(tool: Tool) -> Said:
+    """Return what a tool's author says of it: where an earlier definition is shown, the stricter of both counts."""
+    shown = said_in(tool.definition)
+    return shown if tool.offered is None else strictest([shown, said_in(tool.offered)])
 
 
 def written_metadata(metadata: Metadata) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from dataclasses import field as field_of
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.catalog.tool import overlaid
 from truename.errors import UnknownTool
 from truename.identity import MAX_FOREIGN, definition_digest
 from truename.identity.keys import LookupKey, call_id, field, lookup_key, qualified_name, text
 from truename.naming import resolve
 from truename.policy.arguments import arguments_of, json_digest
-from truename.policy.authored import said_in
+from truename.policy.authored import said_of
 from truename.policy.context import ORIGINS, CallOrigin, Context
 from truename.policy.faults import InvalidCall
 from truename.policy.grants import formerly
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from truename.identity.keys import CallId
     from truename.naming import NameTable
 
-__all__ = ["Call", "Caller", "annotations_of", "bound_call", "call_of", "digests_of", "shape_of"]
+__all__ = ["Call", "Caller", "annotations_of", "bound_call", "call_of", "claims_of", "digests_of", "shape_of"]
 
 # What the model APIs put into a call of a function, or a hosted server's request for an approval.
 _KNOWN: Final = frozenset(
@@ -102,8 +103,8 @@ class Call:
     ``digest`` is of the tool's whole definition, ``shape`` of the same without the name. ``endpoint`` is a digest of
     what is behind the server's key (its command or URL), "" where the caller of this library does not tell.
     ``wire_name`` is what was used for the tool, and never a key to anything. ``annotations`` are the server's word,
-    or the operator's.
-    ``said`` is what the tool's author says of it beside that. ``formerly`` are ids that an operator redirected to it.
+    or the operator's. ``said`` is what the tool's author says of it beside that. ``formerly`` are ids that an operator
+    redirected to it. ``offered`` are the annotations that the server gives now, where an earlier definition is shown.
     """
 
     id: ToolId
@@ -119,11 +120,17 @@ class Call:
     annotations: Mapping[str, Any] = field_of(default_factory=dict, hash=False)
     formerly: tuple[ToolId, ...] = ()
     said: Said = NOTHING_SAID
+    offered: Mapping[str, Any] | None = field_of(default=None, hash=False)
 
     def __post_init__(self) -> None:
         _check_texts("", self, _TEXTS)
 
-    def copied(self) -> Self:
+    @property
+    def claims(self) -> tuple[Mapping[str, Any], ...]:
+        """All annotations by which it is judged: those that are shown, and those that the server gives now."""
+        return (self.annotations,) if self.offered is None else (self.annotations, self.offered)
+
+    def copied(self) -> Call:
         """Return the same call with arguments and annotations of its own, which can be changed without harm."""
         return replace(self, arguments=deepcopy(self.arguments), annotations=dict(self.annotations))
 
@@ -207,6 +214,7 @@ def bound_call(
     if tool is None:
         tool = names.catalog[_tool_of(key, names, keys or {})]
     digest, shape = digests_of(tool) if digests is None else digests(tool)
+    shown, *offered = map(dict, claims_of(tool))
     return Call(
         id=tool.id,
         call_id=_identifier(identifier),
@@ -218,9 +226,10 @@ def bound_call(
         caller=caller,
         shape=shape,
         endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
-        annotations=dict(annotations_of(tool)),
+        annotations=shown,
         formerly=formerly(tool.id, names.ledger),
-        said=said_in(tool.definition),
+        said=said_of(tool),
+        offered=offered[0] if offered else None,
     )
 
 
@@ -231,13 +240,18 @@ def digests_of(tool: Tool) -> tuple[str, str]:
 
 def shape_of(tool: Tool) -> str:
     """Return the digest of a definition without its name: what stays the same when a tool is only renamed."""
-    return definition_digest({key: value for key, value in tool.definition.items() if key != "name"})
+    return definition_digest({key: value for key, value in tool.current.items() if key != "name"})
 
 
 def annotations_of(tool: Tool) -> Mapping[str, Any]:
     """Return a tool's annotations, the operator's word before the server's; empty if none are there, or no object."""
-    found = tool.shown.get("annotations")
-    return found if isinstance(found, Mapping) else {}
+    return claims_of(tool)[0]
+
+
+def claims_of(tool: Tool) -> tuple[Mapping[str, Any], ...]:
+    """Return all annotations by which a tool is judged: as it is shown, and as its server gives it now."""
+    told = (tool.shown,) if tool.offered is None else (tool.shown, overlaid(tool.offered, tool.presented))
+    return tuple(found if isinstance(found := one.get("annotations"), Mapping) else {} for one in told)
 
 
 def _tool_of(key: LookupKey, names: NameTable, keys: Mapping[LookupKey, ToolId]) -> ToolId:

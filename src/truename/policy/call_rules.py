@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from truename.catalog import unfolded
 from truename.errors import ConfigError
 from truename.policy.decision import Decision, Outcome
 from truename.policy.globs import fits, fits_id
@@ -32,8 +33,9 @@ class CallRule:
 
     Where a caller is unknown ("") in a field that a rule names, a rule that allows does not apply, and one that
     denies or asks does: what is not known counts against the call. A tool to which another id was redirected is
-    denied or asked about as that one was, and allowed under its own id only. Annotations are the server's own word
-    where the operator says nothing (`Presentation`): to allow by them is to trust it.
+    denied or asked about as that one was, and allowed under its own id only. So is a tool under each id that it would
+    have had without a digest or a fold: which of two look-alikes has the plain id is chance. Annotations are the
+    server's own word where the operator says nothing (`Presentation`): to allow by them is to trust it.
 
     Raises `ConfigError` with the field for a glob that could fit no tool, or anything else that is not understood.
 
@@ -84,7 +86,7 @@ class CallRule:
     ) -> bool:
         """Tell whether it is about calls of this tool by this caller; ``formerly`` are ids redirected to it."""
         return (
-            (self.names(id) or self._named(id, formerly))
+            (self.names(id) or self._restricts(id, origin, formerly))
             and _any(self.servers, origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is wanted for name, wanted in self.annotations.items())
@@ -95,11 +97,13 @@ class CallRule:
         """Tell whether its globs are about this id."""
         return any(fits_id(glob, id) for glob in self.tools) and not any(fits_id(glob, id) for glob in self.but)
 
-    def _named(self, id: ToolId, formerly: tuple[ToolId, ...]) -> bool:
+    def _restricts(self, id: ToolId, origin: Origin, formerly: tuple[ToolId, ...]) -> bool:
         # What was forbidden stays so under another id; what was allowed was allowed of another tool.
         if self.outcome == "allow" or any(fits_id(glob, id) for glob in self.but):
             return False
-        return any(self.names(old) for old in formerly)
+        if any(self.names(old) for old in formerly):
+            return True
+        return any(fits_id(glob, one) for one in unfolded(id, origin) for glob in self.tools)
 
     def _is_for(self, caller: Caller) -> bool:
         known = (

@@ -245,7 +245,9 @@ CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
             _pairs, _PAIRS_SCHEMA, "Whose names are whose: a name, an app, a glob or a format -> a team."
         ),
         "team": _clause(_text, _TEXT_SCHEMA, "Whose tools these are, where a tool does not say it."),
-        "reserved": _clause(_texts, _TEXTS_SCHEMA, "Globs on names that only their owner may declare."),
+        "reserved": _clause(
+            _texts, _TEXTS_SCHEMA, "Globs on names, and formats of categories, that only their owner may declare."
+        ),
         "verbs": _clause(
             _lower(_WORD), _TEXTS_SCHEMA, "The verbs that a tool's own words may begin with; none is any."
         ),

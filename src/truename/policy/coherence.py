@@ -38,6 +38,9 @@ def _of_owners(convention: Convention) -> Iterator[Contradiction]:
     for key in convention.owners:
         if "{" in key and key not in convention.categories.values():
             yield Contradiction(f"owners{step(key)}", "it is the format of no category", "Copy one of the formats.")
+    for number, entry in enumerate(convention.reserved):
+        if "{" in entry and entry not in convention.categories.values():
+            yield Contradiction(f"reserved[{number}]", "it is the format of no category", "Copy one of the formats.")
 
 
 def _of_formats(convention: Convention) -> Iterator[Contradiction]:

@@ -41,7 +41,8 @@ class Convention:
     hold whatever the clients. ``categories`` maps a category to its format (``{app}_{platform}_{verbNoun}``), whose
     parts are joined by ``separator``; without categories ``casing`` says how a whole name is written. ``apps`` are the
     known ones (None: any word in lower case). ``owners`` maps names, apps, globs or formats to teams, and ``team`` is
-    the one whose tools these are; ``reserved`` are globs on names that only their owner may declare. ``unique`` says
+    the one whose tools these are; ``reserved`` are globs on names that only their owner may declare, and formats of
+    categories, which reserve their names from a ``team`` that ``owners`` doesn't name. ``unique`` says
     whether a name is given once on each server, or everywhere. ``families`` maps a family to globs on names (seed
     002): no name is split for it. ``severities`` says how bad a rule's findings are here (None: the rule is off).
     Rules are meant by code or name. ``file`` is where it was read, for messages.
@@ -178,10 +179,21 @@ class Convention:
     def _patterns(self) -> Globs:
         return Globs(sorted(self.owners, key=lambda key: (-len(key), key)))
 
+    def is_reserved(self, name: str, category: str = "", app: str = "") -> bool:
+        """Tell whether only its owner may declare a name of this category and app.
+
+        A format reserves its category only where a ``team`` is named, and the prefix of an app only if the convention
+        lists the app and it isn't the team's own.
+        """
+        if self._reserving.first(name):
+            return True
+        if not self.team or not category or self.categories.get(category) not in self.reserved:
+            return False
+        return not app or (app.lower() in self.known_apps and app.lower() != self.team.lower())
+
     @cached_property
-    def reserving(self) -> Globs:
-        """The globs of ``reserved``."""
-        return Globs(self.reserved)
+    def _reserving(self) -> Globs:
+        return Globs(entry for entry in self.reserved if "{" not in entry)
 
     def family(self, name: str) -> str:
         """Return the family of a name, by the first glob that fits; "" if there is none."""
@@ -220,4 +232,8 @@ def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
             table[key] = {**own, **given}
     if isinstance(table.get("categories"), Mapping):
         table["categories"] = {key: text for key, text in table["categories"].items() if text is not False}
+        if "reserved" in PRESETS[name] and "reserved" not in changes:
+            # A category stays reserved where its format is changed, and is not where it is left out.
+            own = PRESETS[name]["categories"]
+            table["reserved"] = [text for key, text in table["categories"].items() if key in own]
     return table

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from truename.catalog import UNDECLARED, ServerIdentity
 from truename.policy.metadata import Metadata
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Declaration:
     ``server`` is the key of the server that lists it, "" for the tools of a source file. ``definition`` is a
     tools/list entry, as far as the source tells it. ``location`` is the place of the name. ``ignored`` are rules that
     a comment at that place takes back: code -> reason ("" where none is given). ``shown`` is what clients call it,
-    beside its own name.
+    beside its own name. ``identity`` is what the configuration declares of its server's ids.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Declaration:
     location: Location | None = None
     ignored: Mapping[str, str] = field(default_factory=lambda: _NOTHING, hash=False)
     shown: tuple[str, ...] = ()
+    identity: ServerIdentity = UNDECLARED
 
     @property
     def description(self) -> str:

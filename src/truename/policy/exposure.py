@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.catalog import Tool
+from truename.catalog import Tool, unfolded
 from truename.errors import ConfigError, NotAllowed, excerpt
 from truename.identity import lower_ascii
-from truename.policy.authored import said_in
+from truename.policy.authored import said_of
 from truename.policy.classification import classify
 from truename.policy.decision import Decision
 from truename.policy.overrides import Overrides, read_metadata
@@ -18,7 +18,7 @@ from truename.policy.said import NOTHING_SAID, Said, strictest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from truename.catalog import Origin
+    from truename.catalog import Origin, Unfolded
     from truename.identity import ToolId
     from truename.policy.call import Call
     from truename.policy.context import Context
@@ -131,7 +131,8 @@ class Exposure:
             return subject.said
         said = self._overrides.about(subject.id).over(subject.said).over(self._named(subject.origin.name))
         # What was kept from somebody stays so under another id; what was opened was another tool.
-        before = [self._overrides.about(old) for old in subject.formerly]
+        former: tuple[ToolId | Unfolded, ...] = (*subject.formerly, *unfolded(subject.id, subject.origin))
+        before = [self._overrides.about(old) for old in former]
         return self._known(strictest([said, *before]) if before else said)
 
     def _named(self, name: str) -> Said:
@@ -155,7 +156,7 @@ class Exposure:
 
 def _subject(tool: Tool | Call, formerly: tuple[ToolId, ...]) -> _Subject:
     if isinstance(tool, Tool):
-        return _Subject(tool.id, tool.origin, said_in(tool.definition), formerly)
+        return _Subject(tool.id, tool.origin, said_of(tool), formerly)
     return _Subject(tool.id, tool.origin, tool.said, tool.formerly)
 
 

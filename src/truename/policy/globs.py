@@ -17,6 +17,7 @@ from truename.identity import MAX_ID_LENGTH, lower_ascii
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from truename.catalog import Unfolded
     from truename.identity import ToolId
 
 __all__ = [
@@ -54,8 +55,8 @@ def fault_in(glob: str) -> str:
     return "it can't fit any tool id" if "/" in glob else "it has no '/' between integration and tool"
 
 
-def fits_id(glob: str, id: ToolId) -> bool:
-    """Tell whether a glob fits an id.
+def fits_id(glob: str, id: ToolId | Unfolded) -> bool:
+    """Tell whether a glob fits an id, or what an id would have been.
 
     >>> from truename import ToolId
     >>> fits_id("GitHub/push", ToolId.parse("github@2/push@3")), fits_id("github/push@1", ToolId.parse("github/push@3"))
@@ -82,7 +83,7 @@ def may_meet(one: str, other: str) -> bool:
     return all(map(_meet, _parts(one), _parts(other)))
 
 
-def strays(globs: Iterable[str], ids: Iterable[ToolId]) -> tuple[str, ...]:
+def strays(globs: Iterable[str], ids: Iterable[ToolId | Unfolded]) -> tuple[str, ...]:
     """Return the globs that name what there is not: a tool by its id, or an integration.
 
     One that only describes tools may be about those of tomorrow.
@@ -91,10 +92,11 @@ def strays(globs: Iterable[str], ids: Iterable[ToolId]) -> tuple[str, ...]:
     >>> strays(["git/psuh", "gti/*", "git/delete_*", "*/drop*", "git/push@1"], [ToolId.parse("git/push")])
     ('git/psuh', 'gti/*')
     """
-    known: defaultdict[tuple[str, ...], list[ToolId]] = defaultdict(list)
+    known: defaultdict[tuple[str, ...], list[ToolId | Unfolded]] = defaultdict(list)
     for id in ids:
         known[unversioned(str(id))].append(id)
-    integrations = {integration for integration, _ in known}
+    # An unfolded id has the tool's own name in it, slashes and all.
+    integrations = {parts[0] for parts in known}
 
     def is_there(glob: str) -> bool:
         integration, *tool = unversioned(glob)
@@ -165,7 +167,7 @@ class ById(Generic[Entry]):
     def __bool__(self) -> bool:
         return bool(self._exact or self._wild)
 
-    def about(self, id: ToolId) -> tuple[list[tuple[str, Entry]], list[tuple[str, Entry]]]:
+    def about(self, id: ToolId | Unfolded) -> tuple[list[tuple[str, Entry]], list[tuple[str, Entry]]]:
         """Return what names an id, and then what has a glob that fits it, each with its key in the table's order."""
         exact = self._exact.get(unversioned(str(id)), ())
         named, globbed = ([one for one in some if fits_id(one[0], id)] for some in (exact, self._wild))

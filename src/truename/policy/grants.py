@@ -213,11 +213,17 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
     """Return what the grants of the call's principal and agent, oldest first, say of it.
 
     The latest that covers the call and counts decides, whatever its scope. A suspended one never does; a suspended
-    rejection that is later than an approval keeps it from counting: somebody has to look again.
+    rejection that is later than an approval keeps it from counting: somebody has to look again. Under another id, which
+    the tool would have had without a digest, only a rejection of this very tool counts.
     """
     asked = _Asked(call.caller.session, call.call_id, call.arguments_digest)
     same_tool = frozenset((call.id, *call.formerly))
-    mine = [one for one in grants if one.subject.id in same_tool and SCOPES[one.scope](one, asked)]
+    mine = [
+        one
+        for one in grants
+        if (one.subject.id in same_tool or (not one.approved and one.subject[3:5] == now[3:5]))
+        and SCOPES[one.scope](one, asked)
+    ]
     doubts: list[Verdict] = []
     for grant in reversed(mine):
         reason = suspension(grant, now)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from truename.policy.convention import Convention
 from truename.policy.globs import Globs
+from truename.policy.proposals import one_to_one
 from truename.policy.rules import CHECKS, Material
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def lint(
     convention = Convention() if convention is None else convention
     given = tuple(sorted(declarations, key=_place))
     material = Material(given, convention, tuple(sorted(peers, key=_place)))
-    graded = [one for check in CHECKS.values() for one in _graded(check, material)]
+    graded = one_to_one((one for check in CHECKS.values() for one in _graded(check, material)), material)
     return _sifted(sorted(graded, key=_order), given, convention)
 
 

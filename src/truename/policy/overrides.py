@@ -13,6 +13,7 @@ from truename.policy.globs import ById, fault_in
 from truename.policy.said import FIELDS, Said, read_fields, strictest
 
 if TYPE_CHECKING:
+    from truename.catalog import Unfolded
     from truename.identity import ToolId
 
 __all__ = ["Overrides", "read_metadata"]
@@ -51,7 +52,7 @@ class Overrides:
     def __bool__(self) -> bool:
         return bool(self._table)
 
-    def about(self, id: ToolId) -> Said:
+    def about(self, id: ToolId | Unfolded) -> Said:
         """Return what is said of a tool: an exact id goes before globs, of several the strictest counts."""
         exact, globbed = (strictest(said for _, said in entries) for entries in self._table.about(id))
         return exact.over(globbed)

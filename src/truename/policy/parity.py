@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from truename.catalog import unfolded
 from truename.policy.call import annotations_of
 from truename.policy.finding import Finding, Rule, Severity
 from truename.policy.globs import fits_all, fits_id
@@ -16,7 +17,8 @@ from truename.policy.terms import hint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from truename.catalog import Catalog, Tool
+    from truename.catalog import Catalog, Tool, Unfolded
+    from truename.identity import ToolId
     from truename.policy.call_rules import CallRule
     from truename.policy.policy import Policy
 
@@ -57,7 +59,7 @@ def parity(policy: Policy, *catalogs: Catalog) -> tuple[Finding, ...]:
         _names_nothing(glob, f"Rule {rule.name!r}")
         for rule in rules
         for glob in (*rule.tools, *rule.but)
-        if not fits_all(glob) and not any(fits_id(glob, tool.id) for tool in tools)
+        if not fits_all(glob) and not any(fits_id(glob, id) for tool in tools for id in _ids(tool, rule))
     ]
     return (*named, *_unguarded(tool for tool in tools if not _is_named(tool, rules)))
 
@@ -80,6 +82,10 @@ def is_mutating(tool: Tool) -> bool:
 
 def _tools(catalogs: Sequence[Catalog]) -> list[Tool]:
     return [tool for catalog in catalogs for tool in catalog.values()]
+
+
+def _ids(tool: Tool, rule: CallRule) -> tuple[ToolId | Unfolded, ...]:
+    return (tool.id,) if rule.outcome == "allow" else (tool.id, *unfolded(tool.id, tool.origin))
 
 
 def _is_named(tool: Tool, rules: Iterable[CallRule]) -> bool:

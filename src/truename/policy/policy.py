@@ -6,17 +6,17 @@ import logging
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from truename.errors import ApprovalRequired, ConfigError, NotAllowed
-from truename.policy.call import annotations_of
+from truename.policy.call import claims_of
 from truename.policy.decision import STRICTNESS, Decision, Outcome
 from truename.policy.terms import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-    from truename.catalog import Tool
+    from truename.catalog import Origin, Tool
     from truename.identity import ToolId
     from truename.policy.approvals import Approvals
     from truename.policy.call import Call, Caller
@@ -109,15 +109,19 @@ class Policy:
             return False
         return self.exposure is None or self.exposure.visible(tool, caller.context, formerly)
 
-    def hides(self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = ()) -> bool:
+    def hides(
+        self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = (), *, whoever_calls: bool = False
+    ) -> bool:
         """Tell whether a tool does not exist for a caller: the rules deny every call of it. Checks see calls only.
 
-        What is hidden is answered as unknown; what is only for another context, as unsupported.
+        What is hidden is answered as unknown; what is only for another context, as unsupported. With
+        ``whoever_calls``, rules about principals or agents hide nothing: for a list that several callers share.
         """
-        annotations = annotations_of(tool)
+        about = tool.id, tool.origin, claims_of(tool)
         return any(
-            rule.outcome == "deny" and rule.applies(tool.id, tool.origin, annotations, caller, formerly)
+            rule.outcome == "deny" and _applies(rule, *about, caller=caller, formerly=formerly)
             for rule in self.rules
+            if not (whoever_calls and (rule.principals or rule.agents))
         )
 
     def _record(self, call: Call) -> None:
@@ -138,13 +142,14 @@ class Policy:
 
     def _said(self, call: Call) -> Decision | None:
         """Return what the rules say of a call: the same of many calls, for they see all of it but its arguments."""
-        hints = tuple(hint(name, call.annotations) for name in self._hints)
+        hints = tuple(hint(name, said) for said in call.claims for name in self._hints)
         key = call.id, call.origin, call.caller, call.formerly, hints
         try:
             return self._known[key]
         except KeyError:
-            about = call.id, call.origin, call.annotations, call.caller, call.formerly
-            found = [rule.decision for rule in self.rules if rule.applies(*about)]
+            about = call.id, call.origin, call.claims
+            whose: Any = {"caller": call.caller, "formerly": call.formerly}
+            found = [rule.decision for rule in self.rules if _applies(rule, *about, **whose)]
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             said = self._known[key] = _strictest(found) if found else None
@@ -153,6 +158,20 @@ class Policy:
     def _exposed(self, call: Call) -> Iterator[Decision]:
         if self.exposure is not None and (refusal := self.exposure.refusal(call, call.caller.context)):
             yield refusal
+
+
+def _applies(
+    rule: CallRule,
+    id: ToolId,
+    origin: Origin,
+    claims: tuple[Mapping[str, Any], ...],
+    *,
+    caller: Caller,
+    formerly: tuple[ToolId, ...],
+) -> bool:
+    """Tell whether a rule is about a tool: one that allows has to fit by all of its annotations, others by some."""
+    fit = all if rule.outcome == "allow" else any
+    return fit(rule.applies(id, origin, annotations, caller, formerly) for annotations in claims)
 
 
 def _strictest(found: list[Decision]) -> Decision:

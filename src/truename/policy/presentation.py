@@ -12,7 +12,7 @@ from itertools import combinations, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.catalog import Catalog
+from truename.catalog import Catalog, unfolded
 from truename.errors import excerpt
 from truename.policy.gathering import Faults, fault, nearest
 from truename.policy.globs import ById, fault_in, is_wild, may_meet, unversioned
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Self
 
-    from truename.catalog import Tool
+    from truename.catalog import Tool, Unfolded
     from truename.identity import ToolId
 
     Words = Mapping[str, Any]
@@ -112,9 +112,11 @@ class Presentation:
 
     def over(self, catalog: Catalog) -> Catalog:
         """Return a catalogue whose tools are presented so; ids, definitions and digests stay."""
-        if not self._by_id or not any(map(self.about, catalog)):
+        if not self._by_id:
             return catalog
-        tools = (self._presented(tool) for tool in catalog.values())
+        tools = [self._presented(tool) for tool in catalog.values()]
+        if all(one is tool for one, tool in zip(tools, catalog.values(), strict=True)):
+            return catalog
         return Catalog(tools, catalog.aliases, catalog.notices)
 
     def idle(self, catalog: Catalog) -> tuple[str, ...]:
@@ -126,7 +128,15 @@ class Presentation:
 
     def _presented(self, tool: Tool) -> Tool:
         words = self.about(tool.id)
+        if notes := self._strict_hints(unfolded(tool.id, tool.origin)):
+            words = _both(MappingProxyType({_NOTES: notes}), words)
         return replace(tool, presented=words) if words else tool
+
+    def _strict_hints(self, ids: Iterable[Unfolded]) -> Words:
+        """Return the hints by which fewer calls are allowed, of what is said under ids that a tool has not."""
+        entries = (entry for id in ids for several in self._by_id.about(id) for entry in several)
+        said = ((name, value) for _, words in entries for name, value in words.get(_NOTES, {}).items())
+        return {name: value for name, value in said if name in _STRICT and value is _STRICT[name]}
 
 
 def _strictest(said: Iterable[Words]) -> Words:

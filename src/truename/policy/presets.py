@@ -10,6 +10,15 @@ if TYPE_CHECKING:
 
 __all__ = ["PRESETS"]
 
+_TRAILBLAZE: Final = {
+    "universal": "{verbNoun}",
+    "platform": "{platform}_{verbNoun}",
+    "org": "org_{verbNoun}",
+    "org_platform": "org_{platform}_{verbNoun}",
+    "app": "{app}_{verbNoun}",
+    "app_platform": "{app}_{platform}_{verbNoun}",
+}
+
 PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
         # What every MCP server has to keep to, and the default (SEP-986; specification of 2025-11-25, "Tool Names").
@@ -23,14 +32,9 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "clients": ["openai"],
             "characters": "A-Za-z0-9_",
             "separator": "_",
-            "categories": {
-                "universal": "{verbNoun}",
-                "platform": "{platform}_{verbNoun}",
-                "org": "org_{verbNoun}",
-                "org_platform": "org_{platform}_{verbNoun}",
-                "app": "{app}_{verbNoun}",
-                "app_platform": "{app}_{platform}_{verbNoun}",
-            },
+            "categories": _TRAILBLAZE,
+            # "Reserved Names": primitives, platforms, the organisation and the prefixes of apps are owned centrally.
+            "reserved": [*_TRAILBLAZE.values()],
             "platforms": ["ios", "android"],
             "version_suffix": "_v{n}",
             "device_words": ["phone", "tablet"],

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from truename.policy.call import annotations_of
+from truename.catalog import unfolded
+from truename.policy.call import claims_of
 from truename.policy.globs import fits, fits_id
 from truename.policy.terms import hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.catalog import Tool
+    from truename.catalog import Tool, Unfolded
     from truename.identity import ToolId
     from truename.policy.metadata import Metadata
     from truename.policy.principal import Principal
@@ -73,7 +74,8 @@ class Profile:
 
     def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
         """Tell whether a tool is in it; ``metadata`` is what counts of it, ``formerly`` the ids that it had."""
-        return self._names(tool.id, tool.origin.server, formerly) and self._fits(tool, metadata)
+        before: tuple[ToolId | Unfolded, ...] = (*formerly, *unfolded(tool.id, tool.origin))
+        return self._names(tool.id, tool.origin.server, before) and self._fits(tool, metadata)
 
     def shows_absent(self, id: ToolId, server: str) -> bool:
         """Tell whether a tool that is not there now would be in it: where its definition has to say so, it is not."""
@@ -91,7 +93,7 @@ class Profile:
         """Tell whether a server is in it by its key, whatever tools it has now."""
         return _any(self.servers, server) or self.shows_prompts(server) or self.shows_resources(server)
 
-    def _names(self, id: ToolId, server: str, formerly: Iterable[ToolId]) -> bool:
+    def _names(self, id: ToolId, server: str, formerly: Iterable[ToolId | Unfolded]) -> bool:
         # What was kept out stays out under another id; what was let in was another tool.
         if any(fits_id(glob, one) for glob in self.excluded for one in (id, *formerly)):
             return False
@@ -100,9 +102,8 @@ class Profile:
         return _any(self.servers, server) or any(fits_id(glob, id) for glob in self.tools)
 
     def _fits(self, tool: Tool, metadata: Metadata) -> bool:
-        said = annotations_of(tool)
         return (
-            all(hint(name, said) is wanted for name, wanted in self.annotations.items())
+            all(hint(name, said) is wanted for name, wanted in self.annotations.items() for said in claims_of(tool))
             and (not self.families or metadata.family in self.families)
             and (not self.owners or metadata.owner in self.owners)
         )

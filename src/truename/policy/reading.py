@@ -21,9 +21,17 @@ _REMEDY: Final = "Mend it; a policy that can't be read whole is not used."
 
 
 def read_policy(table: object, file: str = "policy") -> Policy:
-    """Read the ``policy`` table of a configuration: ``default`` (allow, ask, deny; ask if left out) and ``rules``.
+    """Read the ``policy`` table of a configuration: ``default`` (allow, ask, deny) and ``rules``.
+
+    Where ``default`` is left out, a call that no rule is about is allowed, as without a policy. If a rule allows
+    something it is asked about: such a rule says what is free, and would say nothing if all else were. Adding a rule
+    that denies or asks changes nothing for other tools.
 
     Raises `ConfigError` with the file and the key, or an `ExceptionGroup` of them.
+
+    >>> gate, free = {"outcome": "ask", "tools": ["git/push"]}, {"outcome": "allow", "tools": ["git/log"]}
+    >>> read_policy({"rules": [gate]}).default, read_policy({"rules": [gate, free]}).default
+    ('allow', 'ask')
 
     >>> read_policy({"default": "deny", "rules": [{"outcome": "allow", "tools": ["git/*"]}]}).default
     'deny'
@@ -35,13 +43,15 @@ def read_policy(table: object, file: str = "policy") -> Policy:
     for key in table:
         if key not in _TABLE:
             faults.add(f"policy.{_shown(key)}", "it is no field of a policy", nearest(key, _TABLE))
-    default = table.get("default", "ask")
+    default = table.get("default", "allow")
     try:
         TERMS["outcome"](default)
     except ValueError as error:
         faults.add("policy.default", str(error))
     rules = _rules(table.get("rules", []), faults)
     faults.raise_any()
+    if "default" not in table and any(rule.outcome == "allow" for rule in rules):
+        default = "ask"
     return Policy(rules=rules, default=default)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, NoReturn, Protocol
 
 from truename.errors import LedgerError
+from truename.files.private import make_private
 from truename.ledger.lock import locked
 from truename.policy.book import PlainBook
 from truename.policy.faults import StoreError
@@ -156,7 +157,7 @@ class FileStore:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path.parent)
             lock = locked(self.path, shared=False, patience=self._patience)
             lock.__enter__()
         except LedgerError as error:

@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 from truename.errors import excerpt
 from truename.policy.decision import Outcome
 from truename.policy.globs import fault_in
+from truename.policy.principal_globs import principal_fault
 
 __all__ = ["HINTS", "TERMS", "Annotations", "hint"]
 
@@ -82,6 +83,15 @@ def _globs(value: object) -> tuple[str, ...]:
     return globs
 
 
+def _principals(value: object) -> tuple[str, ...]:
+    globs = _texts(value)
+    for glob in globs:
+        if fault := principal_fault(glob):
+            message = f"{excerpt(glob)}: {fault}"
+            raise ValueError(message)
+    return globs
+
+
 def _hints(value: object) -> Mapping[str, bool]:
     if not isinstance(value, Mapping) or not value:
         message = "it is no object of hints"
@@ -103,7 +113,7 @@ TERMS: Final[Mapping[str, _Reader]] = MappingProxyType(
         "servers": _texts,
         "upstream": _texts,
         "annotations": _hints,
-        "principals": _texts,
+        "principals": _principals,
         "agents": _texts,
         "clients": _texts,
         "platforms": _texts,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from truename.policy.finding import Finding, Rule
     from truename.policy.rules.material import Material
 
-__all__ = ["CHECKS", "INVISIBLE", "concealed"]
+__all__ = ["CHECKS", "INVISIBLE", "concealed", "revealed"]
 
 _JOINERS: Final = "\u200b\u200c\u200d"
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -44,6 +44,7 @@ _FLAG: Final = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
 # Bounds for a text that has nothing but such characters.
 _MOST: Final = 10_000
 _NEAR: Final = 400
+_MANY: Final = 1_000
 _SYMBOLS: Final = frozenset({"So", "Sm", "Sk", "Lo", "Po", "Pd", "No"})
 
 
@@ -124,6 +125,23 @@ def concealed(text: str) -> str:
         if bad := _places(text, looked_for, is_bad):
             return f"it has {_called(text[bad[0]])}, {what}"
     return ""
+
+
+def revealed(text: str) -> str:
+    r"""Return a text in which the characters that hide something are written out.
+
+    >>> revealed("Lists files.\u202esdnammoc"), revealed("Deploy \U0001f469\u200d\U0001f4bb")
+    ('Lists files.\\u202esdnammoc', 'Deploy \U0001f469\u200d\U0001f4bb')
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    for looked_for, is_bad, _ in _KINDS:
+        # So many are no spelling, and are not looked at one by one.
+        many = any(islice(looked_for.finditer(text), _MANY, None))
+        bad = {found.start() for found in looked_for.finditer(text)} if many else set(_places(text, looked_for, is_bad))
+        if bad:
+            text = "".join(ascii(one)[1:-1] if at in bad else one for at, one in enumerate(text))
+    return text
 
 
 def _found(rule: Rule, material: Material, kind: _Kind) -> Iterator[Finding]:

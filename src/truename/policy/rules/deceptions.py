@@ -31,9 +31,24 @@ DECEPTIONS: Final = (
     Mechanism(
         "secrecy",
         "that the user is not to know",
-        TELL_CUES | cues("sure ensure know see notice learn told informed aware repeat show"),
+        TELL_CUES
+        | cues(
+            "sure ensure know see notice learn told informed aware repeat show report list name note leave act behave"
+            " answer hear"
+        ),
         (
-            TELL_STEMS,
+            (
+                *TELL_STEMS,
+                "between ",
+                "yourself",
+                "out of your",
+                "nothing",
+                "no tool",
+                "report",
+                "list",
+                "name",
+                "note",
+            ),
             (
                 "user",
                 "human",
@@ -48,6 +63,7 @@ DECEPTIONS: Final = (
                 "these",
                 "those",
                 "this",
+                "nothing",
             ),
         ),
         words(
@@ -64,6 +80,16 @@ DECEPTIONS: Final = (
             rf"\b(?:hide|conceal) (?:this|it|that|these)(?: [^ ]{{1,20}}){{0,3}} from {NOBODY}",
             rf"\bkeep (?:this|it|that|these) from {NOBODY}",
             rf"\bkeep (?:this|it)(?: step)? (?:secret|hidden|silent)(?: from {NOBODY})?",
+            rf"{ORDER}(keep (?:[^ ]{{1,20}} ){{1,8}}?(?:between (?:us|you and (?:me|us))|to yourself)\b)",
+            rf"\b{DO_NOT} (?:mention|report|list|name|note|show)(?: that)? (?:this|that|the|it|these)(?:"
+            rf" [a-z]{{1,12}})?"
+            r" in your (?:[a-z]{1,12} )?(?:answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|reports?)\b",
+            rf"{ORDER}(leave (?:this|it|that|them|the [^ ]{{1,20}}) out of your (?:[a-z]{{1,12}} )?"
+            r"(?:answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|reports?)\b)",
+            rf"\b{NOBODY} (?:need not|needn't|does not need to|doesn't need to|should not|must not|never)"
+            rf" (?:know|learn|hear|see"
+            r"|be told|notice)(?: (?:of|about))? (?:that|this|it|these|the (?:call|step|transfer|upload|copy))\b",
+            rf"{ORDER}((?:act|behave|answer|speak) as (?:if|though) (?:nothing|no tool|you had not|you did not))",
         ),
         ("Invariant Labs, tool poisoning",),
     ),
@@ -119,8 +145,8 @@ DECEPTIONS: Final = (
         "new_rules",
         "that other rules hold now",
         cues(
-            "instructions rules guidelines restrictions policies directives system developer permission confirmation "
-            "approval ask asking memory"
+            "instructions rules guidelines guidance limits safeguards policy restrictions policies directives system "
+            "developer permission confirmation approval ask asking memory"
         ),
         (
             (
@@ -139,13 +165,23 @@ DECEPTIONS: Final = (
                 "lifted",
                 "already",
                 "memory",
+                "hold",
+                "count",
+                "bind",
+                "waived",
+                "relaxed",
+                "switched off",
             ),
             ("your", "you ", "treat", "prior", "previous", "earlier", "user"),
         ),
         words(
             r"\byour (?:new|real|actual|updated|only) (?:instructions?|rules|guidelines) (?:is|are)\b",
-            r"\byour (?:[a-z]{1,20} ){0,2}(?:rules|instructions|guidelines|restrictions)(?: [a-z]{1,20})?"
-            r" (?:no longer|do not|don't) apply",
+            r"\byour (?:[a-z]{1,20} ){0,2}(?:rules|instructions|guidelines|guidance|restrictions|limits"
+            r"|safeguards|polic(?:y|ies))"
+            r"(?: [a-z]{1,20}){0,3}? (?:(?:no longer|do not|don't|does not|doesn't) (?:apply|hold|count|bind)"
+            r"|(?:are|is)(?: now| hereby)? (?:lifted|waived|suspended|void|relaxed|switched off))\b",
+            r"\b(?:earlier|previous|prior) (?:instructions|guidelines|guidance)(?: [a-z]{1,20}){0,3}?"
+            r" (?:no longer|do not|don't|does not|doesn't) (?:apply|hold|count|bind)\b",
             rf"{ORDER}treat (?:[^ ]{{1,20}} ){{1,5}}as (?:a |an |the )?(?:system|developer)"
             r" (?:message|prompt|instructions?)",
             r"\byou (?:no longer|do not|don't|never) (?:need|have) to (?:ask|wait)(?: [^ ]{1,20}){0,3}"

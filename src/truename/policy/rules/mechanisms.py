@@ -79,7 +79,8 @@ def gap(most: int) -> str:
 
 # A sentence that speaks of such texts, rather than being one: "detects prompts that ...", "such as '...'".
 _DESCRIBING: Final = re.compile(
-    r"\b(?:detect|explain|analy[sz]|report|check|classif|identif|recogni[sz]|block|prevent|find|flag|filter|reject|scan|scor|test|"
+    r"\b(?:detect|explain|analy[sz]|report|check|classif|identif|recogni[sz]|block|prevent|find|flag|filter"
+    r"|reject|scan|scor|test|"
     r"guard|warn|defen|protect|measur|evaluat|document|describ|search|stop|catch|probe|assess|monitor|redact|refus"
     r"|payload|attack|inject|jailbreak|adversarial)[a-z]{0,10}\b"
 )
@@ -88,9 +89,16 @@ _LINK: Final = re.compile(
     r"|asks?|asking|tells?|telling|instruct(?:s|ing)?|contain(?:s|ing)?)\b|\be\.g\.|\bi\.e\.|:)"
 )
 _LABEL: Final = re.compile(
-    r"\b(?:examples?|samples?|expected|mock|canned|fixtures?|training|test|illustrative|demo|dummy|placeholder)\b[^:.!?]{0,60}:"
+    r"\b(?:examples?|samples?|expected|mock|canned|fixtures?|training|test|illustrative|demo|dummy"
+    r"|placeholder)\b[^:.!?]{0,60}:"
+)
+# What turns an order into its opposite: "do not ...", "never ...", "make sure not to ...".
+_FORBIDDING: Final = re.compile(
+    r"(?:(?<!why )(?<!if )(?<!or )\b(?:not|never|cannot|avoid)|n't)(?: (?:to|ever|simply|just|yet|also"
+    r"|directly)){0,2} ?\Z"
 )
 _NEAR: Final = 240
+_SHORT: Final = 40
 _LINKED: Final = 75
 
 
@@ -121,6 +129,6 @@ def order_in(texts: Texts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[in
                 for match in one.compiled.finditer(sentence):
                     begins = match.start(match.lastindex or 0)
                     before = sentence[max(0, begins - _NEAR) : begins]
-                    if not (one.can_be_mentioned and is_mentioned(before)):
+                    if not (one.can_be_mentioned and (is_mentioned(before) or _FORBIDDING.search(before[-_SHORT:]))):
                         yield start, one, sentence[begins : match.end()]
                         break

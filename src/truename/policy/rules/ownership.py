@@ -27,7 +27,8 @@ def reserved(rule: Rule, material: Material) -> Iterator[Finding]:
     """A tool has a name that belongs to another team, or that is reserved.
 
     Why: The primitives that everybody uses, the prefixes of platforms and apps are owned centrally. Who
-    takes such a name takes the calls and recordings that were meant for its owner.
+    takes such a name takes the calls and recordings that were meant for its owner. The preset `trailblaze` reserves
+    the names of all its categories as soon as a `team` is named: `owners` says which of them are that team's.
 
     Example: `tap` declared by the payments team, where `owners` has `tap = "core"`
 
@@ -43,7 +44,7 @@ def reserved(rule: Rule, material: Material) -> Iterator[Finding]:
             fact = f"{excerpt(one.name)} {whose}, and nothing says that its owner declares it."
         else:
             continue
-        yield of(rule, one, fact, "Take a name of your own, or have its owner declare it.")
+        yield of(rule, one, fact, "Take a name of your own, have its owner declare it, or name its owner in owners.")
 
 
 @check("TN131", "unowned", Severity.NOTE)
@@ -118,7 +119,9 @@ def _owner(declaration: Declaration, material: Material) -> str:
 
 
 def _is_reserved(declaration: Declaration, material: Material) -> bool:
-    return any(map(material.convention.reserving.first, _spellings(declaration, material)))
+    found = material.classes[declaration.name]
+    names = _spellings(declaration, material)
+    return any(material.convention.is_reserved(name, found.category, found.app) for name in names)
 
 
 def _problem(app: str, convention: Convention) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from truename.policy.rules.conduct import CONDUCT
 from truename.policy.rules.deceptions import DECEPTIONS
 from truename.policy.rules.impostures import IMPOSTURES
 from truename.policy.rules.mechanisms import Mechanism, cues, gap, words
+from truename.policy.rules.substitutions import SUBSTITUTIONS
 from truename.policy.rules.vocabulary import (
     AIMED,
     AIMED_HARD,
@@ -153,14 +155,22 @@ MECHANISMS: Final = (
     Mechanism(
         "smuggle_out",
         "that a secret is to be put into answers",
-        KEPT_CUES | cues("credentials passwords tokens keys"),
-        (("append", "add", "attach", "include", "insert", "look up", "put"), (*LOCATION_STEMS, "stored", "saved")),
+        KEPT_CUES | cues("credentials passwords password tokens keys cookies history clipboard keystrokes keychain"),
+        (
+            ("append", "add", "attach", "include", "insert", "look up", "put", "give", "pass", "send"),
+            (*LOCATION_STEMS, "stored", "saved", "'s "),
+        ),
         words(
             rf"\b(?:append|add|attach|include|insert|put){gap(6)}(?:[^ ]{{0,30}})?{LOCATIONS}[^ ]{{0,40}}{gap(2)}"
             r"(?:to|in|into|with|at) (?:the end of )?(?:every|each|all|any|your)"
             r" (?:answer|response|reply|message|output|call|request)",
             rf"\b(?:look up|{TAKE}){gap(3)}(?:stored|saved) (?:credentials|passwords|tokens|keys){gap(4)}"
             r"(?:pass|put|include|add|send|append)(?:s|ing)? (?:it|them) (?:as|in|into|to|with)\b",
+            rf"\b(?:look up|{TAKE}) the (?:user|person|owner|customer)'s{gap(3)}(?:cookies|passwords?|browser"
+            rf" history|clipboard"
+            rf"|keystrokes|keychain){gap(8)}(?:pass|put|include|give|add|send|append)(?:s|ing)? (?:it|them)"
+            rf" (?:as|in|into|to"
+            r"|with)\b",
         ),
         ("SAF-T1001",),
     ),
@@ -183,6 +193,8 @@ MECHANISMS: Final = (
         rf"{ORDER}((?:run|execute|type|paste)(?: [^ ]{{1,30}}){{0,5}}? ?[`'\"]?{COMMAND})",
         ("OWASP MCP05",),
     ),
+    *CONDUCT,
+    *SUBSTITUTIONS,
     *DECEPTIONS,
     *IMPOSTURES,
 )

@@ -36,6 +36,25 @@ PRECEDENCE: Final = (
         ("MSB, preference manipulation",),
     ),
     Mechanism(
+        "opener",
+        "that it has to be called before anything else",
+        cues("run call called use used invoke invoked begin start open nothing other executed"),
+        (
+            ("of them", "of the", " it", " this", "nothing else", "no other"),
+            ("ahead of", "prior to", "before", "begin ", "start ", "open ", "until", "unless", "without"),
+        ),
+        words(
+            r"\b(?:run|call|use|invoke) (?:it|this)(?: tool)? (?:ahead of|prior to|before) (?:each|any|every|all)"
+            r"(?: one)? of (?:them|the)\b",
+            r"\b(?:begin|start|open) (?:each|every) (?:turn|conversation|session|task|request|answer|reply|message)"
+            r" (?:with|by (?:calling|using|running|invoking)) (?:it|this)\b",
+            r"\b(?:nothing else|no other (?:[a-z-]{1,20} )?(?:tool|function|server|action))"
+            r" (?:may|can|should|must|is to)(?: ever)? be (?:called|invoked|used|run|executed)"
+            r"(?: [^ ]{1,20}){0,4}? (?:until|before|unless|without)\b",
+        ),
+        ("MSB, preference manipulation",),
+    ),
+    Mechanism(
         "instead",
         "that it is to be used instead of all other tools",
         _CUES,

@@ -68,6 +68,7 @@ def test_an_address_is_as_near_as_what_it_reaches(text: str, kind: Nearness | No
         ("[fe80::1%25eth0]", "fe80::1"),
         ("[::1]", "::1"),
         ("0", "0.0.0.0"),
+        ("0000000000000001", "0.0.0.1"),
     ],
 )
 def test_every_form_of_an_address_that_a_resolver_takes_is_read(host: str, address: str) -> None:
@@ -79,6 +80,10 @@ def test_every_form_of_an_address_that_a_resolver_takes_is_read(host: str, addre
     [
         "example.com",
         "1.2.3.4.5",
+        "1.2.3.4.0",
+        "X127.0.0.1",
+        "127.0.0.1X",
+        "00000000000000001",
         "256.1.1.1",
         "1.2.3.256",
         "0x",
@@ -136,6 +141,32 @@ def test_one_bad_address_among_good_ones_is_enough() -> None:
         Reach(Nearness.LOOPBACK).check("two.example", [ip_address("8.8.8.8"), ip_address("169.254.169.254")])
 
 
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("127.0.0.1", "loopback"),
+        ("10.0.0.1", "private"),
+        ("169.254.169.254", "a metadata service"),
+        ("169.254.1.1", "link-local"),
+        ("fe80::1", "link-local"),
+        ("240.0.0.1", "reserved"),
+    ],
+)
+def test_a_refusal_says_what_the_address_is(address: str, kind: str) -> None:
+    with pytest.raises(AddressRefused) as caught:
+        Reach().check("two.example", [ip_address("8.8.8.8"), ip_address(address)])
+
+    assert caught.value.host == "two.example"
+    assert caught.value.problem == f"leads to {address}, which is {kind}"
+
+
+def test_who_names_a_host_reaches_the_networks_that_are_allowed_besides() -> None:
+    reach = Reach.of_named_by(Nearness.PUBLIC, [ip_network("10.0.0.0/8")])
+
+    assert reach.permits(ip_address("10.0.0.1"))
+    assert not reach.permits(ip_address("192.168.0.1"))
+
+
 def test_an_allowed_network_is_reached_whatever_it_is() -> None:
     reach = Reach(Nearness.PUBLIC, (ip_network("169.254.10.0/24"),))
     reach.check("lab.example", [ip_address("169.254.10.7")])
@@ -148,6 +179,7 @@ def test_an_allowed_network_is_reached_whatever_it_is() -> None:
     [
         ("https://Example.COM./mcp", ("https", "example.com", 443)),
         ("http://[::1]:8080/x", ("http", "::1", 8080)),
+        ("https://a/" + "x" * 8_182, ("https", "a", 443)),
     ],
 )
 def test_a_host_is_read(url: str, found: tuple[str, str, int]) -> None:
@@ -163,9 +195,10 @@ def test_a_host_is_read(url: str, found: tuple[str, str, int]) -> None:
         "https://good.example@evil.example/",
         "https://evil.example\\@good.example/",
         "https://ex\nample.com/",
+        "https://good.example\\.evil.example/",
         "https://example.com:99999/",
         "https://[::1/",
-        "https://a/" + "x" * 9_000,
+        "https://a/" + "x" * 8_183,
     ],
 )
 def test_what_is_no_plain_web_address_is_refused(url: str) -> None:

@@ -89,6 +89,7 @@ async def test_a_code_is_good_once_and_its_thief_ends_the_session(idp: Authority
         ({"code_verifier": "x" * 43}, "invalid_grant"),
         ({"code_verifier": ""}, "invalid_grant"),
         ({"redirect_uri": "http://127.0.0.1:2/callback"}, "invalid_request"),
+        ({"redirect_uri": CALLBACK.replace("/callback", "/x/../callback")}, "invalid_request"),
         ({"resource": "https://other.example/mcp"}, "invalid_target"),
         ({"client_id": "other"}, "invalid_client"),
         ({"grant_type": "password"}, "invalid_request"),
@@ -142,6 +143,69 @@ async def test_a_loopback_client_may_have_another_port(idp: Authority, tmp_path:
         assert (await flow.ask(redirect_uri=CALLBACK)).status_code == 302
         assert (await flow.ask(redirect_uri="http://localhost:1/callback")).status_code == 400
         assert (await flow.ask(redirect_uri="http://127.0.0.1:1/other")).status_code == 400
+
+
+_EXACT = "https://app.example/cb?x=1"
+_OTHERWISE = [
+    "https://APP.example/cb?x=1",
+    "HTTPS://app.example/cb?x=1",
+    "https://app.example:443/cb?x=1",
+    "https://app.example/a/../cb?x=1",
+    "https://app.example/./cb?x=1",
+    "https:/app.example/cb?x=1",
+    "https:\\\\app.example\\cb?x=1",
+    "https://app.exa\tmple/cb?x=1",
+    " https://app.example/cb?x=1",
+    "https://app.example/cb?x=1 ",
+    "https://\uff41pp.example/cb?x=1",
+    "https://app.example/cb?x=1#",
+    "https://app.example/cb?x=%31",
+]
+_LOOPBACK = "http://127.0.0.1:7777/cb"
+_LOOPBACK_OTHERWISE = [
+    "http://127.1:7777/cb",
+    "http://0x7f.1/cb",
+    "http://2130706433/cb",
+    "HTTP://127.0.0.1:7777/cb",
+    "http://127.0.0.1:7777/a/../cb",
+    "http://127.0.0.1:7777/c\tb",
+    "http://127.0.0.1:7777//cb",
+    "http://127.0.0.1:7777/cb?",
+    "http://localhost:7777/cb",
+    "http://LOCALHOST:7777/cb",
+    "https://127.0.0.1:7777/cb",
+]
+
+
+@pytest.mark.parametrize(
+    ("registered", "asked"),
+    [(_EXACT, asked) for asked in _OTHERWISE] + [(_LOOPBACK, asked) for asked in _LOOPBACK_OTHERWISE],
+)
+async def test_another_text_for_a_registered_address_is_another_address(
+    idp: Authority, tmp_path: Path, registered: str, asked: str
+) -> None:
+    async with signing_in(idp, tmp_path) as address:
+        flow = Flow(address)
+        await flow.register(registered)
+
+        answer = await flow.ask(redirect_uri=asked)
+
+        assert (answer.status_code, "location" in answer.headers) == (400, False)
+        assert (await flow.ask(redirect_uri=registered)).status_code == 302
+
+
+@pytest.mark.parametrize("registered", ["https://app.example", "http://localhost:3000", "https://app.example:443/cb"])
+async def test_a_client_may_use_its_own_text_and_the_one_that_it_was_answered(
+    idp: Authority, tmp_path: Path, registered: str
+) -> None:
+    async with signing_in(idp, tmp_path) as address:
+        flow = Flow(address)
+        body = {"redirect_uris": [registered], "token_endpoint_auth_method": "none"}
+        said = (await flow.http.post(f"{address}/register", json=body)).json()
+        flow.client_id = said["client_id"]
+
+        for own in (registered, *said["redirect_uris"]):
+            assert (await flow.ask(redirect_uri=own)).status_code == 302
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from truename.access.admission import Admission, Refusal, bearer_of
 from truename.access.doors import Doors
 from truename.access.events import AccessEvent, Turnstile
 from truename.access.kept import Kept
-from truename.access.tokens import StaticToken, TokenStore, digest_of, fresh, minted, named_id
+from truename.access.tokens import StaticToken, TokenStore, digest_of, fresh, minted, named_id, readable_name
 from truename.config import KnownToken
 from truename.policy.faults import StoreError
 from truename.policy.principal import Principal
@@ -53,6 +53,92 @@ def test_a_token_is_known_by_its_whole_text(path: Path) -> None:
         kept.id,
     ):
         assert store.holder(other, NOW) is None
+
+
+WORDS = st.lists(st.text(st.characters(codec="utf-8"), max_size=5), max_size=3).map(tuple)
+
+
+@given(
+    groups=WORDS,
+    scopes=WORDS,
+    made_at=st.integers(0, 2**40),
+    expires=st.none() | st.floats(0, 2**40, allow_nan=False),
+)
+def test_another_process_reads_a_token_as_it_was_added(
+    groups: tuple[str, ...], scopes: tuple[str, ...], made_at: int, expires: float | None
+) -> None:
+    token = StaticToken(
+        id="0" * 16, name="ann", digest="1" * 64, groups=groups, scopes=scopes, made=float(made_at), expires=expires
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "tokens.json")
+        TokenStore(path, {}).add(token)
+
+        assert TokenStore(path, {}).now() == {token.id: token}
+
+
+def test_a_token_of_the_configuration_has_all_that_is_written_there() -> None:
+    text, kept = fresh("ann", groups=("eng",), scopes=("read",), expires=NOW + 10)
+    known = KnownToken(
+        name="ann", hash=f"tn1:{kept.id}:{kept.digest}", groups=("eng",), scopes=("read",), expires=NOW + 10
+    )
+    store = TokenStore(None, {"ann": known})
+    found = store.holder(text, NOW)
+
+    assert found is not None
+    assert (found.id, found.name, found.digest) == (kept.id, "ann", kept.digest)
+    assert (found.groups, found.scopes, found.expires) == (("eng",), ("read",), NOW + 10)
+    assert store.stands(found, NOW)
+    assert not store.stands(found, NOW + 10)
+    assert store.holder(text, NOW + 10) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"groups": (7,)}, "name, groups and scopes are words"),
+        ({"scopes": (None,)}, "name, groups and scopes are words"),
+        ({"name": "a b"}, "name, groups and scopes are words"),
+        ({"name": "-ann"}, "name, groups and scopes are words"),
+        ({"name": "a" * 65}, "name, groups and scopes are words"),
+        ({"id": "0" * 15}, "id and digest are hexadecimal"),
+        ({"id": "G" * 16}, "id and digest are hexadecimal"),
+        ({"digest": "1" * 63}, "id and digest are hexadecimal"),
+        ({"digest": "1" * 64 + "\n"}, "id and digest are hexadecimal"),
+    ],
+)
+def test_what_can_be_no_token_is_refused(wrong: dict[str, Any], text: str) -> None:
+    good: dict[str, Any] = {"id": "0" * 16, "name": "ann", "digest": "1" * 64}
+
+    assert StaticToken(**good).name == "ann"
+    with pytest.raises(ValueError, match=text):
+        StaticToken(**{**good, **wrong})
+
+
+@pytest.mark.parametrize(("name", "is_readable"), [("ann", True), ("a.b@c+d-e_1", True), ("", False), ("a b", False)])
+def test_a_holder_has_a_name_that_can_be_read(name: str, is_readable: bool) -> None:
+    assert readable_name(name) is is_readable
+
+
+def test_so_many_tokens_are_kept_and_no_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.access.tokens.MOST_TOKENS", 2)
+    store = TokenStore(path, {})
+    _, first = made(store)
+    made(store, "bob")
+    with pytest.raises(StoreError) as caught:
+        made(store, "cyd")
+
+    assert (caught.value.code, caught.value.file, caught.value.key) == ("full", str(path), "")
+    assert str(caught.value).endswith("it holds 2 tokens. Revoke those that are not needed.")
+    store.revoke(frozenset({first.id, "f" * 16}))
+    made(store, "cyd")
+    assert sorted(token.name for token in store.now().values()) == ["bob", "cyd"]
+
+
+def test_a_token_says_when_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truename.access.tokens.time.time", lambda: NOW + 0.5)
+
+    assert fresh("ann", groups=(), scopes=(), expires=None)[1].made == NOW
 
 
 def test_what_is_kept_is_no_token(path: Path) -> None:

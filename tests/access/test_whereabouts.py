@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteStream
 
+    from truename.access.pinned import Address
+
 pytestmark = pytest.mark.anyio
 
 
@@ -74,6 +76,74 @@ async def test_what_was_refused_at_first_is_not_known_by_that() -> None:
     await where.addresses("tools.example", 443)
     with pytest.raises(AddressRefused):
         await where.addresses("tools.example", 443)
+
+
+async def test_where_one_name_was_found_lets_no_other_come_nearer() -> None:
+    asked: list[tuple[str, int]] = []
+    known = {"here.example": "127.0.0.1", "there.example": "8.8.8.8"}
+
+    async def resolve(host: str, port: int) -> tuple[Address, ...]:
+        asked.append((host, port))
+        return (ip_address(known[host]),)
+
+    where = Whereabouts(resolve=resolve)
+    await where.addresses("here.example", 8443)
+    await where.addresses("there.example", 443)
+    known["there.example"] = "127.0.0.1"
+    with pytest.raises(AddressRefused, match=r"^'there\.example' leads to 127\.0\.0\.1"):
+        await where.addresses("there.example", 443)
+
+    assert asked == [("here.example", 8443), ("there.example", 443), ("there.example", 443)]
+
+
+@pytest.mark.parametrize(
+    ("namer", "named", "permitted"),
+    [
+        ("8.8.8.8", "8.8.4.4", True),
+        ("8.8.8.8", "10.0.0.1", False),
+        ("8.8.8.8", "127.0.0.1", False),
+        ("10.0.0.1", "10.0.0.2", True),
+        ("10.0.0.1", "127.0.0.1", False),
+        ("127.0.0.1", "127.0.0.2", True),
+        ("127.0.0.1", "169.254.169.254", False),
+        (None, "8.8.4.4", True),
+        (None, "10.0.0.1", False),
+    ],
+)
+async def test_a_host_names_none_that_is_nearer_than_itself(namer: str | None, named: str, permitted: bool) -> None:
+    known = {"namer.example": (namer,) if namer else (), "named.example": (named,)}
+
+    async def resolve(host: str, port: int) -> tuple[Address, ...]:
+        assert port == 443
+        return tuple(map(ip_address, known[host]))
+
+    where = Whereabouts(resolve=resolve)
+    if namer:
+        await where.addresses("namer.example", 443)
+    led = where.named_by("Namer.Example.")
+    if permitted:
+        led.check_written(named)
+        assert await led.addresses("named.example", 443) == (ip_address(named),)
+        assert await led.addresses(named, 443) == (ip_address(named),)
+        return
+    for host in ("named.example", named):
+        with pytest.raises(AddressRefused) as caught:
+            await led.addresses(host, 443)
+        assert caught.value.host == host
+    with pytest.raises(AddressRefused) as caught:
+        led.check_written(named)
+    assert caught.value.host == named
+
+
+async def test_of_a_name_nothing_is_known_before_it_is_looked_up() -> None:
+    where = Whereabouts(resolve=Names(("8.8.8.8",)))
+
+    where.check_written("tools.example")
+    where.check_written("127.0.0.1")
+    with pytest.raises(AddressRefused):
+        where.check_written("127.0.0.1", Nearness.PRIVATE)
+    with pytest.raises(AddressRefused):
+        where.check_written("169.254.169.254")
 
 
 async def test_an_allowed_network_is_gone_to() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from truename.errors import LedgerError
 from truename.files.durable import read_own, sync_directory, write_new
+from truename.files.private import make_private
 from truename.ledger.lock import locked
 from truename.policy.faults import StoreError
 
@@ -114,7 +115,7 @@ class Kept(Generic[T]):
     @contextmanager
     def _alone(self, path: Path) -> Iterator[None]:
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(path.parent)
             lock = locked(path, shared=False)
             lock.__enter__()
         except LedgerError as error:

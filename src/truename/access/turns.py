@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.errors import LedgerError
+from truename.files.private import make_private
 from truename.ledger.lock import locked
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
     with ExitStack() as stack:
         while True:
             try:
-                folder.mkdir(mode=0o700, exist_ok=True)
+                make_private(folder)
                 # A thread that waited could not be cancelled.
                 stack.enter_context(locked(folder / name, shared=False, patience=-1.0))
                 break

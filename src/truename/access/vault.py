@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from truename.access.sealing import sealed, unsealed
 from truename.errors import ConfigError
 from truename.files.durable import read_own, sync_directory, write_new
+from truename.files.private import make_private
 from truename.state import Schema, StateFile
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, .
     if KEY_VARIABLE in environment:
         return tuple(_decoded(text, KEY_VARIABLE) for text in environment[KEY_VARIABLE].split(","))
     with suppress(FileExistsError, OSError):
-        key_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(key_file.parent)
         write_new(key_file, base64.b64encode(secrets.token_bytes(_KEY)) + b"\n")
         sync_directory(key_file.parent)
     try:

@@ -1,7 +1,8 @@
 """The audit journal: what was called and decided, by whom; append-only, each record chained to the one before."""
 
 from truename.audit.accounts import KINDS, account_of, said
-from truename.audit.chain import Record
+from truename.audit.anchor import Anchor, anchor_file
+from truename.audit.chain import GENESIS, Record
 from truename.audit.journal import Journal
 from truename.audit.reading import Broken, recent, records_in, since, verified
 from truename.audit.recorder import Recorder
@@ -10,7 +11,9 @@ from truename.audit.secrets import masked
 from truename.audit.witness import Witness, intent
 
 __all__ = [
+    "GENESIS",
     "KINDS",
+    "Anchor",
     "Broken",
     "Journal",
     "Record",
@@ -18,6 +21,7 @@ __all__ = [
     "Redaction",
     "Witness",
     "account_of",
+    "anchor_file",
     "intent",
     "masked",
     "recent",

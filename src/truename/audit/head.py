@@ -45,11 +45,11 @@ class Heads(NamedTuple):
     is_whole: bool
 
 
-def read_heads(path: Path, key: bytes | None) -> Heads:
-    """Return what the head file of a journal says; of another key than this nothing."""
+def read_heads(path: Path, key: bytes | None, name: str = HEAD) -> Heads:
+    """Return what the head file in a directory says; of another key than this nothing."""
     try:
         # Another user may prove a journal; whoever writes it has to own it (`HeadFile`).
-        with open_plain(path / HEAD) as file:
+        with open_plain(path / name) as file:
             raw = file.read(2 * _LINE + 1)
     except OSError:
         raw = b""
@@ -63,17 +63,22 @@ def read_heads(path: Path, key: bytes | None) -> Heads:
 
 
 class HeadFile:
-    """The head file of a journal, open for writing; made if there is none. Not for two threads at once."""
+    """A head file in a directory, open for writing; made if there is none. Not for two threads at once.
 
-    def __init__(self, path: Path, key: bytes | None) -> None:
+    Unless it is synced, what is written gets to the disk when the system likes.
+    """
+
+    def __init__(self, path: Path, key: bytes | None, name: str = HEAD, *, is_synced: bool = True) -> None:
         """Open it. Raises `OSError`, also for what is no head file of the user's: a pipe, another's, a larger one."""
         self._key = key
-        self._path = path / HEAD
+        self._path = path / name
+        self._put = write_whole if is_synced else _put
         self._file = os.open(self._path, _OPEN, 0o600)
         found = os.fstat(self._file)
         if not is_own(found) or found.st_size > 2 * _LINE:
             self.close()
-            raise OSError(errno.EINVAL, f"{HEAD} is no plain file of yours, or too large", str(self._path))
+            raise OSError(errno.EINVAL, f"{name} is no plain file of yours, or too large", str(self._path))
+        self.is_empty = not found.st_size
         first, second = _both(os.read(self._file, 2 * _LINE), key)
         # What is damaged is written first, then what is older.
         self._place = int(first is not None and (second is None or second.number < first.number))
@@ -88,16 +93,18 @@ class HeadFile:
     def begin(self, head: Head) -> None:
         """Write the first head, and nothing besides. Raises `OSError`, also where it is another file's as well."""
         if os.fstat(self._file).st_nlink != 1:
-            raise OSError(errno.EINVAL, f"{HEAD} has another name, too: it may be somebody's", str(self._path))
+            raise OSError(
+                errno.EINVAL, f"{self._path.name} has another name, too: it may be somebody's", str(self._path)
+            )
         os.ftruncate(self._file, 0)
         os.lseek(self._file, 0, os.SEEK_SET)
-        write_whole(self._file, _line(head, self._key) + _NONE)
-        self._place = 1
+        self._put(self._file, _line(head, self._key) + _NONE)
+        self._place, self.is_empty = 1, False
 
     def write(self, head: Head) -> None:
         """Write a head in the place of the one before the last, down to the disk. Raises `OSError`."""
         os.lseek(self._file, self._place * _LINE, os.SEEK_SET)
-        write_whole(self._file, _line(head, self._key))
+        self._put(self._file, _line(head, self._key))
         self._place = 1 - self._place
 
     def close(self) -> None:
@@ -105,6 +112,11 @@ class HeadFile:
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
+
+
+def _put(descriptor: int, raw: bytes) -> None:
+    if os.write(descriptor, raw) != len(raw):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _both(raw: bytes, key: bytes | None) -> tuple[Head | None, Head | None]:

@@ -15,12 +15,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from truename.audit.anchor import AnchorFile
 from truename.audit.chain import GENESIS, Chain, Spoiled
 from truename.audit.ends import Tail, broken_at_end, end_near, followed, last_of, noted, segments
 from truename.audit.head import HEAD, Head, HeadFile, read_heads
 from truename.audit.turn import turn
 from truename.errors import LedgerError
 from truename.files.durable import sync_directory, write_whole
+from truename.files.private import make_private
 from truename.ledger.lock import locked
 from truename.policy import StoreError
 
@@ -47,6 +49,7 @@ class Journal:
 
     One gateway has it: a lock keeps every other one out. Who only adds some records beside it (`beside`) needs no such
     lock. ``key`` makes the hashes ones that only its owner can make; it has to be the same for the whole journal.
+    ``anchor`` is the file outside of the directory that says how far the journal went (`AnchorFile`).
     ``max_bytes`` is the size at which a segment ends and the next begins.
 
     Raises `StoreError`: ``busy`` (another gateway has it, or somebody's turn does not end), ``corrupt`` (the end is not
@@ -62,6 +65,7 @@ class Journal:
         max_bytes: int = _SEGMENT,
         now: Callable[[], str] = _utc_now,
         alone: bool = True,
+        anchor: Path | None = None,
     ) -> None:
         self.path = path
         self._key = key
@@ -69,13 +73,14 @@ class Journal:
         self._now = now
         self._alone = alone
         self._has_begun = False
+        self._anchor = None if anchor is None else AnchorFile(anchor, key)
         self._file = -1
         self._head: HeadFile | None = None
         self._id, self._chain, self._tail, self._next = "", Chain(key=key), Tail(), 1
         self._closing = ExitStack()
         try:
             with self._told():
-                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private(path)
                 if alone:
                     self._keep_others_out()
                 # Seconds for a long file, in which nobody is to wait.
@@ -87,9 +92,11 @@ class Journal:
             raise
 
     @classmethod
-    def beside(cls, path: Path, key: bytes | None = None, *, max_bytes: int = _SEGMENT) -> Self:
+    def beside(
+        cls, path: Path, key: bytes | None = None, *, max_bytes: int = _SEGMENT, anchor: Path | None = None
+    ) -> Self:
         """Open a journal to which a gateway may write at the same time; of what is there only the end is read."""
-        return cls(path, key, max_bytes=max_bytes, alone=False)
+        return cls(path, key, max_bytes=max_bytes, alone=False, anchor=anchor)
 
     def _keep_others_out(self) -> None:
         try:
@@ -115,12 +122,16 @@ class Journal:
         if not found:
             if head is not None and head.number:
                 raise self._corrupt("all segments are gone")
+            if self._anchor is not None:
+                self._anchor.check((), Tail())
             self._id = secrets.token_hex(16) if head is None else head.journal
             return
         if head is None:
             raise self._corrupt(f"{HEAD} is gone or damaged")
         tail = end_near(found, head, self._key) if proved is None else followed(found, proved, self._key)
         self._take(tail, head, found[-1].number)
+        if self._anchor is not None:
+            self._anchor.check(found, tail)
 
     def _take(self, tail: Tail, head: Head, last: int) -> None:
         """Go on behind this end."""
@@ -143,7 +154,10 @@ class Journal:
                 chain, at = replace(self._chain), self._now()
                 lines = b"".join(chain.add(kind, body, at) for kind, body in records)
                 self._write(lines, chain, self._tail)
-                heading.write(Head(self._id, self._chain.number, self._chain.last))
+                head = Head(self._id, self._chain.number, self._chain.last)
+                heading.write(head)
+                if self._anchor is not None:
+                    self._anchor.keep(head)
         except StoreError:
             # How much of it got to the disk is seen when it is the turn again.
             self._close_segment()
@@ -230,6 +244,8 @@ class Journal:
         if self._head is not None:
             self._head.close()
         self._head = None
+        if self._anchor is not None:
+            self._anchor.close()
 
     def _close_segment(self) -> None:
         if self._file >= 0:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from truename.audit.anchor import AnchorFile
 from truename.audit.chain import GENESIS, LONGEST, Record, Spoiled, read_record
 from truename.audit.ends import lines_of, noted, segments
 from truename.audit.head import HEAD, read_heads
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from truename.audit.anchor import Anchor
     from truename.audit.head import Heads
 
 __all__ = ["Broken", "Place", "recent", "records_in", "since", "verified"]
@@ -24,7 +26,7 @@ __all__ = ["Broken", "Place", "recent", "records_in", "since", "verified"]
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """What is wrong, where (a line of 0 is the whole file), and which kind of fault it is.
+    """What is wrong, where (a line of 0 is the whole file, no file the whole journal), and which kind of fault it is.
 
     ``kind``: ``changed`` (a line is not the one that was written), ``order`` (records are missing, or stand where they
     were not written), ``torn`` (bytes at an end that nobody noted), ``truncated`` (records are gone from the end).
@@ -37,16 +39,21 @@ class Broken:
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{where}: {self.problem}"
+        return f"{where}: {self.problem}" if where else self.problem
 
 
-def records_in(path: Path, key: bytes | None = None) -> Iterator[Record | Broken]:
+def records_in(
+    path: Path, key: bytes | None = None, *, anchor: Path | None = None, expected: Anchor | None = None
+) -> Iterator[Record | Broken]:
     """Yield all records of a journal in order, and in their places what is wrong with it.
 
+    ``anchor`` is the file outside of it that says how far it went, ``expected`` what somebody kept elsewhere.
     What is written meanwhile is not looked at. Raises `OSError` for files that can't be read.
     """
     with look(path):
         walk = _Walk(read_heads(path, key), key)
+        # Before it is looked how far the journal goes: it is never behind its anchor.
+        yield from walk.await_anchor(None if anchor is None else AnchorFile(anchor, key), expected)
         found = [(segment, segment.path.stat().st_size) for segment in segments(path)]
     for count, ((number, file), size) in enumerate(found, 1):
         if number != count:
@@ -65,6 +72,25 @@ class _Walk:
         self._expected, self._last = 1, GENESIS
         self._torn, self._file = b"", ""
         self._is_head_met = False
+        self._awaited: dict[tuple[int, str], Broken] = {}
+
+    def await_anchor(self, anchor: AnchorFile | None, expected: Anchor | None) -> Iterator[Broken]:
+        """Have `end` tell whether the records of these were met."""
+        try:
+            kept = None if anchor is None else anchor.read()
+        except Spoiled as error:
+            yield Broken(file="", line=0, kind="changed", problem=str(error))
+            kept = None
+        if kept is not None:
+            self._await(kept.number, kept.hash, "which was written by the anchor in the state")
+        if expected is not None and expected.number:
+            self._await(expected.number, expected.hash, "which was expected")
+
+    def _await(self, number: int, digest: str, why: str) -> None:
+        problem = (
+            f"record {number:,}, {why}, is gone or another one: the end was cut off, or an older copy put in place"
+        )
+        self._awaited[number, digest] = Broken(file="", line=0, kind="truncated", problem=problem)
 
     def through(self, path: Path, size: int) -> Iterator[Record | Broken]:
         """Yield the records of the next file, of which there are so many bytes, and what is wrong with them."""
@@ -84,6 +110,7 @@ class _Walk:
             if line == 1:
                 yield from self._begun(record)
             self._is_head_met |= self._head is not None and (record.number, record.hash) == self._head[1:]
+            self._awaited.pop((record.number, record.hash), None)
             self._expected, self._last = record.number + 1, record.hash
             yield record
 
@@ -106,6 +133,7 @@ class _Walk:
         if self._head is not None and self._head.number and not self._is_head_met:
             gone = f"record {self._head.number:,}, which was written, is gone; the last one is {self._expected - 1:,}"
             yield Broken(file=HEAD, line=0, kind="truncated", problem=gone)
+        yield from self._awaited.values()
 
     def _broken(self, line: int, kind: str, problem: str) -> Broken:
         return Broken(file=self._file, line=line, kind=kind, problem=problem)
@@ -181,10 +209,12 @@ def _whole_lines(path: Path, offset: int) -> Iterator[tuple[bytes, int]]:
             yield line, len(line)
 
 
-def verified(path: Path, key: bytes | None = None) -> tuple[int, tuple[Broken, ...]]:
+def verified(
+    path: Path, key: bytes | None = None, *, anchor: Path | None = None, expected: Anchor | None = None
+) -> tuple[int, tuple[Broken, ...]]:
     """Return how many records a journal has and all that is wrong with it. Raises `OSError`."""
     count, broken = 0, list[Broken]()
-    for found in records_in(path, key):
+    for found in records_in(path, key, anchor=anchor, expected=expected):
         if isinstance(found, Broken):
             broken.append(found)
         else:

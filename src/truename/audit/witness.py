@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.audit.accounts import said
+from truename.audit.anchor import anchor_file
 from truename.audit.journal import Journal
 from truename.policy import StoreError
 
@@ -68,5 +69,6 @@ class Witness:
         if settings.path is None:
             return
         key = None if settings.key is None else settings.key.encode()
-        with Journal.beside(settings.directory, key, max_bytes=settings.max_segment) as journal:
+        anchor = anchor_file(settings.directory)
+        with Journal.beside(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor) as journal:
             journal.append(records)

@@ -12,13 +12,15 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from truename.catalog import unfolded
 from truename.config.trust import strictest
 from truename.migration.definitions import compare_definitions
 from truename.trust.book import Pinned, digest_of
+from truename.trust.record import Record
 from truename.trust.reviewed import NOTHING_REVIEWED, pin_before
 
 if TYPE_CHECKING:
-    from truename.catalog import Tool
+    from truename.catalog import Tool, Unfolded
     from truename.config.trust import Handling, Trust
     from truename.identity import ToolId
     from truename.migration.effects import Detail
@@ -149,7 +151,7 @@ class _Case(NamedTuple):
         """
         if self.before is not None or self.kept is None:
             return False
-        return self.is_ours or self.kept.digest == self.now.digest
+        return self.is_ours or (self.kept.digest, self.kept.key) == (self.now.digest, self.now.key)
 
     @property
     def details(self) -> tuple[Detail, ...]:
@@ -220,14 +222,16 @@ def admit(
     tools = {tool.id: tool for tool in offer.tools}
     offered = [pin_of(tool, offer.digest(tool)) for tool in offer.tools]
     offered += (instructions_pin(server, text) for server, text in offer.instructions.items())
-    cases = [_case(now, pins.get(now.key), seen.get((now.key, now.digest)), reviewed, ours) for now in offered]
+    record = Record(pins, seen, reviewed)
+    plain = {id: unfolded(id, tool.origin) for id, tool in tools.items()}
+    cases = [_case(now, record, () if now.id is None else plain[now.id], ours) for now in offered]
     open_cases = [case for case in cases if not case.is_settled]
     said = screen([tools[case.now.id] for case in open_cases if case.now.id is not None])
     for case in cases:
         if case.is_settled:
             _pass(found, case.now)
             if not case.is_kept:
-                found.reviewed.append(case.now)
+                (found.reviewed if case.is_reviewed or case.kept is None else found.pins).append(case.now)
     for case in open_cases:
         now = case.now
         findings = screen_text(now.server, now.content) if now.id is None else said.get(now.id, ())
@@ -236,10 +240,12 @@ def admit(
     return found
 
 
-def _case(now: Pinned, kept: Pinned | None, before: Seen | None, reviewed: Digests, ours: Mapping[str, str]) -> _Case:
-    is_reviewed = now.id is not None and reviewed.get((now.server, now.name)) == now.digest
-    pin = now if is_reviewed else pin_before(now, kept, reviewed)
-    return _Case(now, kept, pin, before, is_reviewed, ours.get(now.key) == now.digest)
+def _case(now: Pinned, record: Record, plain: Sequence[Unfolded], ours: Mapping[str, str]) -> _Case:
+    """Return what is decided about; ``plain`` are the ids that the tool would have had without a digest."""
+    is_reviewed = now.id is not None and record.reviewed.get((now.server, now.name)) == now.digest
+    kept = record.pin(now, plain)
+    pin = now if is_reviewed else pin_before(now, kept, record.reviewed)
+    return _Case(now, kept, pin, record.said_before(now, plain), is_reviewed, ours.get(now.key) == now.digest)
 
 
 def _pass(found: Admission, now: Pinned) -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from truename.naming.derive import plain_spellings
+from truename.naming.spellings import plain_spellings
 from truename.policy import Convention, Declaration, lint
 from truename.policy.rules import CHECKS
 

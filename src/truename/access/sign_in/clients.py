@@ -8,14 +8,18 @@ PKCE, and there is no secret of theirs to keep.
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 import anyio
 from mcp.server.auth.provider import RegistrationError
-from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull
+from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthClientMetadata
 from pydantic import AnyUrl, ValidationError
 
 from truename.access.addresses import Nearness
@@ -23,14 +27,16 @@ from truename.access.fetching import FetchFault
 from truename.access.signed import Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.access.fetching import Fetch
     from truename.access.sign_in.issued import Issued
 
 __all__ = ["Client", "Clients", "digest_of_client", "is_document", "printable_name", "wrong_redirect"]
 
-_LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
+# What a parser of addresses makes of a text may be another text's address: only the text itself is compared.
+_LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::[0-9]{1,5})?((?:[/?].*)?)", re.DOTALL)
+_AS_SENT: ContextVar[tuple[str, ...]] = ContextVar("redirect_uris_as_sent", default=())
 _LONGEST: Final = 2_048
 _MOST_URIS: Final = 10
 _LONGEST_NAME: Final = 80
@@ -44,17 +50,22 @@ class Client(OAuthClientInformationFull):
     """A client as the SDK wants to know it, with the rules of this place."""
 
     offered: tuple[str, ...] = ()
+    registered: tuple[str, ...] = ()
 
     def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
-        """Return where the answer goes: one of its own, to the letter; of a loopback one any port (RFC 8252).
+        """Return where the answer goes; `takes` has seen the text of it before the SDK made an address of that.
 
         Raises `InvalidRedirectUriError`. It has to be said: with one that is left out, who asks may mean another.
         """
-        wanted = "" if redirect_uri is None else str(redirect_uri)
-        if redirect_uri is not None and any(_is_same(str(own), wanted) for own in self.redirect_uris or ()):
+        wanted = str(AnyUrl(str(redirect_uri))) if redirect_uri is not None else ""
+        if redirect_uri is not None and any(_is_same(str(AnyUrl(own)), wanted) for own in self.registered):
             return redirect_uri
         message = "redirect_uri is none of those that the client registered"
         raise InvalidRedirectUriError(message)
+
+    def takes(self, redirect_uri: str) -> bool:
+        """Tell whether an answer may go there: it is a registered text, or differs in a loopback port (RFC 8252)."""
+        return any(_is_same(own, redirect_uri) for own in self.registered)
 
     def validate_scope(self, requested_scope: str | None) -> list[str]:
         """Return those of the scopes asked for that there are; all of them if none is asked for (RFC 6749 3.3)."""
@@ -63,19 +74,22 @@ class Client(OAuthClientInformationFull):
 
 
 def _is_same(own: str, wanted: str) -> bool:
-    if own == wanted:
-        return True
-    here, there = urlsplit(own), urlsplit(wanted)
-    if here.scheme != "http" or _host(here.netloc) not in _LOOPBACK:
-        return False
-    parts = (here.scheme, _host(here.netloc), here.path, here.query, here.fragment)
-    return parts == (there.scheme, _host(there.netloc), there.path, there.query, there.fragment)
+    here, there = _LOOPBACK.fullmatch(own), _LOOPBACK.fullmatch(wanted)
+    return own == wanted or (here is not None and there is not None and here.groups() == there.groups())
 
 
-def _host(netloc: str) -> str:
-    """Return the host of an address; one with a user in it is none that we know."""
-    host, _, port = netloc.rpartition(":")
-    return host.lower() if host and port.isdigit() else netloc.lower()
+def _spelled(uris: Sequence[str]) -> list[str]:
+    """Return redirect URIs as an answer of the SDK's names them."""
+    return [str(uri) for uri in OAuthClientMetadata.model_validate({"redirect_uris": uris}).redirect_uris or ()]
+
+
+def _as_sent(body: bytes) -> tuple[str, ...]:
+    """Return the redirect URIs of a registration as they are written; none of what the SDK refuses by itself."""
+    try:
+        uris = json.loads(body)["redirect_uris"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+    return tuple(uri for uri in uris if isinstance(uri, str)) if isinstance(uris, list) else ()
 
 
 def wrong_redirect(uri: str, schemes: tuple[str, ...]) -> str | None:
@@ -95,7 +109,7 @@ def wrong_redirect(uri: str, schemes: tuple[str, ...]) -> str | None:
         return "it is no address that an answer can go to"
     if "@" in parts.netloc or "*" in parts.netloc:
         return "its host is not plain"
-    is_here = parts.scheme == "http" and _host(parts.netloc) in _LOOPBACK
+    is_here = _LOOPBACK.fullmatch(uri) is not None
     if is_here or parts.scheme in schemes or (parts.scheme == "https" and parts.hostname):
         return None
     return "it is not https, nor http on a loopback address"
@@ -149,11 +163,23 @@ class Clients:
         self._limit = anyio.CapacityLimiter(_AT_ONCE)
         self._hosts: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
 
+    @contextmanager
+    def registering(self, body: bytes) -> Iterator[None]:
+        """Have `register` keep the redirect URIs as the request writes them, which the SDK does not hand on."""
+        before = _AS_SENT.set(_as_sent(body))
+        try:
+            yield
+        finally:
+            _AS_SENT.reset(before)
+
     def register(self, asked: OAuthClientInformationFull) -> None:
         """Give a client its id, and make it a public one. Raises `RegistrationError`."""
-        uris = [str(uri) for uri in asked.redirect_uris or ()]
+        spelled = [str(uri) for uri in asked.redirect_uris or ()]
+        uris = list(_AS_SENT.get() or spelled)
         if problem := self._wrong_uris(uris):
             raise RegistrationError("invalid_redirect_uri", problem)
+        if _spelled(uris) != spelled:
+            raise RegistrationError("invalid_redirect_uri", "they can be read in two ways")
         name = printable_name(asked.client_name)
         asked.token_endpoint_auth_method = "none"  # noqa: S105 - there is none
         asked.client_secret = asked.client_secret_expires_at = None
@@ -165,6 +191,11 @@ class Clients:
         asked.grant_types, asked.response_types = ["authorization_code", "refresh_token"], ["code"]
         asked.client_id = self._issued.sign("client+jwt", self._issuer, {"uris": uris, "name": name}, None)
 
+    async def takes(self, client_id: object, redirect_uri: object) -> bool | None:
+        """Tell whether a client registered this text; None for a client that is not known."""
+        client = await self.get(client_id) if isinstance(client_id, str) else None
+        return None if client is None else isinstance(redirect_uri, str) and client.takes(redirect_uri)
+
     async def get(self, client_id: str) -> Client | None:
         """Return the client of this id, or None."""
         if is_document(client_id):
@@ -173,9 +204,11 @@ class Clients:
             said = self._issued.read("client+jwt", self._issuer, client_id)
         except Invalid:
             return None
-        return self._client(client_id, list(said["uris"]), str(said["name"]))
+        uris = list(said["uris"])
+        # The answer to the registration named them as the SDK spells them: its client may use these too.
+        return self._client(client_id, uris, str(said["name"]), also=_spelled(uris))
 
-    def _client(self, client_id: str, uris: list[str], name: str) -> Client | None:
+    def _client(self, client_id: str, uris: list[str], name: str, also: Sequence[str] = ()) -> Client | None:
         # What an operator took out of the settings since holds for old clients too.
         if self._wrong_uris(uris):
             return None
@@ -186,6 +219,7 @@ class Clients:
                 client_name=name or None,
                 token_endpoint_auth_method="none",  # noqa: S106 - there is none
                 offered=self._scopes,
+                registered=(*uris, *also),
             )
         except ValidationError:
             return None

@@ -57,6 +57,7 @@ _LONGEST_QUERY: Final = 16 * 1024
 _LONGEST_ASKED: Final = 1_024
 _KIND: Final = "sign-in"
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
+_NOT_ACCEPTED: Final = "The client asks in a way that is not accepted here."
 _GONE: Final = (
     "This sign-in is not known: it took too long, was finished before, or was begun in another browser. Begin again in "
     "your client."
@@ -165,10 +166,13 @@ class Pages:
         if (size := _size(said.get("redirect_uri"), said.get("state"))) > _LONGEST_ASKED:
             problem = f"The client's redirect_uri and state have {size:,} bytes, more than {_LONGEST_ASKED:,}."
             return fault_page(f"{problem} It has to send shorter ones.")
+        # The SDK reads it as an address, and many texts are one address: only the text that was registered counts.
+        if not await self._desk.clients.takes(said.get("client_id"), said.get("redirect_uri")):
+            return fault_page(_NOT_ACCEPTED)
         answer = await self._authorize.handle(request)
         goes_on = answer.headers.get("location", "").startswith(f"{self._desk.issuer}{CONSENT}?")
         # A client that anybody can register must not be able to send people elsewhere before they were asked.
-        return answer if goes_on else fault_page("The client asks in a way that is not accepted here.")
+        return answer if goes_on else fault_page(_NOT_ACCEPTED)
 
     async def _tokens(self, request: Request) -> Response:
         form = await request.form()
@@ -177,11 +181,16 @@ class Pages:
             return _error("invalid_request", "A parameter stands there twice.")
         if not all(isinstance(value, str) and self._desk.is_here(value) for value in resources):
             return _error("invalid_target", "That resource is not here.")
+        client_id, redirect_uri = form.get("client_id"), form.get("redirect_uri")
+        # A client that is not known is answered by the SDK.
+        if redirect_uri is not None and await self._desk.clients.takes(client_id, redirect_uri) is False:
+            return _error("invalid_request", "That redirect_uri is none of those that the client registered.")
         answer: Response = await self._token.handle(request)
         return answer
 
     async def _registration(self, request: Request) -> Response:
-        answer = await self._register.handle(request)
+        with self._desk.clients.registering(await request.body()):
+            answer = await self._register.handle(request)
         answer.headers.update(_NO_STORE)
         return answer
 

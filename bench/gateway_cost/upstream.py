@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any, Final
 
-__all__ = ["definitions"]
+__all__ = ["Server", "definitions", "over_stdio"]
 
 _SCHEMA: Final = {
     "type": "object",
@@ -29,11 +29,11 @@ def definitions(count: int) -> list[dict[str, Any]]:
     return [{"name": name, "description": f"Sends a text back ({name}).", "inputSchema": _SCHEMA} for name in names]
 
 
-class _Server:
+class Server:
     """The answers to messages; None to what is not answered."""
 
-    def __init__(self, count: int) -> None:
-        self._tools = {"tools": definitions(count)}
+    def __init__(self, listed: list[dict[str, Any]]) -> None:
+        self._tools = {"tools": listed}
 
     def answer(self, message: bytes) -> bytes | None:
         asked = json.loads(message)
@@ -61,7 +61,7 @@ class _Server:
 
 
 class _OverHttp(asyncio.Protocol):
-    def __init__(self, server: _Server) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
         self._buffer = b""
 
@@ -87,12 +87,12 @@ class _OverHttp(asyncio.Protocol):
         return _EMPTY if answer is None else b"%s%d\r\n\r\n%s" % (_HEAD, len(answer), answer)
 
 
-async def _over_http(server: _Server, port: int) -> None:
+async def _over_http(server: Server, port: int) -> None:
     listening = await asyncio.get_running_loop().create_server(lambda: _OverHttp(server), "127.0.0.1", port)
     await listening.serve_forever()
 
 
-def _over_stdio(server: _Server) -> None:
+def over_stdio(server: Server) -> None:
     for line in sys.stdin.buffer:
         if (answer := server.answer(line)) is not None:
             sys.stdout.buffer.write(answer + b"\n")
@@ -100,8 +100,8 @@ def _over_stdio(server: _Server) -> None:
 
 
 if __name__ == "__main__":
-    cheap = _Server(int(sys.argv[1]))
+    cheap = Server(definitions(int(sys.argv[1])))
     if len(sys.argv) > 2:
         asyncio.run(_over_http(cheap, int(sys.argv[2])))
     else:
-        _over_stdio(cheap)
+        over_stdio(cheap)

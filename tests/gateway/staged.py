@@ -43,8 +43,14 @@ class Staged(Known):
 class Stage:
     """One staged server, `fs`, behind a gateway."""
 
-    def __init__(self, settings: Settings, book: PinBook | None = None, approvals: Path | None = None) -> None:
-        self.fs = Staged(ServerConfig(key="fs", command="true"), settings)
+    def __init__(
+        self,
+        settings: Settings,
+        book: PinBook | None = None,
+        approvals: Path | None = None,
+        server: type[Staged] = Staged,
+    ) -> None:
+        self.fs = server(ServerConfig(key="fs", command="true"), settings)
         self.hub = Hub({"fs": self.fs}, Ledger.memory(), settings, pins=book, approvals=approvals)  # type: ignore[dict-item]
         self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC)
 

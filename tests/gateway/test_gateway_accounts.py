@@ -86,7 +86,7 @@ async def call(client: Any, name: str, arguments: dict[str, Any] | None = None) 
         ("w_read", ("w@1/read@1", "ok", "")),
         ("w@1/read@1", ("w@1/read@1", "ok", "")),
         ("w_fails", ("w@1/fails@1", "tool_error", "")),
-        ("w_boom", ("w@1/boom@1", "protocol_error", "-32042")),
+        ("w_boom", ("w@1/boom@1", "protocol_error", "-32002")),
         ("w_shapeless", ("w@1/shapeless@1", "failed", "upstream_unavailable")),
         ("w_die", ("w@1/die@1", "failed", "upstream_unavailable")),
         ("w_write", ("w@1/write@1", "refused", "approval_required")),

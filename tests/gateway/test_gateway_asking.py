@@ -11,6 +11,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.server.lowlevel.server import Server
 
+from tests.conformance.fixture import refusing
 from truename.gateway.questions.asking import can_answer
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def stateless() -> Server[Any]:
         told = {"answers": answers, "steps": step, "able": able}
         return types.CallToolResult(content=[], structured_content=told)
 
-    return Server("asking", on_list_tools=list_tools, on_call_tool=call_tool)
+    server = Server("asking", on_list_tools=list_tools, on_call_tool=call_tool)
+    server.middleware.append(refusing("handshake"))
+    return server
 
 
 class Person:
@@ -291,8 +294,10 @@ async def test_a_url_of_a_stateless_server_is_refused_where_a_client_has_forms_o
     # The SDK's clients declare both wherever they have a callback.
     forms = types.ClientCapabilities(elicitation=types.ElicitationCapability(form=types.FormElicitationCapability()))
     monkeypatch.setattr(ClientSession, "_build_capabilities", lambda *_: forms)
+    server = Server("far", on_list_tools=list_tools, on_call_tool=call_tool)
+    server.middleware.append(refusing("handshake"))
     async with (
-        upstreams.serve(Server("far", on_list_tools=list_tools, on_call_tool=call_tool)) as address_of_far,
+        upstreams.serve(server) as address_of_far,
         lab.serving(lab.at("far", address_of_far)) as address,
         connect(address + "/mcp", "legacy", elicitation_callback=ada.elicited) as client,
     ):

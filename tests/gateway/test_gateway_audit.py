@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import shutil
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from truename.audit import Record, records_in, verified
+from truename.audit import Record, anchor_file, records_in, verified
 from truename.audit.journal import Journal
 from truename.config import Config, Settings
 from truename.config.audit import Audit
@@ -216,11 +217,29 @@ async def test_a_journal_that_was_cut_is_never_written_on(
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
-async def test_a_second_gateway_on_one_journal_is_refused(lab: Lab, place: Path) -> None:
+@pytest.mark.parametrize("required", [True, False])
+async def test_a_second_gateway_on_one_journal_is_refused(lab: Lab, place: Path, *, required: bool) -> None:
     async with audited(lab, place, lab.normal("w", "read")):
-        with pytest.raises(StoreError, match="another process writes here"):
-            async with audited(lab, place, lab.normal("w", "read"), required=True):
+        with pytest.raises(StoreError, match="another process writes here") as refused:
+            async with audited(lab, place, lab.normal("w", "read"), required=required):
                 pass
+    assert refused.value.code == "busy"
+    async with audited(lab, place, lab.normal("w", "read"), required=required):
+        pass
+
+
+async def test_a_gateway_does_not_go_on_a_journal_that_was_put_back(lab: Lab, place: Path, tmp_path: Path) -> None:
+    async with audited(lab, place, lab.normal("w", "read")):
+        pass
+    shutil.copytree(place, tmp_path / "older")
+    async with audited(lab, place, lab.normal("w", "read")):
+        pass
+    shutil.rmtree(place)
+    shutil.copytree(tmp_path / "older", place)
+    with pytest.raises(StoreError, match="an older copy"):
+        async with audited(lab, place, lab.normal("w", "read"), required=True):
+            pass
+    assert [one.kind for one in verified(place, anchor=anchor_file(place))[1]] == ["truncated"]
 
 
 async def test_another_configuration_is_written_down_and_what_was_refused_without_its_text(

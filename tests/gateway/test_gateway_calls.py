@@ -108,7 +108,7 @@ async def test_errors_of_the_server_pass_as_they_are(lab: Lab, era: str, connect
         with pytest.raises(MCPError) as caught:
             await client.call_tool("boom", {})
     error = caught.value
-    assert (error.code, error.message, error.data) == (-32042, "boom", {"why": None, "n": [1]})
+    assert (error.code, error.message, error.data) == (-32002, "boom", {"why": None, "n": [1]})
 
 
 async def test_malformed_calls_are_protocol_errors(lab: Lab, raw: Callable[[str], Any]) -> None:

@@ -54,7 +54,7 @@ async def test_questions_to_the_user_go_back_and_forth(
         asked = await http.result("tools/call", {"name": "ask", **mine})
         assert asked["resultType"] == "input_required"
         assert asked["requestState"] == "state-1"
-        assert asked["inputRequests"]["q"]["params"]["message"] == "Sure?"
+        assert asked["inputRequests"]["q"]["params"]["message"] == "Server 'far' asks: Sure?"
         answers = {"q": {"action": "accept", "content": {}}}
         again = {"name": "ask", "inputResponses": answers, "requestState": "state-1", **mine}
         done = await http.result("tools/call", again)

@@ -178,7 +178,7 @@ async def test_errors_of_a_server_pass_as_they_are(lab: Lab, era: str, connect: 
     ):
         with pytest.raises(MCPError) as caught:
             await client.call_tool("boom", {})
-    assert caught.value.error.code == -32042
+    assert caught.value.error.code == -32002
 
 
 async def test_questions_that_wait_are_bounded_in_bytes(

@@ -105,16 +105,39 @@ async def test_canonical_names_by_setting_carry_the_universal_ones(
     assert tool.meta == {f"{PREFIX}openai_name": "get", f"{PREFIX}canonical_name": "w@1/get@1"}
 
 
+@pytest.mark.parametrize("others", [(), ("plain",)])
+async def test_a_declared_name_that_universal_names_can_not_have_is_shown_and_called_under_its_id(
+    lab: Lab, connect: Callable[..., Any], era: str, others: tuple[str, ...]
+) -> None:
+    server = lab.normal("w", "createPage", *others)
+    async with (
+        lab.serving(server, names="canonical", style="declared") as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        tools = {tool.name: tool.meta[f"{PREFIX}openai_name"] for tool in (await client.list_tools()).tools}
+        called = await client.call_tool("w@1/createpage@1", {})
+    assert tools == {"w@1/createpage@1": "createPage", **{f"w@1/{name}@1": name for name in others}}
+    assert not called.is_error
+
+
 async def test_detection_follows_the_client_in_the_handshake_eras_only(
     lab: Lab, era: str, connect: Callable[..., Any]
 ) -> None:
-    known = Implementation(name="cursor-vscode", version="1")
+    known, unknown = (Implementation(name=name, version="1") for name in ("cursor-vscode", "my-own-native-client"))
+    universal, canonical = ["w_get", "w_set", "v_get"], ["w@1/get@1", "w@1/set@1", "v@1/get@1"]
     async with lab.serving(lab.normal("w", "get", "set"), lab.normal("v", "get"), names="detect") as address:
         async with connect(address + "/mcp", era, client_info=known) as client:
-            assert await _names(client) == ["w_get", "w_set", "v_get"]
-        async with connect(address + "/mcp", era) as client:
-            canonical = ["w@1/get@1", "w@1/set@1", "v@1/get@1"]
-            assert await _names(client) == (canonical if era == "legacy" else ["w_get", "w_set", "v_get"])
+            assert await _names(client) == universal
+        async with connect(address + "/mcp", era, client_info=unknown) as client:
+            assert await _names(client) == (canonical if era == "legacy" else universal)
+
+
+async def test_who_sends_the_sdks_default_name_gets_universal_names(
+    lab: Lab, era: str, connect: Callable[..., Any]
+) -> None:
+    server = lab.normal("w", "createPage")
+    async with lab.serving(server, names="detect") as address, connect(address + "/mcp", era) as client:
+        assert await _names(client) == ["create_page"]
 
 
 async def test_a_header_may_ask_for_a_dialect(lab: Lab, raw: Callable[[str], Any]) -> None:
@@ -247,7 +270,8 @@ async def test_a_view_that_its_style_cannot_have_says_so(lab: Lab, raw: Callable
     server = lab.normal("w", "get")
     async with lab.serving(server, names="canonical", style="canonical") as address, raw(address) as http:
         (tool,) = (await http.result("tools/list", {}))["tools"]
-        assert (tool["name"], tool["openai_name"]) == ("w@1/get@1", "w@1/get@1")
+        assert tool["name"] == "w@1/get@1"
+        assert "openai_name" not in tool
         refused = (await http.post("tools/list", {}, path="/mcp/for/openai")).json()
         assert "w@1/get@1 has no legal name for openai in style canonical" in refused["error"]["message"]
         called = await http.result("tools/call", {"name": "get"}, path="/mcp/for/openai")

@@ -89,7 +89,7 @@ async def test_calls_are_counted_by_server_and_by_how_they_ended(
         found = await scraped(address)
     assert at(found, "truename_calls_total", server="w", outcome="ok", code="") == 2
     assert at(found, "truename_calls_total", server="w", outcome="tool_error", code="") == 1
-    assert at(found, "truename_calls_total", server="w", outcome="protocol_error", code="-32042") == 1
+    assert at(found, "truename_calls_total", server="w", outcome="protocol_error", code="-32002") == 1
     assert at(found, "truename_calls_total", server="", outcome="unknown", code="unknown_tool") == 1
     assert seconds_of(found, "tools/call", "w") == 4
     assert at(found, "truename_server_up", server="w") == 1

@@ -50,6 +50,25 @@ async def test_a_call_that_the_policy_refuses_never_reaches_the_server(
     assert said in answer.content[0].text
 
 
+@pytest.mark.parametrize(("whom", "runs"), [({"principals": ["annex"]}, True), ({"principals": ["*"]}, False)])
+async def test_a_rule_about_one_caller_takes_a_tool_from_nobody_else(
+    lab: Lab, connect: Any, era: str, *, whom: dict[str, Any], runs: bool
+) -> None:
+    rule = {"name": "not for all", "outcome": "deny", "tools": ["files/read"], **whom}
+    policy = read_policy({"default": "allow", "rules": [rule]})
+
+    async with (
+        lab.serving(lab.normal("files", "read"), policy=policy) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        answer = await client.call_tool("read", {})
+
+    assert listed == ["read"]
+    assert answer.is_error is not runs
+    assert runs or "not for all" in answer.content[0].text
+
+
 async def test_what_the_policy_denies_is_as_if_it_were_not_there(lab: Lab, connect: Any, era: str) -> None:
     policy = read_policy(POLICY)
 

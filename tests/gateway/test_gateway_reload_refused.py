@@ -119,7 +119,8 @@ async def test_a_gateway_for_one_server_keeps_it(lab: Lab) -> None:
 
 FIXED = {
     "telemetry",
-    *("ledger", "names", "recording", "max_body", "max_claims", "max_depth", "max_incoming", "max_requests"),
+    *("ledger", "names", "recording", "max_body", "max_claims", "max_depth", "max_entries"),
+    *("max_incoming", "max_requests", "max_unread", "principal_share", "reserved_share"),
     *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
     "allow_addresses",
 }

@@ -144,7 +144,7 @@ async def test_what_is_no_trace_context_harms_nothing(
     ("name", "code"),
     [
         ("w_fails", "tool_error"),
-        ("w_boom", "-32042"),
+        ("w_boom", "-32002"),
         ("w_write", "approval_required"),
         ("w_shapeless", "upstream_unavailable"),
         ("nothing\x1b[31m", "unknown_tool"),

@@ -23,10 +23,17 @@ async def fetch_catalog(config: Config, on_event: OnEvent = ignore_event) -> Cat
     is one, is only read: its identities are kept.
     """
     path = config.ledger_path()
-    bound = Ledger.open(path, readonly=True).bindings() if path is not None and path.exists() else None
+    known = Ledger.open(path, readonly=True) if path is not None and path.exists() else Ledger.memory()
     async with running_fleet(config, _ignore_change, on_event) as fleet:
         listed = {key: upstream.tools for key, upstream in fleet.items() if upstream.tools is not None}
-        return Catalog.from_mcp(listed, config.settings.aliases, bound=bound, strict=False)
+        return Catalog.from_mcp(
+            listed,
+            config.settings.aliases,
+            bound=known.bindings(),
+            owners=known.origins(),
+            identities=config.identities,
+            strict=False,
+        )
 
 
 def _ignore_change() -> None:

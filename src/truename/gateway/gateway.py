@@ -21,6 +21,7 @@ from truename.gateway.telemetry.extras import metrics_of, metrics_sent
 from truename.gateway.telemetry.traces import describe
 from truename.gateway.upstream.fleet import own_version, running_fleet
 from truename.gateway.views.choice import fixed_view
+from truename.gateway.views.naming import check_identities
 from truename.gateway.views.view import MAIN, Asked, UnknownView, only_path
 from truename.ledger import Ledger
 from truename.naming import utc_today
@@ -59,8 +60,8 @@ class Gateway:
     the day, until which old names are listed. ``on_call`` is told of each call of a tool when it is over, once and
     however it ended (`CallEvent`); it must not wait, and what it raises is logged and stops nothing.
 
-    Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``) and groups of naming errors; a server
-    that fails raises nothing and stands in `status`.
+    Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``, ``identity_mismatch``) and groups of
+    naming errors. A server that fails raises nothing and stands in `status`.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Gateway:
         ledger = self._ledger or _open_ledger(self.config)
         async with AsyncExitStack() as stack:
             pins = stack.enter_context(PinBook(self.config.pins_path()))
-            config = self._served(self.config)
+            config = check_identities(ledger, self._served(self.config))
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
             self._audit.started(config, version=own_version())
             fleet = await stack.enter_async_context(
@@ -149,8 +150,8 @@ class Gateway:
         successor is ready or has failed; it, and one that is gone, is ended when its last call is over, or after
         ``drain_timeout``. Clients are told of lists that changed.
 
-        Raises `ConfigError` (also for a setting that can't change now), `LedgerError` (``style_mismatch``) and groups
-        of these and of naming errors. Then nothing is changed.
+        Raises `ConfigError` (also for a setting that can't change now), `LedgerError` (``style_mismatch``,
+        ``identity_mismatch``) and groups of these and of naming errors. Then nothing is changed.
         """
         hub, fleet = self.hub, self._fleet
         assert fleet is not None  # noqa: S101 - there is one where there is a hub

@@ -13,7 +13,7 @@ from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import LedgerError, TruenameError
 from truename.gateway.news import News
-from truename.gateway.room import Room
+from truename.gateway.room import Room, share_of
 from truename.gateway.telemetry.account import Accounts
 from truename.gateway.traffic import Traffic
 from truename.gateway.trust.approving import Approving
@@ -23,7 +23,7 @@ from truename.gateway.upstream.logs import Levels
 from truename.gateway.upstream.watching import Watching
 from truename.gateway.views.descriptors import described
 from truename.gateway.views.large import Large
-from truename.gateway.views.naming import Namer
+from truename.gateway.views.naming import Namer, check_identities
 from truename.gateway.views.notices import idle_in, report
 from truename.gateway.views.others import Others
 from truename.gateway.views.profiled import Offered, Profiled
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from truename.config import Settings
+    from truename.config import Config, Settings
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.profiled import Everything, Names
     from truename.gateway.views.resources import Resources, ResourceView
@@ -55,6 +55,8 @@ __all__ = ["Hub"]
 log: Final = logging.getLogger("truename.gateway")
 
 UNIVERSAL: Final = "universal"
+# Where `openai_name` comes from, if a view shows other names.
+_FLAT: Final = (UNIVERSAL, "openai")
 _OTHERS: Final = ("prompts", "resources", "templates")
 _LEDGER_PATIENCE: Final = 15.0
 _LEDGER_PAUSE: Final = 0.02
@@ -79,7 +81,7 @@ class Hub:
         self.settings = settings
         self.levels = Levels()
         self.watching = Watching(fleet)
-        self.streams = Room(settings.max_sessions)
+        self.streams = Room(share_of(settings, settings.max_sessions))
         self.traffic = Traffic()
         self.accounts = Accounts()
         self.tasks = Tasks(settings.max_tasks)
@@ -148,7 +150,7 @@ class Hub:
             found = self._offered()
             self.catalog = self.settings.tools.over(self.vetting.admitted(self._namer.bind(found), self.fleet))
             self.profiled.forget()
-            self.others.take({key: upstream.lists for key, upstream in self.fleet.items()}, self._namer)
+            self.others.take(self.fleet, self._namer)
             for old in self._shelf.emptied():
                 if self._rebuilt(old).tools != old.tools:
                     self._changed.add(old.spec)
@@ -159,7 +161,7 @@ class Hub:
 
     def _offered(self) -> Catalog:
         listed = {key: upstream.tools for key, upstream in self.fleet.items() if upstream.tools is not None}
-        return Catalog.from_mcp(listed, self._namer.aliases, bound=self.ledger.bindings(), strict=False)
+        return self._namer.admit(listed, self.fleet)
 
     async def vet(self) -> None:
         """Look at what servers list, beside the loop, so that `rebuild` does not have to."""
@@ -167,10 +169,10 @@ class Hub:
             await self.vetting.prepare(self._offered())
         self.stale = True
 
-    def check(self, settings: Settings) -> None:
-        """Raise `LedgerError`, or a group of naming errors, for settings under which names can't be as they are."""
+    def check(self, config: Config) -> None:
+        """Raise `LedgerError`, or a group of naming errors, for a configuration under which names can't stay."""
         self.ledger.refresh(wait=False)
-        Namer(self.ledger, settings, self._news).check(self.catalog)
+        Namer(self.ledger, check_identities(self.ledger, config).settings, self._news).check(self.catalog)
 
     def retune(self, settings: Settings) -> None:
         """Take other settings, and make all lists anew; when this raises, nothing is changed.
@@ -240,9 +242,9 @@ class Hub:
         if spec.kind == "prompts":
             texts = self._texts_of_tools(spec)
             return View(spec, table, prompts_described(table, texts), texts=texts)
-        universal = None if spec.only or spec.dialect == UNIVERSAL else self._universal()
+        flat = () if spec.only or spec.dialect in _FLAT else self._flat(table)
         texts = Texts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
-        view = View(spec, table, described(table, dialects.get("openai"), universal, self._day, texts), texts=texts)
+        view = View(spec, table, described(table, dialects.get("openai"), flat, self._day, texts), texts=texts)
         if spec.profiles is None:
             self.large.claim(view)
         return view
@@ -274,12 +276,15 @@ class Hub:
             self.large.drop(gone)
         return view
 
-    def _universal(self) -> NameTable | None:
-        """Return the universal names; None in a style that universal names can't have."""
-        try:
-            return self.view(ViewSpec(UNIVERSAL)).table
-        except ExceptionGroup:
-            return None
+    def _flat(self, names: NameTable) -> tuple[NameTable, ...]:
+        """Return the tables of flat names: the universal one, and OpenAI's if the style names some tools only there."""
+        tables: list[NameTable] = []
+        for dialect in _FLAT:
+            if all(any(id in table for table in tables) for id in names):
+                break
+            with suppress(ExceptionGroup):
+                tables.append(self.view(ViewSpec(dialect)).table)
+        return tuple(tables)
 
     def prompts_in(self, spec: ViewSpec, context: Context) -> View:
         """Return the prompts of an endpoint as they read in a context. Raises what `view` raises."""

@@ -49,7 +49,7 @@ def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable
     verify(after)
     _refuse_fixed(before, after)
     steps = [guard(after) for guard in guards]
-    hub.check(after.settings)
+    hub.check(after)
     changed = differences(before, after)
     if not changed:
         return changed

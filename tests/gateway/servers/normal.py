@@ -7,7 +7,7 @@ from tests.gateway.servers.fake import Fake, Fault, send, tool
 
 
 def boom(params: dict[str, Any], request_id: Any) -> dict[str, Any]:
-    raise Fault(-32042, "boom", {"why": None, "n": [1]})
+    raise Fault(-32002, "boom", {"why": None, "n": [1]})
 
 
 def progress(params: dict[str, Any], request_id: Any) -> dict[str, Any]:

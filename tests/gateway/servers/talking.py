@@ -28,7 +28,7 @@ def failing(params: dict[str, Any], _: Any) -> dict[str, Any]:
     arguments = params.get("arguments") or {}
     match arguments.get("mode"):
         case "refuse":
-            raise Fault(-32042, "get_data has to be called first", {"why": "get_data"})
+            raise Fault(-32002, "get_data has to be called first", {"why": "get_data"})
         case "answer":
             return {"content": [{"type": "text", "text": TEXT}]}
         case _:

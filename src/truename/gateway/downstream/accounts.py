@@ -42,15 +42,22 @@ async def accounted(
     """Answer a request; of a call of a tool, tell those who listen. Raises what ``answer`` raises."""
     if request.method != _CALL or request.request_id is None or not accounts.is_wanted:
         return await (answer() if accounts.timer is None else timed(request.method, answer(), accounts.timer))
-    result: HandlerResult = await accounts.told(_begun(request, accounts), answer, _code)
+    account = _begun(request, accounts)
+
+    async def digested() -> HandlerResult:
+        await account.digest_arguments()
+        return await answer()
+
+    result: HandlerResult = await accounts.told(account, digested, _code)
     return result
 
 
-def note_meant(view: View, params: Mapping[str, Any]) -> None:
+async def note_meant(view: View, params: Mapping[str, Any]) -> None:
     """Note which call is meant, and where."""
     if (account := account_now()) is not None:
         spec = view.spec
         account.means(params)
+        await account.digest_arguments()
         account.client = spec.client or ""
         account.view = spec.dialect if spec.only is None else f"{spec.dialect}/only/{spec.only}"
 

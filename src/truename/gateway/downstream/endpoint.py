@@ -21,9 +21,10 @@ from mcp_types import (
     SubscriptionsListenResult,
 )
 
-from truename.errors import ResolutionError, TruenameError, UnknownTool
+from truename.errors import ResolutionError, TruenameError
 from truename.gateway.downstream.accounts import accounted, note_meant, note_tool
 from truename.gateway.downstream.audience import Audience
+from truename.gateway.downstream.definition_guard import DefinitionGuard
 from truename.gateway.downstream.leaving import passing
 from truename.gateway.downstream.primitives import CACHE_HINTS, LATE_PLACEHOLDERS, PLACEHOLDERS, WORDS, Primitives
 from truename.gateway.downstream.repeats import Repeats
@@ -31,19 +32,15 @@ from truename.gateway.downstream.tasks import TaskRequests
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.envelopes import Envelopes, enveloped, plain
-from truename.gateway.protocol.sdk import (
-    CallNext,
-    MCPError,
-    Request,
-    connection_of,
-    is_modern,
-)
+from truename.gateway.protocol.sdk import CallNext, MCPError, Request, connection_of, is_modern
 from truename.gateway.protocol.sdk_server import ViewServer
+from truename.gateway.room import whose
 from truename.gateway.telemetry.account import noted
 from truename.gateway.trust.approving import session_of
 from truename.gateway.upstream.fleet import own_version
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
 from truename.gateway.views.instructions import instructions
+from truename.gateway.views.near_names import near_names_ready
 from truename.gateway.views.versions import Versions
 from truename.gateway.views.wording import among, error_result, wrong_name_text
 from truename.naming import resolve
@@ -55,7 +52,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.hub import Hub
     from truename.gateway.views.view import View, ViewSpec
-    from truename.policy import Call, Context
+    from truename.policy import Context
 
 __all__ = ["Endpoint"]
 
@@ -160,7 +157,7 @@ class Endpoint:
         return enveloped(result, plain(envelope), modern=is_modern(ctx.protocol_version), what=what)
 
     async def _listen(self, request: Request, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        with self._hub.streams.place() as found:
+        with self._hub.streams.place(whose(principal_of(request))) as found:
             if not found:
                 raise MCPError(INTERNAL_ERROR, "Too many subscriptions are open. End one, or poll the list.")
             self._tasks.check_listening(request)
@@ -222,11 +219,12 @@ class Endpoint:
         find = partial(self._versions.resolve, names=view.table, meta=params.get("_meta") or {})
         try:
             params = large.unwrapped(shown, params)
-            note_meant(view, params)
+            await note_meant(view, params)
             if (own := await large.answer(shown, params, find)) is not None:
                 self._repeats.over(request, view.spec)
                 return own
-            id = find(name := str(params.get("name"))).id
+            await near_names_ready(name := str(params.get("name")), view.table)
+            id = find(name).id
             assert id is not None  # noqa: S101 - only passthrough has none
             note_tool(self._hub, view, id)
             rights.check_known(view, id, context, name)
@@ -234,18 +232,21 @@ class Endpoint:
             upstream, own_name = self._hub.origin(view, id)
             who, session = principal_of(request), session_of(request)
             number, server = request.request_id, upstream.config
-            judged = rights.judge(view, id, context, params, number, principal=who, session=session, server=server)
+            judged = await rights.judge(
+                view, id, context, params, number, principal=who, session=session, server=server
+            )
+            guard = DefinitionGuard(self._hub, view.table.catalog[id], partial(self._view, request), context, judged)
 
             async def run(said: Mapping[str, Any]) -> dict[str, Any]:
                 await self._hub.accounts.admit()
                 params = self._versions.without({**said, "name": own_name})
-                calling = self._tasks.call(request, upstream, params, view.table.catalog[id].repeatable)
+                repeatable = view.table.catalog[id].repeatable
+                calling = self._tasks.call(request, upstream, params, repeatable, guard.check)
                 answering = shown.texts.error(upstream.key, params, calling)
                 answering = rights.recording.watch(judged[0], view, params, answering)
                 return await self._hub.vetting.answers.over(upstream.key, answering)
 
-            still = partial(self._check_still, request, context)
-            return await self._hub.approving.answer(request, *judged, params, run, still=still)
+            return await self._hub.approving.answer(request, *judged, params, run, still=guard.check_still)
         except ResolutionError as error:
             return self._wrong(request, noted(error), view, shown)
         except UpstreamError as error:
@@ -253,14 +254,6 @@ class Endpoint:
             return error_result(noted(error))
         except TruenameError as error:
             return error_result(noted(error))
-
-    def _check_still(self, request: Request, context: Context, call: Call) -> None:
-        """Raise `TruenameError` for a call that somebody decided on meanwhile, and that may not be made any more."""
-        view = self._view(request)
-        if call.id not in view.table:
-            raise UnknownTool(text=call.wire_name)
-        upstream, _ = self._hub.origin(view, call.id)
-        self._hub.rights.check_still(view, call, context, upstream.config)
 
     def _wrong(self, request: Request, error: ResolutionError, view: View, shown: View) -> dict[str, Any]:
         """Return what is answered to a wrong name: only names that this session could call are told."""

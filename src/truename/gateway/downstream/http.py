@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -19,6 +20,7 @@ from truename.access.events import ignore_access
 from truename.access.front import front_of
 from truename.errors import ConfigError
 from truename.gateway.background import background
+from truename.gateway.downstream.connection_limits import ConnectionLimits
 from truename.gateway.downstream.doorkeeper import Doorkeeper, is_loopback
 from truename.gateway.downstream.entrance import Entrance
 from truename.gateway.downstream.leaving import answering
@@ -26,6 +28,7 @@ from truename.gateway.downstream.logins import at_desk
 from truename.gateway.downstream.paths import Paths
 from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe
 from truename.gateway.downstream.web_server import WebServer, bind
+from truename.gateway.room import share_of, whose
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
 from truename.gateway.views.view import UnknownView, profile_in
 
@@ -49,14 +52,17 @@ OnAddress = Callable[[str], None]
 
 _HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked for, not listened on
 _SPARE: Final = 64
+_DESCRIPTORS_BESIDE: Final = 256
+_TOO_MANY: Final = "As many connections of yours are open as principal_share allows. End one, or try again later."
 _YOUNG: Final = 10_000
 
 
 class HttpApp:
     """The ASGI application. Each endpoint's sessions are run by a task of their own, begun at the first request."""
 
-    def __init__(self, gateway: Gateway, doorkeeper: Doorkeeper, front: Front) -> None:
+    def __init__(self, gateway: Gateway, doorkeeper: Doorkeeper, front: Front, limits: ConnectionLimits) -> None:
         self._gateway = gateway
+        self._limits = limits
         self._doorkeeper = doorkeeper
         self._front = front
         self._entrance = Entrance(front.doors, front.resource, front.pages, front.is_page)
@@ -83,14 +89,17 @@ class HttpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or not await self._limits.drained(scope):
             return
+        send = self._limits.sending(scope, send)
         path = scope["path"]
         answer = self._doorkeeper.refusal(scope) or self._entrance.page(path)
         answer = answer or probe(path, self._gateway)
         if answer is None and is_open(path, self._gateway.config.settings.telemetry):
             answer = metrics(self._gateway)
         admission = answer or await self._entrance.admit(scope)
+        if isinstance(admission, Admission) and not self._limits.identified(scope, whose(admission.principal)):
+            admission = JSONResponse({"error": _TOO_MANY}, 503, {"retry-after": "1"})
         if not isinstance(admission, Admission):
             await admission(scope, receive, send)
             return
@@ -187,9 +196,9 @@ async def listening(
             gateway.config, _address(bound), on_access=_noted(gateway, on_access), is_near=is_loopback(host)
         ) as front,
     ):
-        app = HttpApp(gateway, Doorkeeper.of(settings, host), front)
-        # A session may have a stream open while it asks.
-        server = WebServer(app, most=2 * settings.max_sessions + _SPARE)
+        limits = _limits_of(gateway.config)
+        app = HttpApp(gateway, Doorkeeper.of(settings, host), front, limits)
+        server = WebServer(app, limits)
         serving.start_soon(server.serve, [bound])
         try:
             await server.listens.wait()
@@ -198,6 +207,23 @@ async def listening(
                     yield _address(bound)
         finally:
             await server.finish()
+
+
+def _limits_of(config: Config) -> ConnectionLimits:
+    settings = config.settings
+    # A session may have a stream open while it asks. Servers behind the gateway need descriptors too.
+    most = min(2 * settings.max_sessions + _SPARE, max(_descriptors() - _DESCRIPTORS_BESIDE, _SPARE))
+    shares = share_of(settings, most), share_of(settings, settings.max_unread)
+    return ConnectionLimits(*shares, shared=asks_for_credentials(config))
+
+
+def _descriptors() -> int:
+    try:
+        import resource  # noqa: PLC0415 - POSIX only
+    except ImportError:
+        return sys.maxsize
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def _noted(gateway: Gateway, on_access: OnAccess) -> OnAccess:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from truename.policy.arguments import MAX_ENTRIES
+
 if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage, RequestId
 
@@ -18,6 +20,8 @@ _TOO_MANY: Final = "As many requests of this client are open as {name} allows ({
 class Intake:
     """Notes requests from when they come until they are answered, or taken back by the client.
 
+    ``most_entries`` is how many keys and items one of them may have.
+
     >>> intake = Intake(most=1, most_bytes=100)
     >>> ask = lambda id: intake.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="ping"), 10)
     >>> ask(1), ask(2).error.message[:49]
@@ -26,7 +30,8 @@ class Intake:
     (None, None)
     """
 
-    def __init__(self, most: int, most_bytes: int) -> None:
+    def __init__(self, most: int, most_bytes: int, most_entries: int = MAX_ENTRIES) -> None:
+        self.most_entries = most_entries
         self._most = most
         self._most_bytes = most_bytes
         self._open: dict[RequestId, int] = {}

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from starlette.responses import JSONResponse
 
+from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.protocol.replay import Bounds, Replay
 from truename.gateway.protocol.sdk_server import Sessions
+from truename.gateway.room import Room, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,7 +29,10 @@ __all__ = ["Paths"]
 
 _LATER: Final = {"retry-after": "1"}
 _TOO_MANY: Final = "Too many paths of this gateway are in use. Try again later, or raise max_views."
-_TOO_MUCH: Final = "The requests that are being answered take as many bytes as max_incoming allows. Try again later."
+_TOO_MUCH: Final = (
+    "The requests that are being answered take as many bytes as max_incoming, or your principal_share of it, allows. "
+    "Try again later."
+)
 
 
 @dataclass(eq=False)
@@ -49,7 +54,7 @@ class Paths:
         self._replay = Replay(Bounds(kept.resume_events, kept.resume_bytes, kept.resume_total))
         self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
         self._busy: Counter[Endpoint] = Counter()
-        self._incoming = 0
+        self._incoming = Room(share_of(kept, kept.max_incoming))
         self._lock = anyio.Lock()
 
     def __len__(self) -> int:
@@ -65,19 +70,16 @@ class Paths:
 
     async def serve(self, endpoint: Endpoint, tasks: TaskGroup, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or say that there is no room for it."""
-        size = _size(scope, self._settings.max_body)
-        if self._incoming + size > self._settings.max_incoming:
-            await _refuse(_TOO_MUCH, scope, receive, send)
-            return
-        self._incoming += size
-        try:
+        who = whose(scope["state"][PRINCIPAL_KEY])
+        with self._incoming.place(who, _size(scope, self._settings.max_body)) as found:
+            if not found:
+                await _refuse(_TOO_MUCH, scope, receive, send)
+                return
             async with self._used(endpoint, tasks) as sessions:
                 if sessions is None:
                     await _refuse(_TOO_MANY, scope, receive, send)
                 else:
                     await sessions.handle_request(scope, receive, send)
-        finally:
-            self._incoming -= size
 
     @asynccontextmanager
     async def _used(self, endpoint: Endpoint, tasks: TaskGroup) -> AsyncIterator[Sessions | None]:
@@ -102,6 +104,8 @@ class Paths:
                         session_idle_timeout=self._settings.session_timeout,
                     )
                     sessions.beside, sessions.replay = self, self._replay
+                    sessions.max_entries = self._settings.max_entries
+                    sessions.share = share_of(self._settings, self._settings.max_sessions)
                     running = _Running(sessions)
                     await tasks.start(_run, running)
                     self._running[endpoint] = running

@@ -26,6 +26,7 @@ from truename.gateway.background import background
 from truename.gateway.downstream.intake import Intake
 from truename.gateway.downstream.leaving import note_written, piped
 from truename.gateway.faults import printable
+from truename.gateway.protocol.entries import has_more_entries, too_many_entries
 from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
 from truename.gateway.protocol.writable import unwritable
 
@@ -57,7 +58,7 @@ async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
     """
     server = gateway.endpoint(path).server
     settings = gateway.config.settings
-    intake = Intake(settings.max_requests, settings.max_incoming)
+    intake = Intake(settings.max_requests, settings.max_incoming, settings.max_entries)
     with piped(gateway.hub.traffic) as answers:
         async with _client(settings.max_body, intake, answers) as (from_client, to_client):
             await server.run(from_client, to_client, server.create_initialization_options())
@@ -109,6 +110,8 @@ async def _read(
                 for line in reader.feed(chunk):
                     if isinstance(line, TooLong):
                         await _refuse(line, to_client)
+                    elif await has_more_entries(line, intake.most_entries):
+                        await _refuse_entries(line, intake.most_entries, to_client)
                     elif line.strip():
                         await _pass(_message(line), line, intake, to_server, to_client)
 
@@ -165,9 +168,18 @@ def _no_request(line: bytes) -> JSONRPCError | None:
 
 async def _refuse(line: TooLong, to_client: MemoryObjectSendStream[SessionMessage]) -> None:
     log.warning("the client sent a message of %s bytes, more than max_body allows", f"{line.size:,}")
-    if line.request_id is not None:
-        error = ErrorData(code=INVALID_REQUEST, message="The message is larger than max_body allows; nothing was run.")
-        await to_client.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.request_id, error=error)))
+    await _answer_wrong(line.request_id, "The message is larger than max_body allows; nothing was run.", to_client)
+
+
+async def _refuse_entries(line: bytes, most: int, to_client: MemoryObjectSendStream[SessionMessage]) -> None:
+    log.warning("the client sent a message of more keys and items than max_entries allows")
+    await _answer_wrong(id_at_ends(line), too_many_entries(most), to_client)
+
+
+async def _answer_wrong(id: int | None, text: str, to_client: MemoryObjectSendStream[SessionMessage]) -> None:
+    if id is not None:
+        error = ErrorData(code=INVALID_REQUEST, message=text)
+        await to_client.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error)))
 
 
 def _gone(intake: Intake, answers: Answers, message: JSONRPCMessage) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.hub import Hub
     from truename.gateway.protocol.sdk import Request
+    from truename.gateway.upstream.known import Before
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.tasks import Task
     from truename.gateway.views.view import ViewSpec
@@ -77,11 +78,16 @@ class TaskRequests:
         return [said for said in found if said is not None]
 
     async def call(
-        self, request: Request, upstream: Upstream, params: Mapping[str, Any], repeatable: bool | None = None
+        self,
+        request: Request,
+        upstream: Upstream,
+        params: Mapping[str, Any],
+        repeatable: bool | None = None,
+        before: Before | None = None,
     ) -> Raw:
         """Send a call to its server; a task that it begins is the client's from now on. As `forward` otherwise."""
         asked = self._asked(request, upstream, params)
-        result = await forward(request, upstream, "tools/call", asked, repeatable=repeatable)
+        result = await forward(request, upstream, "tools/call", asked, repeatable=repeatable, before=before)
         return self._begun(request, upstream, asked, result)
 
     def _asked(self, request: Request, upstream: Upstream, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -96,7 +102,9 @@ class TaskRequests:
             if not _begins(said or {}):
                 raise MCPError(METHOD_NOT_FOUND, "This tool can't be run as a task: call it without one.")
             return params
-        return params if said is None else {key: one for key, one in params.items() if key != shapes.ASKED_FOR}
+        # One that speaks both eras may be called in the other, in which no tasks of it were announced.
+        is_unknown = said is None and not (upstream.session is not None and upstream.session.modern)
+        return params if is_unknown else {key: one for key, one in params.items() if key != shapes.ASKED_FOR}
 
     def _begun(self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw) -> Raw:
         """Return the result of a call; a task that it began is the client's from now on.

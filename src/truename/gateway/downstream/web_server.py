@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
 
+    from truename.gateway.downstream.connection_limits import ConnectionLimits
+
 __all__ = ["WebServer", "bind"]
 
 _SHUTDOWN_SECONDS: Final = 3
 _HALF_SENT_SECONDS: Final = 20.0
+_TOO_MANY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n"
+    b"content-length: 21\r\n\r\nToo many connections."
+)
 
 
 class _Impatient(H11Protocol):
@@ -35,6 +41,45 @@ class _Impatient(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
         self._watch()
+        self._limits.opened(self)
+
+    @property
+    def _limits(self) -> ConnectionLimits:
+        assert isinstance(self.config, _Config)  # noqa: S101 - the server gives each protocol its own
+        return self.config.limits
+
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """Address and port of the client."""
+        return self.client
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing is being answered here, or what is to be answered is not sent whole."""
+        return self._waiting() or not self._has_begun or self.cycle.response_complete
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether the head of a request has come; uvicorn has no cycle before."""
+        return self.scope is not None
+
+    @property
+    def unread(self) -> int:
+        """How many bytes of answers wait here."""
+        return self.transport.get_write_buffer_size()
+
+    def drop(self) -> None:
+        """Close it at once; who has not sent the head of a request yet reads that there are too many."""
+        if self._has_begun or self.transport.is_closing():
+            self.transport.abort()
+        else:
+            self.transport.write(_TOO_MANY)
+            self.transport.close()
+
+    async def drained(self) -> bool:
+        """Wait until answers before this one are read; tells whether the client is still there."""
+        await self.flow.drain()
+        return not self.transport.is_closing()
 
     def handle_events(self) -> None:
         # Called for whatever was received, and for what had to wait for the end of an answer.
@@ -42,6 +87,7 @@ class _Impatient(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._limits.closed(self)
         self._forget()
         super().connection_lost(exc)
 
@@ -81,11 +127,17 @@ class _Impatient(H11Protocol):
             self.transport.close()
 
 
+class _Config(uvicorn.Config):
+    """Uvicorn's, with what its protocols tell of their connections."""
+
+    limits: ConnectionLimits
+
+
 class WebServer(uvicorn.Server):
     """Says when it listens and when it has ended, and leaves signals to the caller."""
 
-    def __init__(self, app: Callable[..., Any], *, most: int) -> None:
-        config = uvicorn.Config(
+    def __init__(self, app: Callable[..., Any], limits: ConnectionLimits) -> None:
+        config = _Config(
             app,
             http=_Impatient,
             log_config=None,
@@ -95,9 +147,9 @@ class WebServer(uvicorn.Server):
             server_header=False,
             # Whoever asks is who is connected: callers are told apart by it, and a header could say anything.
             proxy_headers=False,
-            limit_concurrency=most,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
+        config.limits = limits
         super().__init__(config)
         self.listens = anyio.Event()
         self._finishing = anyio.Event()

@@ -25,11 +25,13 @@ from mcp_types import (
     SERVER_INFO_META_KEY,
     Implementation,
 )
+from mcp_types.jsonrpc import URL_ELICITATION_REQUIRED
 from mcp_types.methods import SPEC_CLIENT_METHODS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from truename.gateway.protocol.answering import AnsweringSession
 from truename.gateway.protocol.marking import FAULT_KEY, fault_of, transport_fault
+from truename.gateway.protocol.own_meta import without_own_meta
 from truename.gateway.protocol.wire import Wire
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ __all__ = [
     "SPEC_CLIENT_METHODS",
     "TASKS_EXTENSION",
     "TASKS_VERSION",
+    "URL_ELICITATION_REQUIRED",
     "CallNext",
     "MCPError",
     "RawSession",
@@ -201,7 +204,14 @@ class RawSession:
             body["_meta"] = meta
         own = self.next_number() if number is None else number
         sent = self._dispatcher.forward(method, body, number=own, headers=headers, on_progress=on_progress)
-        return await (sent if self.timed is None else self.timed(method, sent))
+        try:
+            result = await (sent if self.timed is None else self.timed(method, sent))
+        except MCPError as error:
+            if without_own_meta(error.data) is error.data:
+                raise
+            raise MCPError(error.code, error.message, without_own_meta(error.data)) from error
+        # What a server says of its tools there is read, before it is left out of what clients are shown.
+        return result if method == "tools/list" else without_own_meta(result)
 
     async def listen(self, on_event: Callable[[], None]) -> None:
         """Follow the changes of the lists in the stateless era until the server's stream ends.

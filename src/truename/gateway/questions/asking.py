@@ -14,6 +14,7 @@ import anyio
 
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.sdk import MCPError, channel_of, connection_of, declared_by, is_modern
+from truename.gateway.questions.attribution import attributed, refusal, under_own_key, under_servers_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
     from truename.config import Settings
     from truename.gateway.protocol.sdk import Request
 
-__all__ = ["INPUT_REQUIRED", "QUESTIONS", "askable", "can_answer", "put", "with_answers"]
+__all__ = [
+    "INPUT_REQUIRED",
+    "QUESTIONS",
+    "askable",
+    "attributed_questions",
+    "can_answer",
+    "own_answers",
+    "put",
+    "with_answers",
+]
 
 INPUT_REQUIRED: Final = "input_required"
 # What a server may ask, and the capability that a client declares for it.
@@ -113,27 +123,51 @@ async def with_answers(
 
 async def _answers(request: Request, server: str, settings: Settings, questions: object) -> dict[str, dict[str, Any]]:
     """Ask one question after the other: people answer one at a time."""
-    if not isinstance(questions, dict) or len(questions) > _MOST_AT_ONCE:
-        raise _fault(server, "asks in a way that can't be understood", "Report it to the server's authors.")
     able = askable(request)
-    for question in questions.values():
-        _check(server, question, able)
+    for question in (asked := questions if isinstance(questions, dict) else {}).values():
+        if not can_answer(able, question["method"], question.get("params")):
+            problem = (
+                f"wants to ask the user something ({QUESTIONS[question['method']]}), which this client has no way for"
+            )
+            raise _fault(server, problem, "Use another tool, or a client that can be asked.")
     return {
         key: await _answer(request, server, settings, question["method"], question.get("params"))
-        for key, question in questions.items()
+        for key, question in asked.items()
     }
 
 
-def _check(server: str, question: object, able: Mapping[str, Any]) -> None:
+def attributed_questions(server: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result of the stateless era with the server's name in what it asks.
+
+    Raises `UpstreamError` (question) for what is no question, and for one that nobody is asked.
+    """
+    if (questions := result.get("inputRequests")) is None:
+        return result
+    if not isinstance(questions, dict) or len(questions) > _MOST_AT_ONCE:
+        raise _fault(server, "asks in a way that can't be understood", "Report it to the server's authors.")
+    asked = {under_servers_key(key): _attributed(server, one) for key, one in questions.items()}
+    return {**result, "inputRequests": asked}
+
+
+def own_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters of a call with the answers under the keys of the server that asked."""
+    answers = params.get("inputResponses")
+    if not isinstance(answers, dict):
+        return params
+    return {**params, "inputResponses": {under_own_key(key): one for key, one in answers.items()}}
+
+
+def _attributed(server: str, question: object) -> dict[str, Any]:
     method = question.get("method") if isinstance(question, dict) else None
     if not isinstance(question, dict) or not isinstance(method, str) or method not in QUESTIONS:
         asked = f" ({printable(method, 80)})" if isinstance(method, str) else ""
         raise _fault(server, f"asks something that is no question of the protocol{asked}", _UNDONE)
-    if not isinstance(question.get("params", {}), dict | None):
+    params = question.get("params")
+    if not isinstance(params, dict | None):
         raise _fault(server, "asks in a way that can't be understood", "Report it to the server's authors.")
-    if not can_answer(able, method, question.get("params")):
-        problem = f"wants to ask the user something ({QUESTIONS[method]}), which this client has no way for"
-        raise _fault(server, problem, "Use another tool, or a client that can be asked.")
+    if (problem := refusal(method, params)) is not None:
+        raise _fault(server, problem, _UNDONE)
+    return question if params is None else {**question, "params": attributed(server, method, params)}
 
 
 async def _answer(

@@ -11,11 +11,12 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
 
 from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern, pipe_of
 from truename.gateway.protocol.tasks import ASKED_FOR, related_to, renamed
 from truename.gateway.questions.asking import QUESTIONS, askable, can_answer, put
+from truename.gateway.questions.attribution import attributed, refusal
 from truename.gateway.questions.sparing import Sparing
 
 if TYPE_CHECKING:
@@ -61,13 +62,15 @@ A_USER: Final = User()
 class Asker:
     """The client of one request: what it can be asked, and the way to it.
 
-    ``key`` is what requests of one session, or of one pipe, have in common; None where there is no such thing.
+    ``server`` is the key of the server that asks. ``key`` is what requests of one session, or of one pipe, have in
+    common; None where there is no such thing.
     ``by_result`` asks a client of the stateless era, which gets no requests. ``task`` is the one for whose result the
     request asks: the server's own id of it, and the client's. ``repeatable`` is the operator's word on whether the call
     may be sent again.
     """
 
-    def __init__(self, request: Request, settings: Settings) -> None:
+    def __init__(self, request: Request, settings: Settings, server: str) -> None:
+        self._server = server
         self.is_modern = is_modern(request.protocol_version)
         self.key: Hashable | None = pipe_of(request) if self.is_modern else connection_of(request)
         self.able = askable(request)
@@ -78,6 +81,11 @@ class Asker:
         self.most = settings.max_rounds
         self._limit = settings.answer_timeout
         self._told = Sparing(self._report)
+
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether the client can be asked what servers may ask on a connection that clients share."""
+        return any(capability in self.able for capability in _SHARED)
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the progress of the call on the stream that it has now; a client that does not read misses some."""
@@ -94,6 +102,9 @@ class Asker:
         params = None if params is None else {key: value for key, value in params.items() if key != ASKED_FOR}
         if not can_answer(self.able, method, params):
             raise self._cannot(QUESTIONS[method])
+        if (problem := refusal(method, params)) is not None:
+            raise MCPError(INVALID_PARAMS, f"Nobody was asked: the server {problem}.")
+        params = attributed(self._server, method, params)
         if self.by_result is not None:
             return await self.by_result(method, params)
         wants_progress = "progressToken" in ((params or {}).get("_meta") or {})

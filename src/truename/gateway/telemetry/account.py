@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from truename.errors import ApprovalRequired, NotAllowed, PolicyError, ResolutionError, TruenameError
 from truename.gateway.faults import BrokenOff
+from truename.gateway.protocol.digesting import off_loop
 from truename.policy import InvalidCall
+from truename.policy.arguments import is_large, json_digest
 from truename.policy.call_event import CallEvent, OnCall, Outcome
 from truename.policy.principal import LOCAL
 
@@ -36,6 +38,13 @@ _OUTCOMES: Final[tuple[tuple[type[BaseException], Outcome], ...]] = (
 _INPUT_REQUIRED: Final = "input_required"
 
 
+def _digest(arguments: Mapping[str, Any]) -> str:
+    try:
+        return json_digest(arguments)
+    except (ValueError, TypeError, RecursionError):
+        return ""
+
+
 def ignore_call(_: CallEvent) -> None:
     """Do nothing with an account: nobody asked to be told."""
 
@@ -54,6 +63,7 @@ class Account:
     client: str = ""
     agent: str = ""
     arguments: Mapping[str, Any] | None = None
+    arguments_digest: str = ""
     tool: Tool | None = None
     digest: str = ""
     decision: str = ""
@@ -69,7 +79,14 @@ class Account:
         """Note the call that is meant: another one than was sent, where that was `call_tool`."""
         arguments = params.get("arguments")
         self.wire_name = str(params.get("name"))
+        if arguments is not self.arguments:
+            self.arguments_digest = ""
         self.arguments = arguments if isinstance(arguments, Mapping) else None
+
+    async def digest_arguments(self) -> None:
+        """Compute the digest of large arguments beside the loop; who writes down small ones does it in no time."""
+        if self.arguments is not None and not self.arguments_digest and is_large(self.arguments):
+            self.arguments_digest = await off_loop(_digest, self.arguments)
 
     def found(self, tool: Tool, digest: str) -> None:
         """Note which tool the name means."""
@@ -120,6 +137,7 @@ class Account:
             view=self.view,
             call_id=self.call_id,
             serial=self.serial,
+            arguments_digest=self.arguments_digest,
             code=self.code,
             decision=self.decision,
             rule=self.rule,

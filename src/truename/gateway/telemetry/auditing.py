@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
-from truename.audit import Journal, Recorder, Redaction, account_of, intent, said
+from truename.audit import Journal, Recorder, Redaction, account_of, anchor_file, intent, said
 from truename.config.digest import digest_of
 from truename.errors import NotAllowed, TruenameError
 from truename.gateway.telemetry.definitions import Definitions
@@ -192,7 +192,8 @@ def _fault(error: BaseException) -> Mapping[str, Any]:
 async def auditing(settings: Audit, book: PinBook) -> AsyncIterator[Auditing]:
     """Keep the journal of the settings, if there is one, while the block lasts.
 
-    Where it can't be kept, that is told, and the gateway runs without; raises `StoreError` if it is required.
+    Where it can't be kept, that is told, and the gateway runs without; raises `StoreError` if it is required, and where
+    another gateway has this journal.
     """
     recorder = await anyio.to_thread.run_sync(_opened, settings)
     kept = Auditing(settings, recorder, book)
@@ -210,9 +211,11 @@ def _opened(settings: Audit) -> Recorder | None:
         return None
     key = None if settings.key is None else settings.key.encode()
     try:
-        journal = Journal(settings.directory, key, max_bytes=settings.max_segment)
+        anchor = anchor_file(settings.directory)
+        journal = Journal(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor)
     except StoreError as error:
-        if settings.required:
+        # A second gateway would look like one that writes.
+        if settings.required or error.code == "busy":
             raise
         log.warning("%s Nothing is written down.", error)
         return None

@@ -61,11 +61,11 @@ class _Asked:
     call: Call
     params: Mapping[str, Any]
     run: Run
-    still: Callable[[Call], None]
+    still: Callable[[Call], Awaitable[None]]
 
     async def made(self) -> Raw:
         """Run it, unless what was decided on is something else by now."""
-        self.still(self.call)
+        await self.still(self.call)
         return await self.run(self.params)
 
 
@@ -112,13 +112,13 @@ class Approving:
         params: Mapping[str, Any],
         run: Run,
         *,
-        still: Callable[[Call], None],
+        still: Callable[[Call], Awaitable[None]],
     ) -> Raw:
         """Run a call that may be made; have others decided on before, or answer that they have to be.
 
-        ``decision`` is that of `judge`; ``still`` is asked before a call is run about which somebody had to think,
-        for meanwhile its tool may have changed or be gone. Raises what ``run`` and ``still`` raise, `ApprovalRequired`,
-        `NotAllowed`, `CallRepeated`, and `MCPError` for a state that is not this call's.
+        ``decision`` is that of `judge`; ``still`` is asked before somebody has to think about a call, and again before
+        it is run then, for its tool may have changed or be gone. Raises what ``run`` and ``still`` raise,
+        `ApprovalRequired`, `NotAllowed`, `CallRepeated`, and `MCPError` for a state that is not this call's.
         """
         if call is None or decision is None:
             return await run(params)
@@ -137,6 +137,8 @@ class Approving:
     async def _asked(self, asked: _Asked, decision: Decision, answer: object) -> Raw:
         """Have a call decided on and run it; ``answer`` is what the client's user said in the stateless era."""
         await self._check_named(asked)
+        # Nobody is asked about a definition that the server gives no more.
+        await asked.still(asked.call)
         for _ in range(_TRIES):
             if decision.outcome == "allow" and answer is None:
                 return await asked.made()
@@ -163,7 +165,7 @@ class Approving:
 
     async def _once(self, once: Call, asked: _Asked) -> Raw:
         """Run what was approved for one call, one time."""
-        asked.still(asked.call)
+        await asked.still(asked.call)
         await self._decisions.begin(once)
         failed = True
         try:

@@ -154,8 +154,7 @@ class Vetting:
         self._tell(found.drifts)
         if not found.replaced:
             return catalog
-        shown = (replace(tool, definition=found.replaced.get(key, tool.definition)) for key, tool in catalog.items())
-        return Catalog(shown, catalog.aliases, catalog.notices)
+        return Catalog((_shown(tool, found) for tool in catalog.values()), catalog.aliases, catalog.notices)
 
     def check(self, tool: ToolId) -> None:
         """Raise `NotAllowed` (``quarantined``) for a tool that is kept back."""
@@ -203,10 +202,10 @@ class Vetting:
         }
 
     def digest_of(self, tool: Tool) -> str:
-        """Return the digest of a definition, which is computed once for as long as it is listed."""
-        known = self._digests.get(id(tool.definition))
-        if known is None or known[0] is not tool.definition:
-            known = self._digests[id(tool.definition)] = tool.definition, tool.digest
+        """Return the digest of the current definition, which is computed once for as long as it is listed."""
+        known = self._digests.get(id(tool.current))
+        if known is None or known[0] is not tool.current:
+            known = self._digests[id(tool.current)] = tool.current, tool.digest
         return known[1]
 
     def names_of(self, tool: Tool) -> Iterator[str]:
@@ -258,6 +257,12 @@ class Vetting:
                 why = f": {printable(drift.reason)}" if drift.reason else ""
                 text = f"{printable(drift.key, 200)} {told}{why}"
                 self._news.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
+
+
+def _shown(tool: Tool, found: Admission) -> Tool:
+    """Return a tool with the pinned definition where that is shown; what the server offers stays with it."""
+    pinned = found.replaced.get(tool.id)
+    return tool if pinned is None else replace(tool, definition=pinned, offered=tool.definition)
 
 
 def _unpinned(key: ToolId, server: str, name: str, digest: str) -> Drift:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from truename.config.credentials import TokenExchange
 from truename.gateway.background import background
 from truename.gateway.events import ignore_event
 from truename.gateway.questions.holding import Holding
+from truename.gateway.upstream.handshake import HandshakeConnection
 from truename.gateway.upstream.isolation import Isolation
 from truename.gateway.upstream.kept import Kept
 from truename.gateway.upstream.outside import Outside
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from truename.gateway.protocol.operations import Operations
     from truename.gateway.questions.questions import Asker, User
     from truename.gateway.upstream.isolation import Make
+    from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.showing import Shown
 
 __all__ = ["Fleet", "own_version", "running_fleet"]
@@ -153,6 +156,8 @@ class Fleet(Mapping[str, Upstream]):
         upstream.retune(server, self._settings)
         if upstream.isolation is not None:
             upstream.isolation.retune(self._maker(server), self._settings)
+        if upstream.second is not None:
+            upstream.second.retune(self._second_maker(server), _eager(server), self._settings, upstream)
 
     def _made(self, server: ServerConfig) -> Upstream:
         upstream = Upstream(
@@ -171,19 +176,40 @@ class Fleet(Mapping[str, Upstream]):
             upstream.isolation = Isolation(
                 self._maker(server), self._owners, self._settings, by_session=by_session, by_rights=by_rights
             )
+        else:
+            upstream.second = HandshakeConnection(self._second_maker(server), self._owners)
         return upstream
 
     def _maker(self, server: ServerConfig) -> Make:
         """Return how people's own connections are made. What is listed there is what the shared one lists."""
         settings, identity, outside = self._settings, self._identity, self._outside
 
-        def make(owner: Asker | User, principal: str, caller: Caller) -> Upstream:
-            own = replace(outside, principal=principal, caller=caller)
+        def make(owner: Asker | User, principal: str, caller: Caller, handshake: Handshake) -> Upstream:
             return Upstream(
-                server, settings, identity, changed=_ignore, on_event=ignore_event, outside=own, owner=owner
+                server,
+                settings,
+                identity,
+                changed=_ignore,
+                on_event=ignore_event,
+                outside=replace(outside, principal=principal, caller=caller),
+                owner=owner,
+                handshake=handshake,
             )
 
         return make
+
+    def _second_maker(self, server: ServerConfig) -> Callable[[], Upstream]:
+        """Return how a second connection to a server is made, for clients of the handshake eras."""
+        return partial(
+            Upstream,
+            _eager(server),
+            self._settings,
+            self._identity,
+            changed=_ignore,
+            on_event=ignore_event,
+            outside=self._outside,
+            handshake="only",
+        )
 
     def _start(self, upstream: Upstream) -> None:
         self._scopes[upstream] = scope = anyio.CancelScope()
@@ -216,6 +242,8 @@ class Fleet(Mapping[str, Upstream]):
             await upstream.running.none()
         if upstream.isolation is not None:
             upstream.isolation.end()
+        if upstream.second is not None:
+            upstream.second.end()
         scope.cancel()
 
 
@@ -249,7 +277,11 @@ async def running_fleet(
 
 
 def _all_eager(config: Config) -> Config:
-    return replace(config, servers=tuple(replace(server, start="eager") for server in config.servers))
+    return replace(config, servers=tuple(map(_eager, config.servers)))
+
+
+def _eager(server: ServerConfig) -> ServerConfig:
+    return replace(server, start="eager")
 
 
 def _kept_beside(config: Config) -> Kept | None:

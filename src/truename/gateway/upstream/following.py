@@ -18,6 +18,7 @@ from mcp_types import (
 
 from truename.gateway.background import background
 from truename.gateway.protocol.answering import TaskStatus
+from truename.gateway.protocol.own_meta import without_own_meta
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.upstream.logs import relayed
 
@@ -203,7 +204,7 @@ class Follower:
             if asker is not None:
                 await self._unless_many(relayed(asker.request, message))
         elif isinstance(message, TaskStatus) and self.on_task is not None:
-            await self._unless_many(self.on_task(self._key, message.params))
+            await self._unless_many(self.on_task(self._key, without_own_meta(message.params)))
 
     async def _unless_many(self, telling: Coroutine[Any, Any, None]) -> None:
         """Tell a client, unless too much waits already for clients that are slow to read."""

@@ -15,6 +15,7 @@ from truename.gateway.faults import UpstreamError, needs_login
 from truename.gateway.protocol.callers import admission_of, principal_of
 from truename.gateway.protocol.sdk import connection_of, is_modern
 from truename.gateway.questions.questions import A_USER
+from truename.gateway.upstream.negotiating import HANDSHAKES
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from truename.config import Settings
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.questions.questions import Asker, User
+    from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.upstream import Upstream
     from truename.policy.principal import Principal
 
-    # For whom, who that is, and how they were let in.
-    Make = Callable[[Asker | User, str, Caller], Upstream]
+    # For whom, who that is, how they were let in, and when the handshake is tried.
+    Make = Callable[[Asker | User, str, Caller, Handshake], Upstream]
 
 __all__ = ["Isolation"]
 
@@ -75,13 +77,17 @@ class Isolation:
         for key in list(self._own):
             self._end(key)
 
-    async def of(self, request: Request, asker: Asker) -> Upstream:
-        """Return the connection for this request, when it is ready or has failed. Raises `UpstreamError` (busy)."""
+    async def of(self, request: Request, asker: Asker, handshake: Handshake) -> Upstream:
+        """Return the connection for this request, when it is ready or has failed. Raises `UpstreamError` (busy).
+
+        A user whose clients are of both eras has one for each: ``handshake`` tells which.
+        """
         has_session = self._by_session and not is_modern(request.protocol_version)
         who = principal_of(request)
-        key: Hashable = connection_of(request) if has_session else who if self._by_rights else who.key
+        key: Hashable = connection_of(request) if has_session else (self._whose(who), handshake)
         if key not in self._own:
-            self._open(key, asker if self._by_session else A_USER, who.key, is_lasting=request.request is None)
+            owner = asker if self._by_session else A_USER
+            self._open(key, owner, who.key, handshake, is_lasting=request.request is None)
             if has_session:
                 connection_of(request).exit_stack.callback(partial(self._end, key))
         upstream = self._own[key].upstream
@@ -92,13 +98,18 @@ class Isolation:
 
     def renew(self, who: Principal) -> None:
         """End somebody's connection that waits for a login: one is made anew, and shown what there is by then."""
-        key = who if self._by_rights else who.key
-        if key in self._own and needs_login(self._own[key].upstream.problem):
-            self._end(key)
+        for key in [(self._whose(who), handshake) for handshake in HANDSHAKES]:
+            if key in self._own and needs_login(self._own[key].upstream.problem):
+                self._end(key)
 
-    def _open(self, key: Hashable, owner: Asker | User, principal: str, *, is_lasting: bool) -> None:
+    def _whose(self, who: Principal) -> Hashable:
+        return who if self._by_rights else who.key
+
+    def _open(
+        self, key: Hashable, owner: Asker | User, principal: str, handshake: Handshake, *, is_lasting: bool
+    ) -> None:
         caller = Caller()
-        own = _Own(self._make(owner, principal, caller), caller, principal, is_lasting)
+        own = _Own(self._make(owner, principal, caller, handshake), caller, principal, is_lasting)
         if problem := self._full(principal):
             remedy = "End another session, or raise max_isolated."
             raise UpstreamError(server=own.upstream.key, kind="busy", problem=problem, remedy=remedy)

@@ -19,6 +19,7 @@ from mcp_types import Tool
 
 from truename.config.auth_reading import plain_auth
 from truename.files.durable import read_own, write_new
+from truename.files.private import make_private
 from truename.gateway.faults import printable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.upstream.exchange import unusable
@@ -109,7 +110,7 @@ class Kept:
             if len(raw) > _MOST_BYTES:
                 file.unlink(missing_ok=True)
                 return
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._folder)
             new = file.with_suffix(f".{secrets.token_hex(4)}.new")
             write_new(new, raw)
             new.replace(file)

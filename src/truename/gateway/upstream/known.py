@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal
 
 import anyio
@@ -10,14 +11,18 @@ from truename.gateway.upstream.lists import NOTHING, Lists
 from truename.gateway.upstream.tally import Tally
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from truename.config import ServerConfig, Settings
     from truename.gateway.faults import UpstreamError
     from truename.gateway.protocol.sdk import RawSession
     from truename.gateway.upstream.exchange import Definition, Exchange
     from truename.gateway.upstream.kept import Remembered
 
-__all__ = ["Known", "State"]
+__all__ = ["Before", "Known", "State"]
 
+Before = Callable[["Known"], Awaitable[None]]
+"""Looks at a server when a request is about to be sent to it, and raises to keep it from being sent."""
 State = Literal["starting", "ready", "resting", "reconnecting", "failed"]
 
 
@@ -26,7 +31,7 @@ class Known:
 
     So do ``lists``, all others, and ``session``, what it said of itself. ``settled`` is set when it was ready or has
     failed for the first time, or its lists are known from before; ``problem`` is why it is not ready. ``running``
-    counts the requests under which it must not be ended.
+    counts the requests under which it must not be ended. ``looked_at`` is the list that a call had the gateway look at.
     """
 
     def __init__(self, config: ServerConfig, settings: Settings) -> None:
@@ -41,6 +46,8 @@ class Known:
         self._exchange: Exchange | None = None
         self._before: Remembered | None = None
         self._said = ""
+        self.looked_at: tuple[Definition, ...] | None = None
+        self._offered: tuple[tuple[Definition, ...], Mapping[str, Definition]] | None = None
         self.running = Tally()
 
     @property
@@ -78,6 +85,17 @@ class Known:
             return False
         self.tools, self.lists, self._said = now
         return True
+
+    def definition_of(self, name: str) -> Definition | None:
+        """Return the definition that the server listed last for a tool of its own name; None where it has none."""
+        tools = self.tools or ()
+        if self._offered is None or self._offered[0] is not tools:
+            # Of a name that is listed twice the first counts, as in the catalogue.
+            self._offered = tools, {str(one.get("name")): one for one in reversed(tools)}
+        return self._offered[1].get(name)
+
+    async def settle_announced(self) -> None:
+        """Wait until the tools are listed anew, where the server announced that they changed."""
 
     def offers(self, capability: str) -> bool:
         """Whether the server has this; one that is only starting may have it."""

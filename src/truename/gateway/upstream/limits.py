@@ -64,6 +64,10 @@ class Calls:
         self._problem = ""
         self.breaker = Breaker(failures=settings.breaker_failures, seconds=settings.breaker_seconds)
 
+    def share(self, other: Calls) -> None:
+        """Count the calls here and those of another connection to the same server together."""
+        self._places, self._long_places = other._places, other._long_places
+
     @property
     def waiting(self) -> int:
         """How many wait for a place."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from mcp_types import LOG_LEVEL_META_KEY, LoggingLevel
 
+from truename.gateway.protocol.own_meta import without_own_meta
 from truename.gateway.protocol.sdk import channel_of, connection_of, is_modern
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ async def relayed(request: Request, message: LoggingMessageNotification) -> None
     """Send a log message on the stream of the request that it is about, unless its client wants none of that level."""
     if _wanted(request, message.params.level):
         said = message.params.model_dump(by_alias=True, mode="json", exclude_none=True)
-        await channel_of(request).notify("notifications/message", said)
+        await channel_of(request).notify("notifications/message", without_own_meta(said))
 
 
 def _wanted(request: Request, level: str) -> bool:

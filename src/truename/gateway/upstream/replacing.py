@@ -14,7 +14,9 @@ __all__ = ["is_same_connection", "limits_of"]
 
 
 def is_same_connection(before: ServerConfig, now: ServerConfig) -> bool:
-    """Tell whether the connection of the first entry serves for the second: they differ at most in limits of calls.
+    """Tell whether the connection of the first entry serves for the second.
+
+    They differ at most in limits of calls and in what they declare of the ids of tools.
 
     Over HTTP the time that a call may take is a matter of the connection too.
     """
@@ -25,6 +27,7 @@ def is_same_connection(before: ServerConfig, now: ServerConfig) -> bool:
         "max_waiting": now.max_waiting,
         "start": now.start,
         "idle_timeout": now.idle_timeout,
+        "identity": now.identity,
     }
     if now.url is None:
         limits["timeout"] = now.timeout

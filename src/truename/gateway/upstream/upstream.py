@@ -7,35 +7,38 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import UNSUPPORTED_PROTOCOL_VERSION, Implementation
 
 from truename.gateway.background import background
-from truename.gateway.events import Event, EventKind, OnEvent
 from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unusable
-from truename.gateway.news import News
 from truename.gateway.protocol.sdk import MCPError, RawSession
 from truename.gateway.questions.questions import Questions
+from truename.gateway.upstream.announced import Announced
 from truename.gateway.upstream.exchange import Exchange
 from truename.gateway.upstream.following import Follower
-from truename.gateway.upstream.lazy import Lazy
 from truename.gateway.upstream.limits import Calls
+from truename.gateway.upstream.listed import Listed
+from truename.gateway.upstream.negotiating import Negotiation
 from truename.gateway.upstream.opening import Opening
-from truename.gateway.upstream.patience import Calm
 from truename.gateway.upstream.replacing import limits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import Implementation
 
     from truename.config import ServerConfig, Settings
+    from truename.gateway.events import OnEvent
     from truename.gateway.questions.holding import Holding
     from truename.gateway.questions.places import Seat
     from truename.gateway.questions.questions import Asker, User
     from truename.gateway.upstream.exchange import Definition
+    from truename.gateway.upstream.handshake import HandshakeConnection
     from truename.gateway.upstream.isolation import Isolation
+    from truename.gateway.upstream.known import Before
     from truename.gateway.upstream.link import Link
     from truename.gateway.upstream.lists import Lists
+    from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.outside import Outside
 
 __all__ = ["Upstream"]
@@ -46,11 +49,12 @@ _HEALTH_INTERVAL: Final = 30.0
 _CALL_PATIENCE: Final = 2.0
 
 
-class Upstream(Lazy):
+class Upstream(Listed):
     """A supervised connection with one owner task (`run`); ``changed`` is called when its lists are other ones.
 
     ``outside`` is what all connections have in common; ``owner`` is the client whose own it is, if any;
-    ``isolation`` has the connections that sessions have for themselves, where they do; ``holding`` the calls that wait.
+    ``isolation`` has the connections that sessions have for themselves, where they do; ``holding`` the calls that wait;
+    ``second`` is the connection for clients of the handshake eras, where those share this one.
     """
 
     def __init__(
@@ -63,23 +67,19 @@ class Upstream(Lazy):
         on_event: OnEvent,
         outside: Outside,
         owner: Asker | User | None = None,
+        handshake: Handshake = "last",
     ) -> None:
-        super().__init__(config, settings, is_own=owner is not None)
+        super().__init__(config, settings, changed=changed, on_event=on_event, is_own=owner is not None)
         self.isolation: Isolation | None = None
+        self.second: HandshakeConnection | None = None
         self.holding: Holding | None = None
         self.follower = Follower(config.key, self._mark_dirty)
         self._owner = owner
         self._identity = identity
-        self._changed = changed
-        self._on_event = on_event
         self._opening = Opening(outside)
-        self._retuned = anyio.Event()
+        self._retuned, self._suspect = anyio.Event(), anyio.Event()
         self._calls = Calls(config, settings, self._reached, self._doubt)
-        self._calm = Calm()
-        self._news = News()
-        self._suspect = anyio.Event()
-        self._dirty = anyio.Event()
-        self._probe = True
+        self._negotiation = Negotiation(handshake)
         self._greet_anew = False
 
     @property
@@ -105,16 +105,20 @@ class Upstream(Lazy):
         capabilities: Mapping[str, Any],
         on_progress: ProgressFnT | None,
         asker: Asker | None = None,
+        before: Before | None = None,
     ) -> dict[str, Any]:
         """Forward a request, waiting a moment for a server that is just being restarted.
 
-        Without an ``asker`` nobody can be asked anything meanwhile.
+        Without an ``asker`` nobody can be asked anything meanwhile. ``before`` is awaited once the server is there,
+        each time that the request is about to be sent; what it raises keeps it from being sent.
 
         Raises `UpstreamError` and, for errors that the server itself sends, `MCPError`.
         """
 
-        def once(exchange: Exchange, timeout: float, seat: Seat) -> Awaitable[dict[str, Any]]:
-            return exchange.request(
+        async def once(exchange: Exchange, timeout: float, seat: Seat) -> dict[str, Any]:
+            if before is not None:
+                await before(self)
+            return await exchange.request(
                 method,
                 params,
                 timeout=timeout,
@@ -181,27 +185,25 @@ class Upstream(Lazy):
         limit = self.settings.startup_timeout
         try:
             with anyio.fail_after(limit):
-                greeting = session.negotiate(probe=self._probe and not link.is_old)
+                greeting = self._negotiation.agree(session, link)
                 # A program may take its time to start, and another one would take as long.
                 await (greeting if self.config.url is None else self._patience.answered(greeting))
-                self._dirty = anyio.Event()
-                tools, lists = await exchange.list_all(self.lists)
+                self._announced = Announced()
+                async with self._announced.reading():
+                    tools, lists = await exchange.list_all(self.lists)
         except TimeoutError as error:
             return link.silent(self.key, error.args[0] if error.args else limit)
         except UpstreamError as error:
             return error
         except (MCPError, RuntimeError, ValueError) as error:
-            # Some older servers end when their first message is not the handshake, or refuse it then.
-            is_refused = isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION
-            if self._probe and (link.closed.is_set() or is_refused):
-                self._probe, self._greet_anew = False, True
-            if isinstance(error, MCPError):
-                refusal = exchange.explain_start(error)
+            refusal = exchange.explain_start(error) if isinstance(error, MCPError) else None
+            self._greet_anew = self._negotiation.changes(error, link, refusal)
+            if refusal is not None:
                 self._greet_anew |= self._opening.falls_back(link, refusal)
                 return refusal
             return exchange.protocol_fault(f"greets wrongly ({printable(str(error), 200)})")
         if self.config.url is None:
-            self._probe = session.modern
+            self._negotiation.agreed(session)
         self.session = session
         self.follower.begin(session, exchange.explain, link.listens)
         self._ready(exchange, tools, lists)
@@ -219,11 +221,6 @@ class Upstream(Lazy):
         self._tell("ready", tools=len(tools), seconds=self.seconds)
         self.settled.set()
 
-    def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
-        if is_new := self.takes(tools, lists):
-            self._changed()
-        return is_new
-
     def _down(self, problem: UpstreamError) -> None:
         self._withdraw()
         if self._greet_anew or self.rest.is_on:
@@ -234,7 +231,8 @@ class Upstream(Lazy):
         if not was_ready:
             self.seconds = self._patience.seconds
         if known is None or known.problem != problem.problem:
-            log.warning("%s", problem)
+            # Most servers of one era alone refuse the other, and nothing is lost by that.
+            log.log(logging.DEBUG if self._negotiation.handshake == "only" else logging.WARNING, "%s", problem)
             self._tell("lost" if was_ready else "failed", seconds=self.seconds, text=str(problem))
         self.settled.set()
 
@@ -248,23 +246,6 @@ class Upstream(Lazy):
             tasks.start_soon(link.watch, lost)
             await lost.wait()
         return link.lost(self.key)
-
-    async def _refresh(self, exchange: Exchange) -> None:
-        while True:
-            await self._dirty.wait()
-            await anyio.sleep(self._calm.delay())
-            self._dirty = anyio.Event()
-            try:
-                with anyio.fail_after(self.settings.startup_timeout):
-                    tools, lists = await exchange.list_all(self.lists)
-            except (UpstreamError, TimeoutError) as error:
-                text = f"server {printable(self.key)!r}: its lists can't be listed anew: {error or 'it took too long'}"
-                self._news.tell("anew", text)
-                continue
-            if self._admit(tools, lists):
-                self._tell("changed", tools=len(tools))
-                if self.session is not None:
-                    self._keep(self.session)
 
     async def _look_after(self, exchange: Exchange, lost: anyio.Event) -> None:
         while True:
@@ -290,9 +271,3 @@ class Upstream(Lazy):
     def _doubt(self) -> None:
         self._suspect.set()
         self._patience.hurry()
-
-    def _mark_dirty(self) -> None:
-        self._dirty.set()
-
-    def _tell(self, kind: EventKind, *, tools: int | None = None, seconds: float | None = None, text: str = "") -> None:
-        self._on_event(Event(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))

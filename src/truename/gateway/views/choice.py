@@ -41,7 +41,8 @@ def main_view(request: Request, settings: Settings) -> ViewSpec:
     """Return the view of a request to the main endpoint.
 
     A header that asks for a dialect is followed in every era. What a client says of itself is looked at only with
-    ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection.
+    ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection. Who is not known
+    gets canonical names (seed 000).
     Raises `UnknownDialect` if the header asks for one that does not exist.
     """
     headers = _headers(request)
@@ -52,7 +53,10 @@ def main_view(request: Request, settings: Settings) -> ViewSpec:
         return fixed_view(Asked(), settings)
     client = request.session.client_params
     detected = dialects.detect(client.client_info if client else None, headers).dialect
-    return CANONICAL if detected is None else view_for(detected.name)
+    if detected is None:
+        return CANONICAL
+    # A name that many clients send tells nothing about who it is.
+    return UNIVERSAL if detected.name == UNIVERSAL.dialect else view_for(detected.name)
 
 
 def _headers(request: Request) -> Mapping[str, str]:

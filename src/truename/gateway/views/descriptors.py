@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
 from truename.gateway.protocol.schemas import readable
 from truename.naming import listing, renamed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from truename.dialects import Dialect
@@ -18,28 +19,30 @@ if TYPE_CHECKING:
 
 __all__ = ["META_PREFIX", "described"]
 
-META_PREFIX: Final = "dev.truename/"
+META_PREFIX: Final = OWN_PREFIX
 
 
 def described(
-    table: NameTable, openai: Dialect, universal: NameTable | None, today: date, texts: Texts
+    table: NameTable, openai: Dialect, flat: Sequence[NameTable], today: date, texts: Texts
 ) -> tuple[tuple[ToolId, Mapping[str, Any]], ...]:
     """Return the descriptors of a table with their tools: definitions with the wire name, and the two other names.
 
-    ``openai_name`` is the wire name where OpenAI accepts it, else the universal one (seed 000). A name that was
+    ``openai_name`` is the wire name where OpenAI accepts it, else the tool's name in the first of the ``flat`` tables
+    that has it (seed 000); a tool that the style gives no legal name has none. A name that was
     redirected has a descriptor of its own until its day is over; its description begins with the present name. What is
     said of the server's own tools is said as ``texts`` reads it.
     """
-    return tuple((one.id, _descriptor(one, table, openai, universal, texts)) for one in listing(table, today))
+    return tuple((one.id, _descriptor(one, table, openai, flat, texts)) for one in listing(table, today))
 
 
 def _descriptor(
-    listed: Listed, table: NameTable, openai: Dialect, universal: NameTable | None, texts: Texts
+    listed: Listed, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: Texts
 ) -> Mapping[str, Any]:
     wire, id = listed.name, listed.id
-    definition = readable(renamed(texts.definition(table.catalog[id]), listed))
-    flat = wire if universal is None or not openai.check(wire) else universal[id]
-    names = {"openai_name": flat, "canonical_name": str(id)}
+    definition = without_own_meta(readable(renamed(texts.definition(table.catalog[id]), listed)))
+    candidates = (wire, *(other[id] for other in flat if id in other))
+    legal = next((name for name in candidates if not openai.check(name)), None)
+    names = {**({"openai_name": legal} if legal else {}), "canonical_name": str(id)}
     meta = definition.get("_meta")
     meta = dict(meta) if isinstance(meta, dict) else {}
     meta |= {f"{META_PREFIX}{key}": name for key, name in names.items()}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from truename import dialects
-from truename.catalog import Catalog
+from truename.catalog import Catalog, identity_changes, identity_mismatch
 from truename.errors import DuplicateTool, InvalidName, LedgerError, NoLegalName, excerpt
 from truename.identity import ToolId, fold
 from truename.ledger import Settings as Recorded
@@ -15,8 +15,9 @@ from truename.naming.style import style_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.config import Settings
+    from truename.config import Config, Settings
     from truename.gateway.news import News
+    from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import ViewSpec
     from truename.ledger import Ledger
     from truename.naming import NameTable
@@ -24,10 +25,17 @@ if TYPE_CHECKING:
     # Texts of ids are ids too; mypy has the keys of a Mapping invariant.
     Overrides = Mapping[str, Mapping[ToolId | str, str]]
 
-__all__ = ["Namer"]
+__all__ = ["Namer", "check_identities"]
 
 _LONE: Final = "on-conflict"
 _SEVERAL: Final = "prefixed"
+
+
+def check_identities(ledger: Ledger, config: Config) -> Config:
+    """Return the configuration; raise `LedgerError` (``identity_mismatch``) where a server is another one on record."""
+    if changes := identity_changes(ledger.bindings(), config.identities):
+        raise identity_mismatch(changes)
+    return config
 
 
 class Namer:
@@ -76,6 +84,19 @@ class Namer:
         except ExceptionGroup as group:
             if (found := group.subgroup((InvalidName, DuplicateTool))) is not None:
                 raise found from group
+
+    def admit(self, listed: Mapping[str, Any], fleet: Mapping[str, Upstream]) -> Catalog:
+        """Return the catalogue of what servers list, with the ids on record, and those that their entries declare."""
+        identities = {key: upstream.config.identity for key, upstream in fleet.items()}
+        known = self._ledger
+        return Catalog.from_mcp(
+            listed,
+            self.aliases,
+            bound=known.bindings(),
+            owners=known.origins(),
+            identities=identities,
+            strict=False,
+        )
 
     def bind(self, catalog: Catalog) -> Catalog:
         """Record which tool has which id, before any is shown; return the catalogue without those beyond the limit."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
-from truename.catalog import Catalog
 from truename.errors import LedgerError
 from truename.gateway.upstream.lists import NOTHING
 from truename.gateway.views.resources import Resources
@@ -13,8 +12,9 @@ from truename.gateway.views.resources import Resources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from truename.catalog import Catalog
     from truename.gateway.news import News
-    from truename.gateway.upstream.lists import Lists
+    from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.naming import Namer
     from truename.ledger import Ledger
 
@@ -42,8 +42,9 @@ class Others:
         changed, self._changed = self._changed, frozenset()
         return changed
 
-    def take(self, lists: Mapping[str, Lists], namer: Namer) -> None:
+    def take(self, fleet: Mapping[str, Upstream], namer: Namer) -> None:
         """Take what is listed now: prompts are named as tools are, in a scope of their own (`ViewSpec.scope`)."""
+        lists = {key: upstream.lists for key, upstream in fleet.items()}
         before = self.resources.lists
         changed = {
             (kind, key)
@@ -56,7 +57,7 @@ class Others:
             return
         self._changed |= {("prompts" if kind == "prompts" else "resources", key) for kind, key in changed}
         listed = {key: one.prompts for key, one in lists.items() if one.prompts}
-        found = Catalog.from_mcp(listed, namer.aliases, bound=self._ledger.bindings(), strict=False)
+        found = namer.admit(listed, fleet)
         for notice in found.notices:
             self._news.tell(("prompt", notice.server, notice.code), f"a prompt is left out: {notice.text}")
         self.prompts = namer.bind(found)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import ApprovalRequired, UnknownTool
+from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.trust.decisions import behind
 from truename.gateway.views.contexts import Contexts
 from truename.gateway.views.prompts import prompts_for
 from truename.gateway.views.recording import Recording
 from truename.gateway.views.sights import Sights
 from truename.policy import Caller, bound_call
-from truename.policy.call import digests_of
+from truename.policy.arguments import is_large
+from truename.policy.authored import said_of
+from truename.policy.call import claims_of, digests_of
+from truename.policy.digested import digested
 from truename.policy.grants import formerly
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
-    from typing import Any
 
     from truename.catalog import Tool
     from truename.config import ServerConfig, Settings
@@ -31,13 +35,13 @@ if TYPE_CHECKING:
     from truename.policy import Call, Context, Decision, Exposure
     from truename.policy.principal import Principal
 
-__all__ = ["Rights"]
+__all__ = ["Rights", "changed", "is_current"]
 
 # A header may say any platform and app, and each pair makes a list.
 _MOST_LISTS: Final = 100
 _MOST_DIGESTED: Final = 4_096
 _MOST_CALLERS: Final = 4_096
-_CHANGED: Final = "the tool changed while somebody decided on it"
+_CHANGED: Final = "the tool changed since"
 _LOOK: Final = "Read its definition anew, and make the call again."
 _DIGESTED: Final[dict[int, tuple[Mapping[str, Any], tuple[str, str]]]] = {}
 
@@ -133,7 +137,7 @@ class Rights:
         if self._sights_of(view).is_denied(id, context):
             raise UnknownTool(text=name, suggestions=view.table.suggester.nearest(name))
 
-    def judge(
+    async def judge(
         self,
         view: View,
         id: ToolId,
@@ -148,17 +152,24 @@ class Rights:
         """Let a call pass that may be made or asked about; return it, if anybody has to know of it, and what holds.
 
         The client is known where the address names it, who it is for by the door; ``server`` is what has the tool.
-        Raises `NotAllowed` or `InvalidCall`.
+        Large arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
         """
-        self._vetting.check(id)
-        self._exposure.check(view.table.catalog[id], context, formerly(id, view.table.ledger))
+        self._check_shown(view, id, context)
         if self._settings.policy is None and not self.recording.is_open:
             return None, None
         caller = _caller(principal.key, session, view.spec.client or "", context)
         origin = view.table.catalog[id].origin
         endpoints = {} if server is None else {origin.server_id: behind(server)}
         call = _call(view, id, params, number, caller=caller, endpoints=endpoints)
+        if is_large(call.arguments):
+            call = await off_loop(digested, call)
+            # Meanwhile a review may have begun.
+            self._check_shown(view, id, context)
         return call, self._approving.judge(call)
+
+    def _check_shown(self, view: View, id: ToolId, context: Context) -> None:
+        self._vetting.check(id)
+        self._exposure.check(view.table.catalog[id], context, formerly(id, view.table.ledger))
 
     def check_still(self, view: View, call: Call, context: Context, server: ServerConfig) -> None:
         """Raise for a call that may not be made now as it was when it was judged: somebody thought about it meanwhile.
@@ -168,11 +179,39 @@ class Rights:
         """
         self.check_known(view, call.id, context, call.wire_name)
         tool = view.table.catalog[call.id]
-        self._vetting.check(call.id)
-        self._exposure.check(tool, context, formerly(call.id, view.table.ledger))
+        self._check_shown(view, call.id, context)
         if (_digests(tool)[0], tool.origin, behind(server)) != (call.digest, call.origin, call.endpoint):
-            raise ApprovalRequired(id=call.id, call=call.call_id, decision=_CHANGED, remedy=_LOOK)
+            raise changed(call.id, call.call_id)
         self._approving.check(call)
+
+    def check_again(self, view: View, call: Call | None, id: ToolId, context: Context) -> None:
+        """Raise for a call that may not be made by the definition of now: it is another than the one it was judged by.
+
+        Raises as `judge` does, and `ApprovalRequired` where somebody has to be asked.
+        """
+        self._check_shown(view, id, context)
+        if call is None:
+            return
+        tool = view.table.catalog[id]
+        digest, shape = _digests(tool)
+        shown, *offered = claims_of(tool)
+        claims: Any = {"annotations": shown, "offered": offered[0] if offered else None}
+        now = replace(call, digest=digest, shape=shape, said=said_of(tool), **claims)
+        decision = self._approving.judge(now)
+        if decision is not None and decision.outcome != "allow":
+            raise changed(call.id, call.call_id)
+
+
+def changed(id: ToolId, call: str) -> ApprovalRequired:
+    """Return the refusal of a call whose tool changed since it was judged."""
+    return ApprovalRequired(id=id, call=call, decision=_CHANGED, remedy=_LOOK)
+
+
+def is_current(tool: Tool, definition: Mapping[str, Any] | None) -> bool:
+    """Tell whether a definition is the current one of a tool."""
+    if definition is None or definition is tool.current:
+        return definition is not None
+    return _digests(tool)[0] == _digests(replace(tool, definition=definition, offered=None))[0]
 
 
 @lru_cache(maxsize=_MOST_CALLERS)
@@ -204,11 +243,11 @@ def _call(
 
 
 def _digests(tool: Tool) -> tuple[str, str]:
-    """Return the digests of a definition, computed once for as long as it is called: a listed one never changes."""
-    known = _DIGESTED.get(id(tool.definition))
-    if known is None or known[0] is not tool.definition:
+    """Return the digests of the current definition, computed once while it is called: an offered one never changes."""
+    known = _DIGESTED.get(id(tool.current))
+    if known is None or known[0] is not tool.current:
         if len(_DIGESTED) >= _MOST_DIGESTED:
             _DIGESTED.clear()
         # The entry holds the definition, so its number can't be another's.
-        known = _DIGESTED[id(tool.definition)] = tool.definition, digests_of(tool)
+        known = _DIGESTED[id(tool.current)] = tool.current, digests_of(tool)
     return known[1]

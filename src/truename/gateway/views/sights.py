@@ -101,5 +101,6 @@ class Sights:
             if len(self._answers) >= _MOST_ANSWERS:
                 self._answers.clear()
             caller = Caller(client=self.view.spec.client or "").within(context)
-            known = self._answers[key] = self._policy.hides(self.view.table.catalog[id], caller, former)
+            tool = self.view.table.catalog[id]
+            known = self._answers[key] = self._policy.hides(tool, caller, former, whoever_calls=True)
         return known

@@ -1,0 +1,30 @@
+"""Work in Python that takes long is done in a thread, one piece at a time, so that the loop has every other turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["off_loop"]
+
+T = TypeVar("T")
+Given = TypeVar("Given")
+_ONE: Final[RunVar[anyio.CapacityLimiter]] = RunVar("truename.digesting")
+
+
+async def off_loop(work: Callable[[Given], T], given: Given) -> T:
+    """Return what the function makes of this, computed beside the loop.
+
+    Threads share one interpreter lock with the loop: with forty of them it would have every fortieth turn.
+    """
+    try:
+        one = _ONE.get()
+    except LookupError:
+        _ONE.set(one := anyio.CapacityLimiter(1))
+    return await anyio.to_thread.run_sync(work, given, limiter=one)

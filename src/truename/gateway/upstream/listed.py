@@ -1,0 +1,91 @@
+"""The lists of one server: taken when it is ready, read anew when it announces that they changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from truename.gateway.events import Event, EventKind, OnEvent
+from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.news import News
+from truename.gateway.upstream.announced import Announced
+from truename.gateway.upstream.lazy import Lazy
+from truename.gateway.upstream.patience import Calm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.upstream.exchange import Definition, Exchange
+    from truename.gateway.upstream.lists import Lists
+
+__all__ = ["Listed"]
+
+_MOST_READINGS: Final = 3
+_UNREAD: Final = "announced that its tools changed, and does not list them"
+_UNSENT: Final = "See the server's log, or restart it."
+
+
+class Listed(Lazy):
+    """``changed`` is called when the lists are other ones."""
+
+    def __init__(
+        self, config: ServerConfig, settings: Settings, *, changed: Callable[[], None], on_event: OnEvent, is_own: bool
+    ) -> None:
+        super().__init__(config, settings, is_own=is_own)
+        self._changed = changed
+        self._on_event = on_event
+        self._announced = Announced()
+        self._calm = Calm()
+        self._news = News()
+
+    def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
+        if is_new := self.takes(tools, lists):
+            self._changed()
+        return is_new
+
+    async def _refresh(self, exchange: Exchange) -> None:
+        announced = self._announced
+        while True:
+            await announced.changed()
+            await anyio.sleep(self._calm.delay())
+            announced.follow()
+            try:
+                with anyio.fail_after(self.settings.startup_timeout):
+                    async with announced.reading():
+                        tools, lists = await exchange.list_all(self.lists)
+            except (UpstreamError, TimeoutError) as error:
+                text = f"server {printable(self.key)!r}: its lists can't be listed anew: {error or 'it took too long'}"
+                self._news.tell("anew", text)
+                continue
+            self._renew(tools, lists)
+
+    def _renew(self, tools: tuple[Definition, ...], lists: Lists) -> None:
+        if self._admit(tools, lists):
+            self._tell("changed", tools=len(tools))
+            if self.session is not None:
+                self._keep(self.session)
+
+    async def settle_announced(self) -> None:
+        """Read the tools anew where the server announced a change since. Raises `UpstreamError` where that fails."""
+        exchange, announced = self._exchange, self._announced
+        for _ in range(_MOST_READINGS):
+            if exchange is None or announced.is_read or exchange.closed:
+                return
+            try:
+                with anyio.fail_after(self.settings.startup_timeout):
+                    async with announced.reading():
+                        tools = await exchange.list_tools()
+            except TimeoutError:
+                break
+            if self._exchange is exchange:
+                self._renew(tools, self.lists)
+        if not announced.is_read:
+            raise UpstreamError(server=self.key, kind="protocol", problem=_UNREAD, remedy=_UNSENT)
+
+    def _mark_dirty(self) -> None:
+        self._announced.change()
+
+    def _tell(self, kind: EventKind, *, tools: int | None = None, seconds: float | None = None, text: str = "") -> None:
+        self._on_event(Event(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))

@@ -1,0 +1,55 @@
+"""In which protocol era a server is greeted: with the probe of the stateless era, or with the handshake at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
+
+from truename.gateway.protocol.sdk import MCPError
+
+if TYPE_CHECKING:
+    from truename.gateway.faults import UpstreamError
+    from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.upstream.link import Link
+
+__all__ = ["HANDSHAKES", "Handshake", "Negotiation"]
+
+# When the handshake is tried: where the probe fails, before the probe, or as the only way.
+Handshake = Literal["last", "first", "only"]
+HANDSHAKES: Final[tuple[Handshake, ...]] = get_args(Handshake)
+
+
+class Negotiation:
+    """Agrees on a protocol version with one server, over one connection after the other.
+
+    A server that ends, or refuses, at the first way to greet it is greeted the other way from then on, unless
+    ``handshake`` is ``only``.
+    """
+
+    def __init__(self, handshake: Handshake) -> None:
+        self.handshake = handshake
+        self._probes = handshake == "last"
+
+    async def agree(self, session: RawSession, link: Link) -> None:
+        """Negotiate the version of a new connection. Raises `MCPError`, `RuntimeError` or `ValueError`."""
+        await session.negotiate(probe=self._probes and not link.is_old)
+
+    def agreed(self, session: RawSession) -> None:
+        """Greet this server in the same way from now on."""
+        self._probes = session.modern
+
+    def changes(self, error: Exception, link: Link, refusal: UpstreamError | None) -> bool:
+        """Tell whether the server is greeted the other way from now on, since this way ended with ``error``.
+
+        Some older servers end when their first message is not the handshake, or refuse it then.
+        """
+        is_refused = isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION
+        if self.handshake == "last" and self._probes:
+            self._probes = not (link.closed.is_set() or is_refused)
+            return not self._probes
+        if self.handshake == "first" and not self._probes:
+            is_refused |= refusal is not None and refusal.kind in {"protocol", "refused"}
+            self._probes = link.closed.is_set() or is_refused
+            return self._probes
+        return False

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus acceptance conformance chaos live lab bench fuzz package clean
+.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab bench fuzz package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,10 +56,15 @@ corpus: $(VENV)/.dev ## all real catalogues in every dialect (make test: every e
 	TRUENAME_CORPUS=all $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/corpus/test_real_catalogues.py
 
 acceptance: $(VENV)/.dev ## the rows of the five seeds
-	$(BIN)/python -m tests.acceptance $(or $(TRUENAME_SHARED),../shared)/acceptance/seeds.json
+	$(BIN)/python -m tests.acceptance tests/data/acceptance/seeds.json
 
 conformance: $(VENV)/.dev ## the official MCP conformance suite, against the gateway and against its upstream side
 	$(BIN)/python -m tests.conformance
+
+LAW = $(BIN)/python -m tests.laws.resolution --seed $(or $(SEED),1)
+law: $(VENV)/.dev ## what 1,000,000 texts run, judged by an oracle, and 20,000 through running gateways (SHORT=1: 50,000 and 2,000; SEED=n)
+	$(LAW) --texts $(if $(SHORT),50000,1000000)
+	$(LAW) --texts $(if $(SHORT),2000,20000) --gateway
 
 CHAOS = $(BIN)/python -m tests.chaos --calls $(if $(SHORT),300,600) --sabotage
 chaos: $(VENV)/.dev ## 10,000 calls while servers are killed, frozen, cut off, and three faults put in on purpose (SHORT=1: 1,000)

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,22 @@ if TYPE_CHECKING:
 settings.register_profile("truename", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("truename")
 
+# Commands print for a pipe unless a test sets a width, never for the terminal of whoever runs the tests.
+for variable in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"):
+    os.environ.pop(variable, None)
+
 REPORT = ROOT / ".cache" / "corpus-report.json"
 PARTS = "TRUENAME_CORPUS_PARTS"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say where the report's parts go; with several workers, the process that starts them does it."""
+    """Say where the report's parts and state go; with several workers, the process that starts them does it."""
     if not hasattr(config, "workerinput"):
         os.environ[PARTS] = str(REPORT.with_name(f"corpus-report-{os.getpid()}"))
+        state = tempfile.TemporaryDirectory(prefix="truename-state-")
+        config.add_cleanup(state.cleanup)
+        # What no test names a place for is not written into the state of whoever runs the tests.
+        os.environ["XDG_STATE_HOME"] = state.name
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""What tests of all rooms share: where the collection of facts and real catalogues lies, and how patient to be."""
+"""What tests of all folders share: their data, the collection of real catalogues, and how patient to be."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ from typing import Final
 
 import pytest
 
-__all__ = ["ROOT", "UNHURRIED", "shared"]
+__all__ = ["DATA", "ROOT", "UNHURRIED", "data", "found", "shared"]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+DATA: Final = ROOT / "tests" / "data"
 # Seconds of processor time for what takes hours when it is not linear: no statement about speed, on any machine.
 UNHURRIED: Final = 60.0
 _WHERE: Final = Path(os.environ.get("TRUENAME_SHARED") or ROOT.parent / "shared")
+
+
+def data(*parts: str) -> Path:
+    """Return a file of the tests' own data."""
+    return DATA.joinpath(*parts)
+
+
+def found(*parts: str) -> Path | None:
+    """Return a file of the collection, or None without it; in CI the test fails."""
+    there = _WHERE.joinpath(*parts).exists()
+    return shared(*parts) if there or os.environ.get("CI") == "true" else None
 
 
 def shared(*parts: str) -> Path:

@@ -65,6 +65,7 @@ EXAMPLES: list[TruenameError] = [
     LedgerError(code="corrupt", path=Path("l"), line=3, reason="its checksum does not fit"),
     LedgerError(code="full", origin="a", count=3),
     LedgerError(code="style_mismatch", recorded="style = 'a'", wanted="style = 'b'"),
+    LedgerError(code="identity_mismatch", origin="sf", name="x", recorded=str(AB), wanted=str(AC), count=2),
     LedgerError(code="newer", path=Path("l"), version=9),
     LedgerError(code="not_held", name="x"),
     LedgerError(code="readonly", name="x"),

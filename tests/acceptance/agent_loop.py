@@ -57,6 +57,9 @@ class Loop:
     held: Held = field(default_factory=dict)
     # What waits for a decision, and which handoff comes after it.
     pending: list[AgentCall] = field(default_factory=list)
+    # The calls that somebody decided on, and what a trace says of each that ran.
+    decided: list[AgentCall] = field(default_factory=list)
+    traced: list[Mapping[str, Any]] = field(default_factory=list)
     handoff: AgentTool | None = None
 
     def observed(self) -> dict[str, Any]:
@@ -169,6 +172,7 @@ class Loop:
         """Run a tool, once."""
         tool = call.tool
         assert tool is not None
+        self.traced.append(call.trace)
         with self.approvals.once(call):
             if tool.origin is not None:
                 self.executed.append({"server": tool.origin.server_id, "server_tool_name": tool.origin.name})
@@ -198,6 +202,7 @@ class Loop:
         """Do what a person decides on the calls that wait."""
         for call in self.pending:
             decision = decisions.get(call.call_id or "")
+            self.decided += [] if decision is None else [call]
             if decision is not None and decision["do"] == "approve":
                 self.approvals.approve_tool(call, decision.get("always", False))
             elif decision is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,12 +23,12 @@ from tests.acceptance.ops import OPS
 from tests.acceptance.rows import SEEDS, Row, Unreadable, read
 from tests.acceptance.verdict import FAILED, PASSED, SKIPPED, Verdict, compare, expected
 from tests.acceptance.words import LATER
-from tests.acceptance.world import NotChecked, typed
+from tests.acceptance.world import NEW_LEDGER, NO_LEDGER, USED_LEDGER, NotChecked, remembering, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from tests.acceptance.ops import Op
+    from tests.acceptance.ops import Facts, Op
 
 __all__ = ["execute", "main"]
 
@@ -65,8 +66,21 @@ def _executed(row: Row) -> Verdict:
     _check_given(row, known)
     # An unknown name is passed through only where the row says that it has to be.
     asked = {"passthrough": True} if row.op == "resolve" and "passthrough" in row.expect else {}
-    facts = typed({}, lambda: known.observe({"op": row.op, **row.given, **asked}))
-    return compare(expected(row), facts)
+    for memory in (NO_LEDGER, NEW_LEDGER, USED_LEDGER) if known.names else (NO_LEDGER,):
+        with remembering(memory):
+            verdict = _compared(row, partial(known.observe, {"op": row.op, **row.given, **asked}))
+        if verdict.status != PASSED:
+            return verdict if memory == NO_LEDGER else Verdict(verdict.status, f"with {memory}: {verdict.reason}")
+    return verdict
+
+
+def _compared(row: Row, observe: Callable[[], Facts]) -> Verdict:
+    try:
+        return compare(expected(row), typed({}, observe))
+    except NotChecked:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a row brings about is its failure, not the driver's
+        return Verdict(FAILED, f"raised {type(error).__name__}: {str(error)[:300]}")
 
 
 def _why_not(row: Row) -> str:

@@ -22,25 +22,31 @@ _WHO: Final = frozenset(
 
 @dataclass(frozen=True)
 class Op:
-    """How to execute an op: what its row has to give, what else it may give."""
+    """How to execute an op: what its row has to give, what else it may give.
+
+    ``names``: its row is about names of one set of tools, which are the same with a ledger and without one.
+    """
 
     observe: Observe
     needs: frozenset[str]
     takes: frozenset[str]
+    names: bool = False
 
 
 # By the shape of the file, which is the vocabulary, and the op's name.
 OPS: Final[dict[tuple[str, str], Op]] = {}
 
 
-def op(*names: str, needs: str = "", takes: str = "", shape: str = SEEDS) -> Callable[[Observe], Observe]:
+def op(
+    *ops: str, needs: str = "", takes: str = "", shape: str = SEEDS, names: bool = False
+) -> Callable[[Observe], Observe]:
     """Enter a function under these ops; ``needs`` and ``takes`` are words of ``given``, ``a|b`` is either."""
 
     def enter(observe: Observe) -> Observe:
         needed = frozenset(needs.split())
         either = {word for group in needed for word in group.split("|")}
-        for name in names:
-            OPS[shape, name] = Op(observe, needed, _WHO | either | set(takes.split()))
+        for name in ops:
+            OPS[shape, name] = Op(observe, needed, _WHO | either | set(takes.split()), names)
         return observe
 
     return enter

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.acceptance.agent_loop import Loop
 from tests.acceptance.agents import TypedCall, call_of, key_of, shown_key, tool_of, tools_of
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.rows import AGENTS
+from truename import Catalog, dialects, project
 from truename.compat import openai_agents as compat
+from truename.compat.openai_approvals import AgentApprovals
+from truename.compat.openai_errors import AgentsError
 from truename.compat.openai_items import AgentCall
-from truename.compat.openai_tools import AgentTool
 from truename.identity import (
     LookupKey,
-    ToolNames,
     call_id,
     call_key,
     call_trace_name,
@@ -30,7 +32,7 @@ from truename.identity.keys import text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_NAMES = ("public_name", "namespace", "qualified_name", "lookup_key", "approval_keys", "trace_name")
+    from truename.compat.openai_tools import AgentTool
 
 
 @op("identity", needs="tool")
@@ -53,10 +55,63 @@ def _layers(tool: Any, *, bare_alias: bool = False) -> Facts:
 
 @op("identity_pair", needs="tools")
 def identity_pair(given: Given) -> Facts:
+    """Compare layer by layer: keys are distinct only if calls by them reach and decide on different tools."""
+    tools = tools_of(given["tools"])
     one, other = map(_layers, given["tools"])
-    same = [word for word in _NAMES if one[word] == other[word]]
-    asked = ("lookup_key", "qualified_name", "approval_keys")
-    return {"same": [word for word in same if word == "public_name"], "distinct": [w for w in asked if w not in same]}
+    holds = {"lookup_key": _reach_their_own(tools), "qualified_name": True, "approval_keys": _are_decided_apart(tools)}
+    same = [word for word in ("public_name", *holds) if one[word] == other[word]]
+    return {"same": same, "distinct": [word for word, is_apart in holds.items() if is_apart and word not in same]}
+
+
+def _reach_their_own(tools: list[AgentTool]) -> bool:
+    found = compat.build_function_tool_lookup_map(tools)
+    keys = (call.lookup_key for call in _calls_of(tools))
+    return [None if key is None else found.get(key) for key in keys] == tools
+
+
+def _are_decided_apart(tools: list[AgentTool]) -> bool:
+    """Tell whether a decision for always on one of them leaves the other undecided."""
+    for one in range(len(tools)):
+        approvals, calls = AgentApprovals(), _calls_of(tools)
+        approvals.approve_tool(calls[one], always_approve=True)
+        decided = [approvals.get_approval_status(call) for call in calls]
+        if decided != [True if place == one else None for place in range(len(tools))]:
+            return False
+    return True
+
+
+def _calls_of(tools: list[AgentTool]) -> list[AgentCall]:
+    raw = ({"name": tool.names.name, "namespace": tool.names.namespace} for tool in tools)
+    return [AgentCall(call_of({**said, "call_id": f"c{at}"}), tools[at], "a") for at, said in enumerate(raw)]
+
+
+@op("handoff", needs="agent")
+def handoff(given: Given) -> Facts:
+    """Take the name from its source, and on every path on which a handoff is shown, called, checked or projected."""
+    agent, name = given["agent"], default_handoff_name(given["agent"])
+    made = tool_of({"kind": "handoff", "agent": agent})
+    loop = Loop({**_RUN, "tools": [], "handoffs": [{"kind": "handoff", "agent": agent}], "calls": [_call(name)]})
+    loop.run()
+    catalog = Catalog.from_mcp([("handoffs", [made.names.name])])
+    able = [one for one in dialects.table() if not one.check(name)]
+    shown = {wire for one in able for wire in project(catalog, one, style="declared").values()}
+    names = {made.names.name, compat.get_handoff_name(agent), *loop.seen["exposed"]["handoffs"], *shown}
+    is_refused_twice = [_is_refused(other, made) for other in (name, f"{name}_2")] == [True, False]
+    is_followed = made.has_default_name and loop.agent == agent and is_refused_twice
+    return {"name": name, "same_on_all_paths": names == {name} and is_followed}
+
+
+def _call(name: str) -> Mapping[str, str]:
+    return {"name": name, "call_id": "c1"}
+
+
+def _is_refused(name: str, beside: AgentTool) -> bool:
+    """Tell whether a realtime session refuses a tool of this name beside a handoff."""
+    try:
+        compat.validate_realtime_tool_names([tool_of(name)], [beside])
+    except AgentsError as error:
+        return error.code == "duplicate_realtime_name"
+    return False
 
 
 @op("key_match", needs="tool call")
@@ -106,9 +161,12 @@ def seed_normalize_call(given: Given) -> Facts:
 
 @op("deferred_surface", needs="surface call")
 def deferred_surface(given: Given) -> Facts:
+    """Run the call of a deferred tool through a pause, saved as JSON, and look at one place where it was seen."""
     call = given["call"]
-    seen = _SURFACES[given["surface"]](call)
-    return {"namespace_preserved": seen.get("namespace") == call["namespace"]}
+    tool = {"id": "t", "name": call["name"], "defer_loading": True, "needs_approval": True}
+    loop = Loop({**_RUN, "tools": [tool], "calls": [call], "decisions": [{call["call_id"]: {"do": "approve"}}]})
+    loop.run()
+    return {"namespace_preserved": _SURFACES[given["surface"]](loop) == [call["namespace"]]}
 
 
 @op("approval_alias", needs="tool visible")
@@ -125,22 +183,22 @@ def tool_namespace(given: Given) -> Facts:
     return {"ok": all(tool.names.namespace == given["namespace"] for tool in wrapped)}
 
 
-def _approval(call: Any) -> Any:
-    return {"namespace": AgentCall(call_of(call)).tool_namespace}
-
-
-def _tool_context(call: Any) -> Any:
-    tool = AgentTool(ToolNames(name=call["name"], defer_loading=True))
-    seen = AgentCall(call_of(call), tool)
-    return seen.raw if "namespace" not in seen.for_tool else {}
-
-
-# Where a call is shown -> what is shown of it there.
-_SURFACES: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "approval": _approval,
-    "interruption": lambda call: AgentCall(call_of(call)).raw,
-    "tracing": lambda call: AgentCall(call_of(call)).trace,
-    "ToolContext": _tool_context,
+# A run of one agent that has nothing but its own tools.
+_RUN: Final[Mapping[str, Any]] = {
+    "handoffs": [],
+    "servers": [],
+    "decisions": [],
+    "include_server_in_tool_names": False,
+    "collision_policy": "error",
+    "tool_not_found": "raise_error",
+    "json_roundtrip": True,
+}
+# Where a call is seen in a run -> the namespaces that are seen there.
+_SURFACES: Final[Mapping[str, Callable[[Loop], list[Any]]]] = {
+    "approval": lambda loop: [call.tool_namespace for call in loop.decided],
+    "interruption": lambda loop: [one["namespace"] for one in loop.seen["interruptions"]],
+    "tracing": lambda loop: [one["namespace"] for one in loop.traced],
+    "ToolContext": lambda loop: [one["call_namespace"] for one in loop.executed],
 }
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import date
+import io
+import os
+from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from unittest import mock
 
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import CONVENTION, SURFACES
 from tests.acceptance.world import NotChecked
+from truename.cli import main
 from truename.migration import (
-    Decision,
     apply,
     bump,
     compare_versions,
     conventional,
-    decision_record,
     plan,
     survey,
     underscored,
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.migration import Proposal
+
+# What is renamed where a row leaves that to the driver (seed 002's own example).
+_RENAMED: Final = ("powershell.exec", "powershell_exec")
 
 
 @op("rename_plan", needs="style names")
@@ -98,7 +103,24 @@ def version_cmp(given: Given) -> Facts:
 
 @op("adr", needs="fields")
 def adr(given: Given) -> Facts:
-    text = decision_record(plan({"powershell.exec": "powershell_exec"}), Decision(number=16, day=date(2026, 6, 5)))
-    lines = text.splitlines()
-    written = (any(line.lstrip("#- ").startswith(field) for line in lines) for field in given["fields"])
-    return {"generated": bool(given["fields"]) and all(written)}
+    """Rename by the real command, with a record, and look for what stands under each field."""
+    old, new = _RENAMED
+    with TemporaryDirectory() as directory:
+        source = Path(directory, "src", "tools.py")
+        _write(source, f'TOOL = "{old}"\n')
+        records = Path(directory, "adr")
+        words = ["rename", old, new, "--apply", str(source), "--record", str(records), "--because", "A client asks."]
+        with redirect_stdout(io.StringIO()), mock.patch.dict(os.environ, {"XDG_STATE_HOME": directory}):
+            main(words)
+        texts = [path.read_text("utf-8") for path in records.iterdir()] if records.is_dir() else []
+    said = _fields(texts[0]) if len(texts) == 1 else {}
+    is_told = all(name in said.get("Decision Outcome", "") for name in _RENAMED)
+    return {"generated": bool(given["fields"]) and is_told and all(said.get(field) for field in given["fields"])}
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return what stands under each heading of a record, and behind each word of its head."""
+    head, *sections = text.split("\n## ")
+    pairs = [line.removeprefix("- ").partition(": ") for line in head.splitlines() if line.startswith("- ")]
+    pairs += [section.partition("\n") for section in sections]
+    return {field: value.strip() for field, _, value in pairs}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.world import (
     answer,
@@ -10,8 +12,12 @@ from tests.acceptance.world import (
     listing,
     table_of,
 )
-from truename import Catalog, NameTable, ToolId, dialects, project
-from truename.identity import default_handoff_name, fold, is_kebab
+from truename import Catalog, NameTable, ToolId, dialects
+from truename.identity import fold
+from truename.policy import Convention, Declaration, lint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @op("valid_name", needs="profile name")
@@ -46,7 +52,9 @@ def roundtrip(given: Given) -> Facts:
 
 @op("lint_integration", needs="input")
 def lint_integration(given: Given) -> Facts:
-    return {"ok": is_kebab(given["input"])}
+    """Ask the linter about the one tool of a server with this key."""
+    tool = Declaration(name="get_leads", server=given["input"])
+    return {"ok": not lint([tool], Convention.of("canonical")).findings}
 
 
 @op("default_alias", needs="alias")
@@ -55,42 +63,43 @@ def default_alias(given: Given) -> Facts:
     return {"integration": meanings.get(given["alias"])}
 
 
-@op("flatten", needs="input")
+@op("flatten", needs="input", names=True)
 def flatten(given: Given) -> Facts:
     return {"name": table_of({**given, "catalog": [given["input"]]})[ToolId.parse(given["input"])]}
 
 
-@op("assigned", needs="catalog")
+@op("assigned", needs="catalog", names=True)
 def assigned(given: Given) -> Facts:
     return {name: str(id) for id, name in table_of(given).items()}
 
 
-@op("assigned_unique", needs="catalog")
+@op("assigned_unique", needs="catalog", names=True)
 def assigned_unique(given: Given) -> Facts:
-    return _uniqueness(table_of(given))
+    return _unique(table_of(given))
 
 
 @op("list_names", needs="catalog|tools|servers")
 def list_names(given: Given) -> Facts:
-    table = table_of(given)
-    return _uniqueness(table) | {"names": [entry["name"] for entry in listing(table)]}
+    return _uniqueness([entry["name"] for entry in listing(given)], len(catalog_of(given)))
 
 
-def _uniqueness(table: NameTable) -> Facts:
-    names = list(table.values())
-    return {"names": names, "unique": len({fold(name) for name in names}) == len(table)}
+def _unique(table: NameTable) -> Facts:
+    return _uniqueness(list(table.values()), len(table))
+
+
+def _uniqueness(names: Sequence[str], tools: int) -> Facts:
+    return {"names": list(names), "unique": len({fold(name) for name in names}) == tools}
 
 
 @op("descriptor", needs="catalog tool", takes="description inputSchema")
 def descriptor(given: Given) -> Facts:
-    table = table_of(given)
-    entry = listing(table)[list(table).index(ToolId.parse(given["tool"]))]
+    (entry,) = (one for one in listing(given) if one["canonical_name"] == str(ToolId.parse(given["tool"])))
     return {**entry, "descriptors": [entry]}
 
 
 @op("descriptor_all", needs="catalog", takes="description inputSchema")
 def descriptor_all(given: Given) -> Facts:
-    return {"descriptors": listing(table_of(given))}
+    return {"descriptors": listing(given)}
 
 
 @op("detect", needs="client|headers|user_agent")
@@ -102,12 +111,12 @@ def detect(given: Given) -> Facts:
     }
 
 
-@op("resolve", needs="catalog input", takes="catalog_extra cursor_names advertise passthrough")
+@op("resolve", needs="catalog input", takes="catalog_extra cursor_names advertise passthrough", names=True)
 def resolve(given: Given) -> Facts:
     return answer(given["input"], table_of(given), passthrough=given.get("passthrough", False))
 
 
-@op("resolve_all_equal", needs="catalog inputs")
+@op("resolve_all_equal", needs="catalog inputs", names=True)
 def resolve_all_equal(given: Given) -> Facts:
     table = table_of(given)
     answers = [answer(text, table) for text in given["inputs"]]
@@ -115,20 +124,20 @@ def resolve_all_equal(given: Given) -> Facts:
     return answers[0] if len(reached) == 1 else {"canonical": [one["canonical"] for one in answers]}
 
 
-@op("encode", needs="input")
+@op("encode", needs="input", names=True)
 def encode(given: Given) -> Facts:
     return {"name": next(iter(table_of({**given, "tools": [given["input"]]}).values()))}
 
 
-@op("encode_resolve", needs="catalog input")
+@op("encode_resolve", needs="catalog input", names=True)
 def encode_resolve(given: Given) -> Facts:
     return answer(given["input"], table_of({**given, "tools": given["catalog"]}))
 
 
-@op("encode_unique", needs="catalog|names|inputs|tools")
+@op("encode_unique", needs="catalog|names|inputs|tools", names=True)
 def encode_unique(given: Given) -> Facts:
     tools = next(given[key] for key in ("catalog", "names", "inputs", "tools") if key in given)
-    return _uniqueness(table_of({**given, "tools": tools}))
+    return _unique(table_of({**given, "tools": tools}))
 
 
 @op("family", needs="name")
@@ -137,16 +146,7 @@ def family(given: Given) -> Facts:
     return {"family": id.suite, "verb": id.tool}
 
 
-@op("handoff", needs="agent")
-def handoff(given: Given) -> Facts:
-    name = default_handoff_name(given["agent"])
-    catalog = Catalog.from_mcp([("handoffs", [name])])
-    able = [one for one in dialects.table() if not one.check(name)]
-    shown = {wire for one in able for wire in project(catalog, one, style="declared").values()}
-    return {"name": name, "same_on_all_paths": shown == {name}}
-
-
-@op("mcp_prefix", needs="server|servers", takes="default opt_in server servers tool call")
+@op("mcp_prefix", needs="server|servers", takes="default opt_in server servers tool call", names=True)
 def mcp_prefix(given: Given) -> Facts:
     pairs = given["servers"] if "servers" in given else [[given["server"], given["tool"]]]
     servers = [[label, [tool]] for label, tool in pairs]
@@ -157,4 +157,4 @@ def mcp_prefix(given: Given) -> Facts:
         "exposed": names[0],
         "contains_server": all(fold(o.server) in fold(name) for o, name in zip(origins, names, strict=True)),
     }
-    return _uniqueness(table) | facts | (answer(names[0], table) if given.get("call") else {})
+    return _unique(table) | facts | (answer(names[0], table) if given.get("call") else {})

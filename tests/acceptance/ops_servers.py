@@ -27,7 +27,7 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 _LINEAR: Final = 2.4
 
 
-@op("on_conflict", needs="servers", takes="call calls record listing log")
+@op("on_conflict", needs="servers", takes="call calls record listing log", names=True)
 def on_conflict(given: Given) -> Facts:
     with _logged("truename.naming") as log:
         table = table_of(given)
@@ -40,7 +40,7 @@ def on_conflict(given: Given) -> Facts:
     if "record" in given:
         facts |= _record(table, given["record"])
     if given.get("listing"):
-        facts["descriptors"] = listing(table)
+        facts["descriptors"] = listing(given)
     return facts
 
 

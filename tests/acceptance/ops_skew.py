@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import BEFORE_RENAME, GATES, MIGRATIONS
 from tests.acceptance.world import NotChecked
 from truename import Catalog, Ledger, NameTable, project, resolve
-from truename.errors import PolicyError
+from truename.errors import PolicyError, ResolutionError
 from truename.migration.skew import resolve_between, skew
 from truename.policy import Approvals, CallRule, Policy, bound_call
 
@@ -57,8 +59,17 @@ def gate(given: Given) -> Facts:
 
 @op("skew", needs="server agent call")
 def skewed(given: Given) -> Facts:
-    agent = _declared([given["call"].replace(*BEFORE_RENAME, 1)])
-    found = resolve_between(given["call"], agent, server=given["agent"], peer=given["server"])
+    """A peer of each version answers the call; one of before the rename answers to the name of before it."""
+    old = given["call"].replace(*BEFORE_RENAME, 1)
+    before, after = _declared([old]), _declared([given["call"]])
+    between = partial(resolve_between, server=given["agent"], peer=given["server"])
+    # What is refused for any other reason than the name says nothing of the rename.
+    try:
+        between(old, before)
+        resolve_between(given["call"], after, server=given["server"], peer=given["agent"])
+    except ResolutionError as error:
+        return {"refused": error.text}
+    found = between(given["call"], before)
     return {"id": str(found.id), "step": found.step}
 
 

@@ -18,7 +18,7 @@ from tests.acceptance.ops import OPS
 from tests.acceptance.rows import AGENTS, SEEDS, Row, read, rows_of
 from tests.acceptance.verdict import FAILED, PASSED, SKIPPED, compare
 from tests.acceptance.words import LATER, NOT_COMPARED
-from tests.shared import ROOT, shared
+from tests.shared import ROOT, data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def spoiled(good: Row) -> Iterator[Row]:
 
 @pytest.mark.parametrize("file", ["seeds.json", "openai-agents.json"])
 def test_every_wrong_expectation_in_a_passing_row_is_noticed(file: str) -> None:
-    passing = [one for one in read(shared("acceptance", file)) if execute(one).status == PASSED]
+    passing = [one for one in read(data("acceptance", file)) if execute(one).status == PASSED]
     unnoticed = [(bad.id, bad.expect) for good in passing for bad in spoiled(good) if execute(bad).status != FAILED]
 
     assert passing

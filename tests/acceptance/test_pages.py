@@ -14,7 +14,6 @@ import pytest
 import truename
 from tests.acceptance.ops_servers import DOCS
 from tests.commands import options_of
-from tests.conftest import REPORT
 from truename import Catalog, errors, project
 from truename.cli.app import app
 from truename.config import Settings
@@ -114,16 +113,3 @@ def test_the_names_shown_are_those_that_are_made(tools: str, style: str, dialect
 
 def test_the_names_page_shows_every_style() -> None:
     assert {*re.findall(r"\| `([a-z-]+)` \| `[a-z-]+` \| `", NAMES)} >= STYLES.keys()
-
-
-def test_the_measured_shares_are_those_of_the_last_report() -> None:
-    if not REPORT.is_file():
-        pytest.skip("no report of the real catalogues yet: run tests/corpus")
-    rows = {row["dialect"]: row for row in json.loads(REPORT.read_text("utf-8")) if row["style"] == "prefixed"}
-    told = re.findall(r"^\| `([a-z-]+)` \| ([\d.]+) % \| (\d+) \|", NAMES, re.MULTILINE)
-
-    assert len(told) == 5
-    for dialect, share, longest in told:
-        if dialect in rows:
-            assert f"{rows[dialect]['shortened']:.2%}" == f"{share}%"
-            assert rows[dialect]["longest"] == int(longest)

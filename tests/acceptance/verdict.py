@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.rows import Row
 
-__all__ = ["FAILED", "PASSED", "SKIPPED", "Facts", "Verdict", "compare", "expected"]
+__all__ = ["FAILED", "PASSED", "SKIPPED", "Facts", "Verdict", "coded", "compare", "expected"]
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
@@ -39,15 +39,16 @@ def expected(row: Row) -> Mapping[str, Any]:
     """Return what a row expects; of another library's error its code, and nothing of what that library logs."""
     if row.shape != AGENTS:
         return row.expect
-    return {key: _coded(wanted) for key, wanted in row.expect.items() if key not in NOT_COMPARED}
+    return {key: coded(wanted) for key, wanted in row.expect.items() if key not in NOT_COMPARED}
 
 
-def _coded(wanted: Any) -> Any:
+def coded(wanted: Any) -> Any:
+    """Return an expectation with every error of another library as its code."""
     if isinstance(wanted, list):
-        return [_coded(item) for item in wanted]
+        return [coded(item) for item in wanted]
     if not isinstance(wanted, dict):
         return wanted
-    return wanted["code"] if wanted.keys() == _ERROR else {key: _coded(value) for key, value in wanted.items()}
+    return wanted["code"] if wanted.keys() == _ERROR else {key: coded(value) for key, value in wanted.items()}
 
 
 def same(left: object, right: object) -> bool:

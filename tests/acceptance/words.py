@@ -38,7 +38,8 @@ __all__ = [
 # The steps of resolution: Truename's word -> the seeds' words for it.
 STEPS: Final = {
     "table": ("descriptor", "exposed"),
-    "derived": ("prefix",),
+    "spelling": ("prefix",),
+    "folded": ("prefix",),
 }
 
 # Codes of errors: a seed's word -> Truename's code; all others are equal.

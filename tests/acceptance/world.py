@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
+from tests.acceptance.serving import listed
 from tests.acceptance.words import OP_DIALECTS, OP_STYLES, STYLES, USER_AGENT
-from truename import Catalog, NameTable, Style, dialects, project, resolve
-from truename.errors import AmbiguousName, TruenameError
+from tests.shared import ROOT
+from truename import Catalog, Ledger, NameTable, Style, dialects, project, resolve
+from truename.errors import AmbiguousName, TruenameError, UnknownDialect
 from truename.gateway.views.choice import view_for
-from truename.gateway.views.descriptors import described
-from truename.gateway.views.texts import Texts
-from truename.naming import utc_today
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,9 +23,29 @@ if TYPE_CHECKING:
     from truename.dialects import Detection, Dialect
     from truename.naming import Resolution
 
-__all__ = ["NotChecked", "answer", "catalog_of", "detected", "dialect_of", "listing", "servers_of",
-           "style_of", "table_of", "typed"]  # fmt: skip
+__all__ = [
+    "NEW_LEDGER",
+    "NO_LEDGER",
+    "USED_LEDGER",
+    "NotChecked",
+    "answer",
+    "catalog_of",
+    "detected",
+    "dialect_of",
+    "listing",
+    "remembering",
+    "servers_of",
+    "style_of",
+    "table_of",
+    "typed",
+]
 
+NO_LEDGER: Final = "no ledger"
+NEW_LEDGER: Final = "a new ledger"
+USED_LEDGER: Final = "a used ledger"
+_MEMORY: Final = ContextVar("_MEMORY", default=NO_LEDGER)
+_LAB: Final = ROOT / "lab" / "results"
+_WHO: Final = frozenset({"client", "headers", "user_agent"})
 _LABEL = "tools"
 _SCHEMA = {"type": "object"}
 
@@ -55,18 +78,41 @@ def _entry(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def detected(given: Mapping[str, Any]) -> Detection:
-    """Say who the client is, from what it tells: its name, its headers, its user agent."""
-    headers = dict(given.get("headers", {}))
+    """Say who the client is, from what it sends: its clientInfo, its headers, its user agent."""
+    return dialects.detect(*_sent(given))
+
+
+def _sent(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """Return the clientInfo and headers of the client that a row names: as it was seen to send them, as far as known.
+
+    One that was run sends what the lab recorded, one that is recognised by name that name, any other the row's word.
+    """
+    info, headers = _seen(given["client"]) if "client" in given else ({}, {})
+    headers |= given.get("headers", {})
     if "user_agent" in given:
         headers[USER_AGENT] = given["user_agent"]
-    return dialects.detect(given.get("client"), headers)
+    return info, headers
+
+
+def _seen(client: str) -> tuple[Mapping[str, Any], dict[str, str]]:
+    try:
+        row = dialects.get(client)
+    except UnknownDialect:
+        return {"name": client}, {}
+    if row.kind == "own":
+        return {"name": client}, {}
+    for trial in (trial for name in row.lab for trial in json.loads((_LAB / name).read_bytes())["trials"]):
+        if (said := trial.get("handshake", {})).get("client_info"):
+            agent = said.get("user_agent")
+            return said["client_info"], {USER_AGENT: agent} if agent else {}
+    return {"name": row.client_info[0].replace("*", "1") if row.client_info else client}, {}
 
 
 def dialect_of(given: Mapping[str, Any]) -> Dialect:
     """Return the dialect that the row names, or its client's (unknown: native), or its op's."""
     if "profile" in given:
         found = dialects.get(given["profile"])
-    elif given.keys() & {"client", "headers", "user_agent"}:
+    elif given.keys() & _WHO:
         found = detected(given).dialect or dialects.get("native")
     else:
         found = dialects.get(OP_DIALECTS[given["op"]])
@@ -92,15 +138,34 @@ def table_of(given: Mapping[str, Any]) -> NameTable:
     if given.get("advertise") is False:
         dialect, style = dialects.get("native"), "canonical"
     overrides = {dialect.name: {id: name for name, id in given.get("cursor_names", {}).items()}}
-    return project(catalog, dialect, style=style, overrides=overrides)
+    make = partial(project, catalog, dialect, style=style, overrides=overrides)
+    memory = _MEMORY.get()
+    if memory == NO_LEDGER:
+        return make()
+    ledger = Ledger.memory()
+    return [make(ledger=ledger) for _ in range(1 if memory == NEW_LEDGER else 2)][-1]
 
 
-def listing(table: NameTable) -> tuple[Mapping[str, Any], ...]:
-    """Return what tools/list answers from this table, as the gateway makes it."""
-    universal = project(table.catalog, "universal")
-    return tuple(
-        tool for _, tool in described(table, dialects.get("openai"), universal, utc_today(), Texts.under(table))
-    )
+@contextmanager
+def remembering(memory: str) -> Iterator[None]:
+    """Have `table_of` project with a memory of this kind while the block lasts."""
+    token = _MEMORY.set(memory)
+    try:
+        yield
+    finally:
+        _MEMORY.reset(token)
+
+
+def listing(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return what a running gateway lists to the client that the row names, or under the path of its profile."""
+    style = style_of(given, dialect_of(given))
+    if not isinstance(style, str):
+        raise NotChecked("a gateway has the styles that a configuration can name")
+    path = f"/mcp/for/{dialects.get(given['profile']).name}" if "profile" in given else "/mcp"
+    client, headers = _sent(given) if given.keys() & _WHO else ({"name": "mcp"}, {})
+    # Canonical names are a view of their own beside any style.
+    style = "prefixed" if style == "canonical" else style
+    return listed(catalog_of(given), style=style, path=path, client=client, headers=headers)
 
 
 def answer(text: str, table: NameTable, *, passthrough: bool = False) -> Facts:

@@ -1,4 +1,4 @@
-"""The page of the attacks names each test, and no other."""
+"""The page of security names each test of the attacks, and for each claim of the threat model a test that exists."""
 
 from __future__ import annotations
 
@@ -14,6 +14,24 @@ def test_the_page_has_every_attack() -> None:
     tests = re.findall(r"^async def (test_\w+)", sources, re.MULTILINE)
     page = (ROOT / "docs" / "security.md").read_text("utf-8")
     assert sorted(re.findall(r"`(test_\w+)` \|$", page, re.MULTILINE)) == sorted(tests)
+
+
+def test_each_claim_of_the_threat_model_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    claims = re.findall(
+        r"^\| (.+) \| ([\d, ]+) \| (.+) \|$", page.partition("### Claims")[2].partition("\n### ")[0], re.MULTILINE
+    )
+    attackers = set(re.findall(r"^(\d)\. ", page.partition("### Attackers")[2].partition("\n### ")[0], re.MULTILINE))
+
+    assert len(claims) >= 30
+    assert {number for _, by, _ in claims for number in by.split(", ")} == attackers
+    for claim, _, tests in claims:
+        named = [re.fullmatch(r"`(tests/[\w/]+\.py)::(test_\w+)`", one) for one in tests.split(", ")]
+        assert all(named), claim
+        for one in named:
+            assert one
+            source = (ROOT / one[1]).read_text("utf-8")
+            assert re.search(rf"^(?:async )?def {one[2]}\(", source, re.MULTILINE), one[0]
 
 
 def test_what_the_page_says_of_tests_elsewhere_is_there() -> None:

@@ -1,6 +1,7 @@
-"""`python -m tests.conformance`: the official suite against the gateway, and against the fixture behind it.
+"""`python -m tests.conformance`: the official suite against the gateway, and against the servers behind it.
 
-Exit status 0 if all that a revision requires passes, 1 if not, 2 if the suite can't be run.
+Exit status 0 if all passes that a revision requires, and behind the gateway all that passes without it; 1 if not, 2 if
+the suite can't be run.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from tests.conformance.outcome import Outcome, lost
+from tests.conformance.others import Other, others, served
+from tests.conformance.outcome import Outcome, broken, lost
 from tests.conformance.running import Fixture, gateway
 from tests.conformance.suite import ERAS, Suite, SuiteMissing
 
 Leg = Callable[[Suite, str, argparse.Namespace], list[Outcome]]
 
 _WIDTH: Final = 48
+_OTHERS: Final = "others"
 _ERA_OF: Final = {"stateless": "2026-07-28", "handshake": "2025-11-25"}
 
 
@@ -28,7 +31,8 @@ def _direct(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcome
 
 
 def _gateway(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcome]:
-    with gateway(_fixture(options), suite.results / f"gateway-{era}") as url:
+    folder = suite.results / f"gateway-{era}"
+    with _fixture(options).entry(folder) as entry, gateway({"everything": entry}, folder) as url:
         return suite.against(url, era, "gateway", options.only)
 
 
@@ -51,27 +55,61 @@ def main() -> int:
     options = _options()
     try:
         suite = Suite.installed()
+        chosen = [leg for leg in (*_LEGS, _OTHERS) if getattr(options, leg)] or [*_LEGS, _OTHERS]
+        servers = others() if _OTHERS in chosen else []
     except SuiteMissing as missing:
         sys.stderr.write(f"{missing}\n")
         return 2
-    chosen = [leg for leg in _LEGS if getattr(options, leg)] or list(_LEGS)
     failed = 0
     for era in options.era or ERAS:
         found: dict[str, list[Outcome]] = {}
-        for leg in chosen:
+        for leg in (leg for leg in _LEGS if leg in chosen):
             title, run = _LEGS[leg]
             _say(f"\n{title}, {era}")
             found[leg] = run(suite, era, options)
             failed += _told(found[leg], quiet=options.quiet)
             if leg == "gateway" and "direct" in found:
                 _compare(found["direct"], found[leg])
+    if servers:
+        failed += _others(suite, servers, options)
     return 1 if failed else 0
+
+
+def _others(suite: Suite, servers: list[Other], options: argparse.Namespace) -> int:
+    """Run the suite against each server, alone and behind the gateway; return how many checks are broken there."""
+    failed = 0
+    with served(servers, suite.results / _OTHERS) as addresses:
+        for server in servers:
+            for era in options.era or ERAS:
+                _say(f"\n{server.name}, {era}")
+                direct, through = (
+                    suite.against(url, era, f"{server.key}-{leg}", options.only)
+                    for leg, url in zip(("direct", "gateway"), addresses[server.key], strict=True)
+                )
+                failed += _told_both(direct, through)
+    return failed
+
+
+def _told_both(direct: list[Outcome], through: list[Outcome]) -> int:
+    """Print what passes alone and behind the gateway; return how many checks are broken there."""
+    for words, outcomes in (("by itself", direct), ("behind the gateway", through)):
+        passed = sum(outcome.counts and not outcome.failing for outcome in outcomes)
+        checks = sum(outcome.passed for outcome in outcomes)
+        _say(f"  {words}: {passed} of {sum(one.counts for one in outcomes)} required pass, {checks} checks succeed")
+    found = broken(direct, through)
+    for scenario, check in found:
+        _say(f"  FAIL  broken behind the gateway: {scenario} {check.id}: {check.said}")
+    _compare(direct, through)
+    return len(found)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     for name, (what, _) in _LEGS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"only {what}")
+    parser.add_argument(
+        f"--{_OTHERS}", action="store_true", help="only servers that others wrote, and the gateway before them"
+    )
     parser.add_argument("--era", action="append", choices=ERAS, help="only this revision")
     parser.add_argument("--only", metavar="SCENARIO", help="only this scenario")
     parser.add_argument("--without", choices=list(_ERA_OF), help="a fixture that lacks these eras")

@@ -11,7 +11,7 @@ from typing import Final
 
 from mcp_types import AudioContent, EmbeddedResource, ImageContent, TextContent, TextResourceContents
 
-__all__ = ["PNG", "embedded", "picture", "sound", "text"]
+__all__ = ["PNG", "WAV", "decoded", "embedded", "picture", "sound", "text"]
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
@@ -36,7 +36,7 @@ def _wav() -> bytes:
 
 
 PNG: Final = base64.b64encode(_png()).decode()
-_WAV: Final = base64.b64encode(_wav()).decode()
+WAV: Final = base64.b64encode(_wav()).decode()
 
 
 def text(words: str) -> TextContent:
@@ -48,8 +48,12 @@ def picture() -> ImageContent:
 
 
 def sound() -> AudioContent:
-    return AudioContent(type="audio", data=_WAV, mime_type="audio/wav")
+    return AudioContent(type="audio", data=WAV, mime_type="audio/wav")
 
 
 def embedded(uri: str, words: str, mime_type: str = "text/plain") -> EmbeddedResource:
     return EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, mime_type=mime_type, text=words))
+
+
+def decoded(content: str) -> bytes:
+    return base64.b64decode(content)

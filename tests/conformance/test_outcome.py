@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.conformance.outcome import Check, Outcome, lost, outcomes_below
+from tests.conformance.outcome import Check, Outcome, broken, lost, outcomes_below
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,4 +64,23 @@ def test_what_succeeds_directly_and_is_not_looked_at_behind_the_gateway_is_lost(
     after = [_outcome("lists", tools="SUCCESS", prompts="SKIPPED"), _outcome("ping", answers="FAILURE")]
     assert [(scenario, check.id, check.status) for scenario, check in lost(before, after)] == [
         ("lists", "prompts", "SKIPPED")
+    ]
+
+
+def test_what_fails_behind_the_gateway_alone_is_broken_there() -> None:
+    before = [
+        _outcome("ping", answers="SUCCESS"),
+        _outcome("lists", tools="SUCCESS", prompts="FAILURE"),
+        _outcome("tasks", begins="FAILURE"),
+        _outcome("caching", hints="SKIPPED"),
+    ]
+    after = [
+        _outcome("ping", answers="SUCCESS"),
+        _outcome("lists", tools="FAILURE", prompts="FAILURE"),
+        _outcome("tasks", begins="FAILURE", ends="FAILURE"),
+        _outcome("caching", hints="FAILURE"),
+    ]
+    assert [(scenario, check.id) for scenario, check in broken(before, after)] == [
+        ("lists", "tools"),
+        ("caching", "hints"),
     ]

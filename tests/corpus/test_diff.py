@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import json
 import random
 from functools import cache
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.corpus.collection import catalogues
 from tests.migration.listed import bare, pairs
-from tests.shared import shared
+from tests.shared import data
 from truename.migration import Certainty, Kind, diff
 from truename.naming.words import words
 from truename.policy.declaration import Declaration
@@ -81,11 +81,11 @@ def hash_of(text: str) -> int:
 
 @cache
 def servers() -> list[list[dict[str, Any]]]:
-    """Return the tools of 150 real servers that have some, each name once."""
-    with gzip.open(shared("corpus", "open.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        listed = [json.loads(line)["tools"] for line in lines]
+    """Return the tools of up to 150 real servers that have some, each name once."""
+    listed = [row["tools"] for row in catalogues()]
     unique = [list({tool["name"]: tool for tool in tools}.values()) for tools in listed]
-    return random.Random(5).sample([tools for tools in unique if 4 <= len(tools) <= 120], 150)
+    some = [tools for tools in unique if 4 <= len(tools) <= 120]
+    return random.Random(5).sample(some, min(150, len(some)))
 
 
 def declared(tools: Sequence[dict[str, Any]]) -> list[Declaration]:
@@ -130,7 +130,7 @@ def certain(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> set
 
 def test_renames_that_are_known_of_real_servers_are_guessed_and_none_is_certain() -> None:
     found: dict[str, set[tuple[str, str]]] = {}
-    for release in json.loads(shared("corpus", "drift.json").read_text("utf-8")):
+    for release in json.loads(data("corpus", "drift.json").read_text("utf-8")):
         changes = diff(bare(*release["gone"]), bare(*release["new"]))
         found.setdefault(release["live"], set()).update(pairs(changes))
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 import random
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.corpus.attacks import CATEGORIES, Tally, entries, left_out, tally
+from tests.corpus.collection import catalogues
 from tests.policy.text_examples import findings
 from tests.shared import ROOT, shared
 from truename.policy import Convention, Declaration, lint
@@ -27,10 +25,10 @@ _SEED: Final = 20261122
 _DRAWN: Final = 200
 
 
-@cache
 def servers() -> list[dict[str, Any]]:
-    with gzip.open(shared("corpus", "open.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    """Return the whole collection: what was read is in all of it."""
+    shared("corpus", "open.jsonl.gz")
+    return catalogues()
 
 
 def material(*rows: dict[str, Any]) -> Material:
@@ -41,23 +39,22 @@ def material(*rows: dict[str, Any]) -> Material:
 
 
 def test_95_in_100_of_the_hostile_are_found_and_at_most_5_in_100_of_the_harmless_are_flagged() -> None:
+    """The same holds for each category that the rules were tuned without, and for all others beside it."""
     whole = sum(tally(entries()).values(), Tally())
+    without = {category: left_out(category, entries()) for category in CATEGORIES}
+    missed = {
+        category: found
+        for category, found in without.items()
+        if not (_holds(found[category]) and _holds(sum(found.values(), Tally())))
+    }
 
     assert whole.hostile + whole.harmless == 57
-    assert whole.found >= 0.95 * whole.hostile
-    assert whole.flagged <= 0.05 * whole.harmless
+    assert _holds(whole)
+    assert missed == {}
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
-def test_the_same_holds_for_a_category_that_the_rules_were_tuned_without(category: str) -> None:
-    found = left_out(category, entries())
-    whole = sum(found.values(), Tally())
-
-    assert found[category].hostile
-    assert found[category].found >= 0.95 * found[category].hostile
-    assert found[category].flagged <= 0.05 * found[category].harmless
-    assert whole.found >= 0.95 * whole.hostile
-    assert whole.flagged <= 0.05 * whole.harmless
+def _holds(counted: Tally) -> bool:
+    return counted.found >= 0.95 * counted.hostile > 0 and counted.flagged <= 0.05 * counted.harmless
 
 
 def test_the_findings_of_the_text_rules_on_real_tools_are_those_that_were_read() -> None:

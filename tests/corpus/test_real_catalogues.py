@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import random
+import re
 from collections import defaultdict
 from dataclasses import fields
 from functools import cache
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import PARTS
-from tests.shared import shared
+from tests.corpus.collection import catalogues, is_whole
+from tests.shared import ROOT
 from truename import Catalog, dialects, project, resolve
 from truename.errors import DuplicateTool, InvalidName, NoLegalName
 from truename.identity import fold
@@ -51,15 +52,20 @@ def _chosen() -> list[tuple[Dialect, int]]:
 
 
 NAMED = ("universal", "openai", "anthropic", "claude-code", "vscode-copilot", "gemini-cli", "codex", "cursor")
+# What docs/names.md says of a dialect: the share of names that are shortened, and the longest.
+PUBLISHED = {
+    dialect: (f"{share}%", int(longest))
+    for dialect, share, longest in re.findall(
+        r"^\| `([a-z-]+)` \| ([\d.]+) % \| (\d+) \|", (ROOT / "docs" / "names.md").read_text("utf-8"), re.MULTILINE
+    )
+}
 ALL = _groups()
 GROUPS = _chosen()
 
 
 @cache
 def listings() -> list[tuple[str, list[dict[str, Any]]]]:
-    with gzip.open(shared("corpus", "open.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    return [(row["id"], row["tools"]) for row in rows]
+    return [(row["id"], row["tools"]) for row in catalogues()]
 
 
 @cache
@@ -102,6 +108,8 @@ def shortened(names: NameTable) -> float:
 
 
 def report(dialect: Dialect, others: int, rows: list[dict[str, Any]]) -> None:
+    if not is_whole():
+        return
     text = json.dumps([{"dialect": dialect.name, "others": others, **row} for row in rows])
     part = f"{dialects.names().index(dialect.name):03}-{'declared' if rows[0]['style'] == 'declared' else 'all'}.json"
     folder = Path(os.environ[PARTS])
@@ -130,6 +138,14 @@ def test_nine_thousand_real_tools_get_names_that_lead_back(dialect: Dialect, oth
         longest = max(map(len, names.values()))
         rows.append({"style": style, "shortened": shortened(names), "longest": longest, "remark": ""})
     report(dialect, others, rows)
+    prefixed = next((row for row in rows if row["style"] == "prefixed"), None)
+    if is_whole() and prefixed and dialect.name in PUBLISHED:
+        assert (f"{prefixed['shortened']:.2%}", prefixed["longest"]) == PUBLISHED[dialect.name]
+
+
+def test_the_page_publishes_the_figures_of_five_dialects_that_are_run_here() -> None:
+    assert len(PUBLISHED) == 5
+    assert PUBLISHED.keys() <= {dialect.name for dialect, _ in GROUPS}
 
 
 @pytest.mark.parametrize(("dialect", "others"), GROUPS, ids=[dialect.name for dialect, _ in GROUPS])

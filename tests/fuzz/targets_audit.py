@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.fuzz.judging import must
-from tests.fuzz.mutation import mutated_bytes, text, value
+from tests.fuzz.mutation import mutated, mutated_bytes, text, value
 from truename import ToolId
 from truename.audit import Broken, Journal, Record, Redaction, account_of, recent, records_in, since, verified
+from truename.audit.anchor import Anchor, AnchorFile
+from truename.audit.chain import GENESIS, Spoiled
 from truename.policy import StoreError
 from truename.policy.call_event import CallEvent
 
 if TYPE_CHECKING:
     from random import Random
+
+    from truename.audit.head import Head
 
 __all__ = ["TARGETS"]
 
@@ -69,6 +73,42 @@ def _written_on(path: Path, before: dict[str, bytes]) -> None:
     must(all((path / name).read_bytes() == content for name, content in before.items()), "history stays as it is")
 
 
+@cache
+def _anchored() -> tuple[Head, bytes]:
+    """Return the anchor of a journal of some records, and its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "audit.anchor")
+        for _ in range(2):
+            with Journal(Path(folder, "audit"), anchor=file) as journal:
+                journal.append([("call", _CALL)])
+        head = AnchorFile(file, None).read()
+        assert head is not None
+        return head, file.read_bytes()
+
+
+def anchors(chance: Random) -> None:
+    head, content = _anchored()
+    raw = mutated_bytes(chance, content)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "audit.anchor")
+        path.write_bytes(raw)
+        try:
+            found = AnchorFile(path, None).read()
+        except Spoiled as error:
+            must(len(str(error)) < 2_000, "what is wrong is said in short")
+        else:
+            must(found is not None or not raw, "an anchor that is there counts")
+            must(found is None or found.number <= head.number, "an anchor never goes further than it was written")
+            must(found is None or found.number < head.number or found == head, "and is the record that was written")
+    written = chance.choice((str(Anchor(head.number, head.hash)), f"0:{GENESIS}", text(chance)))
+    written = mutated(chance, written) if chance.random() < 0.5 else written
+    try:
+        parsed = Anchor.parse(written)
+    except ValueError:
+        return
+    must(str(parsed) == written, "an anchor is written as it is read")
+
+
 def accounts(chance: Random) -> None:
     arguments: Any = value(chance, 6)
     event = CallEvent(
@@ -87,4 +127,4 @@ def accounts(chance: Random) -> None:
         journal.append([("call", account)])
 
 
-TARGETS: Final = (audit_journals, accounts)
+TARGETS: Final = (audit_journals, anchors, accounts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Those that go through a whole gateway, or begin one.
 SLOW = {"requests", "lines_of_clients", "answers_of_servers", "lists_of_servers", "sign_ins"}
-SLOW |= {"accounts", "audit_journals", "recordings", "journals"}
+SLOW |= {"accounts", "audit_journals", "recordings", "journals", "consents"}
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from truename import Catalog, project
+from truename import Catalog, Ledger, project
 from truename.adapters.wire import NOBODY, Offer, offers
+from truename.catalog import ServerIdentity, identity_changes, identity_mismatch
 from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameError, UnknownTool
 from truename.identity import required_key
 from truename.naming import Listed, listing, renamed, utc_today
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
 
-    from truename import Ledger, NameTable, Style, ToolId
+    from truename import NameTable, Style, ToolId
     from truename.policy import Decision, Grant, Scope
 
 __all__ = ["ASK_ALL", "NAMING", "Naming", "Toolbox", "told"]
@@ -35,7 +36,8 @@ ASK_ALL: Final = Policy()
 class Naming:
     """How names are made: the arguments of `project`, kept for every time that servers list their tools.
 
-    Without a ledger the names depend on the set of tools alone; with one they never change.
+    Without a ledger the names depend on the set of tools alone; with one they never change. ``identities`` are those
+    declared for servers, by key.
     """
 
     dialect: str = "universal"
@@ -43,15 +45,26 @@ class Naming:
     ledger: Ledger | None = None
     aliases: Mapping[str, str] | None = None
     overrides: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    identities: Mapping[str, ServerIdentity] = field(default_factory=dict)
 
     def table(self, listings: Mapping[str, Iterable[Any]]) -> NameTable:
         """Return the names of what these servers list (by server key, as in a tools/list result).
 
-        What can't be admitted is left out and stands in the catalogue's ``notices``. Raises as `project`.
+        What can't be admitted is left out and stands in the catalogue's ``notices``. Raises as `project`, and
+        `LedgerError` (``identity_mismatch``).
         """
-        bound = None if self.ledger is None else self.ledger.bindings()
+        known = Ledger.memory() if self.ledger is None else self.ledger
+        if changes := identity_changes(known.bindings(), self.identities):
+            raise identity_mismatch(changes)
         pairs = {key: list(listing) for key, listing in listings.items()}
-        catalog = Catalog.from_mcp(pairs, self.aliases, bound, strict=False)
+        catalog = Catalog.from_mcp(
+            pairs,
+            self.aliases,
+            known.bindings(),
+            owners=known.origins(),
+            identities=self.identities,
+            strict=False,
+        )
         return project(catalog, self.dialect, style=self.style, ledger=self.ledger, overrides=self.overrides)
 
 

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config import state_path
 from truename.errors import ConfigError
 from truename.files.durable import read_own, sync_directory, write_new
+from truename.files.private import make_private, state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,8 +82,7 @@ def digest(raw: bytes) -> str:
 
 def backups_directory(environ: Mapping[str, str] | None = None) -> Path:
     """Return where backups are kept: ``truename/backups`` in the user's state directory."""
-    # The ledgers' neighbour: the state directory is chosen in one place.
-    return state_path(Path("any"), environ).parent.with_name("backups")
+    return state_directory(environ) / "backups"
 
 
 def backups(
@@ -117,7 +116,7 @@ def save(
 ) -> Backup:
     """Write a backup down to the disk, before the change that it is for. Raises `OSError`."""
     directory = backups_directory(environ)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(directory, environ)
     now = datetime.now(UTC)
     word = "".join(letter if letter.isalnum() else "-" for letter in client)[:40]
     backup = Backup(

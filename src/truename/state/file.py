@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from truename.files.private import make_private
 from truename.policy import StoreError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class StateFile:
 
     def _opened(self) -> sqlite3.Connection:
         if self.path is not None:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path.parent)
             # Made with its mode before SQLite makes it with another; a link is not followed to somebody's file.
             descriptor = os.open(self.path, _OPEN, 0o600)
             found = os.fstat(descriptor)

@@ -397,9 +397,13 @@ class Oracle:
 
     def _canonical(self, text: str) -> Verdict | None:
         id = _read(text)
-        if id is None or (id not in self.known and id not in self.moved_ids):
+        if id is None:
             return None
-        return self._at("step 3: it is this tool's id", id)
+        if id in self.known or id in self.moved_ids:
+            return self._at("step 3: it is this tool's id", id)
+        if "@" in text and any(_family(id) == _family(one) for one in self.known):
+            return _stop("step 3: it is a version of a tool that its server does not give", "unknown_tool", "unknown")
+        return None
 
     def _at(self, rule: str, id: str) -> Verdict:
         end = self._end(id)

@@ -223,8 +223,8 @@ class _Search:
             self.trail.append("canonical: not as it stands (case, 'v' or 'latest')")
             return None
         found = self._identified(ref.complete(), "canonical")
-        if found is None and "@" in text and any(id.integration == ref.integration for id in self.whole):
-            # Versions of an integration are its own to give: no other server does by calling a tool so.
+        if found is None and "@" in text and self.whole.spellings.knows_family(ref):
+            # A further version of a tool is its server's to give: no other server gives it by calling a tool so.
             raise self._unknown()
         return found
 

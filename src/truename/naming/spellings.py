@@ -95,6 +95,14 @@ class SpellingIndex:
         """The tools on record that are not in the table."""
         return frozenset(named.id for named in _absent(self._table))
 
+    def knows_family(self, ref: ToolRef) -> bool:
+        """Return whether some version of this tool is in the table or on record."""
+        return (ref.integration, ref.suite, ref.tool) in self._known_families
+
+    @cached_property
+    def _known_families(self) -> frozenset[Family]:
+        return frozenset({*self.families, *(id.family for id in self.absent)})
+
     @cached_property
     def _shown(self) -> Index:
         table = self._table

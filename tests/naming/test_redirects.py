@@ -111,3 +111,36 @@ def test_redirects_are_followed_to_the_thirty_second() -> None:
     assert caught.value.reason == "absent"
     assert caught.value.trail[-1] == "ledger: more than 32 redirects in a row"
     assert len(list(ledger.successors(ids[0]))) == 32
+
+
+def listed(ledger: Ledger, *tools: str) -> NameTable:
+    catalog = Catalog.from_mcp({"docs": tools}, bound=ledger.bindings(), owners=ledger.origins())
+    return project(catalog, "universal", ledger=ledger)
+
+
+@pytest.mark.parametrize("name", ["docs_look", "docs/look", "docs@1~look"])
+def test_what_a_server_later_lists_under_a_redirected_tools_name_is_another_tool(name: str) -> None:
+    ledger = Ledger.memory()
+    listed(ledger, "look")
+    ledger.redirect("docs/look", "docs/search")
+    listed(ledger, "search")
+
+    names = listed(ledger, "look", "search")
+    (newcomer,) = (id for id, tool in names.catalog.items() if tool.origin.name == "look")
+
+    assert str(resolve(name, names).id) == "docs@1/search@1"
+    for text in (str(newcomer), names[newcomer]):
+        assert resolve(text, names).id == newcomer
+    again = listed(ledger, "look", "search")
+    assert dict(again) == dict(names)
+
+
+def test_a_redirected_tool_keeps_its_id_until_its_successor_was_seen_and_where_the_redirect_was_taken_back() -> None:
+    ledger = Ledger.memory()
+    listed(ledger, "look")
+    ledger.redirect("docs/look", "docs/search")
+    assert "docs@1/look@1" in map(str, listed(ledger, "look"))
+
+    ledger.redirect("docs/look", "docs/look")
+    listed(ledger, "search")
+    assert "docs@1/look@1" in map(str, listed(ledger, "look", "search"))

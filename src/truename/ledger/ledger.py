@@ -99,8 +99,19 @@ class Ledger:
         return self._core.state.spaces[self.scope]
 
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
-        """Return the identities on record by (server id, upstream name), for `Catalog.from_mcp(bound=...)`."""
-        return MappingProxyType(self._core.state.bindings)
+        """Return the identities on record by (server id, upstream name), for `Catalog.from_mcp(bound=...)`.
+
+        An id that was redirected to another tool, which was seen since, is no longer its first tool's: whatever that
+        server lists under the old name gets an id of its own.
+
+        >>> ledger = Ledger.memory()
+        >>> old, new = ToolId.parse("fs/list"), ToolId.parse("files/list")
+        >>> ledger.remember(None, (), [("fs", "list", old), ("files", "list", new)])
+        >>> ledger.redirect(str(old), new)
+        >>> dict(ledger.bindings())
+        {('files', 'list'): ToolId('files@1/list@1')}
+        """
+        return MappingProxyType(self._core.state.current_bindings())
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return every identity on record with its origin, as (server id, upstream name)."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from truename.identity import fold
+from truename.errors import InvalidToolId
+from truename.identity import ToolId, fold
 from truename.ledger.events import Bind, Claim, Event, Own
 from truename.ledger.space import Space, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from truename.identity import ToolId
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["Space", "Standing", "State"]
 
@@ -72,9 +72,32 @@ class State:
         space.apply(event)
 
     def binds(self, server: str, name: str, id: ToolId) -> bool:
-        """Tell whether a tool of a server gets this id: its first, or the one to which an operator led the other."""
+        """Tell whether a tool of a server gets this id: its first, or one after an operator gave the first away."""
         bound = self.bindings.get((server, name))
-        return bound is None or (bound != id and id in self.spaces[""].successors(bound))
+        if bound is None:
+            return True
+        return bound != id and (id in self.spaces[""].successors(bound) or self._is_given_away(server, name))
+
+    def current_bindings(self) -> Mapping[tuple[str, str], ToolId]:
+        """Return the identities by (server id, upstream name), without those that became other tools.
+
+        Where an operator redirected an id to another tool, and that tool was seen, calls of the id are that tool's.
+        What the first server lists under the old name is a tool of its own then, and needs another id.
+        """
+        given_away = set()
+        for name in self.spaces[""].withdrawn_names:
+            with suppress(InvalidToolId):
+                origin = self.origins.get(ToolId.parse(name)) if "/" in name else None
+                if origin is not None and self._is_given_away(*origin):
+                    given_away.add(origin)
+        if not given_away:
+            return self.bindings
+        return {origin: id for origin, id in self.bindings.items() if origin not in given_away}
+
+    def _is_given_away(self, server: str, name: str) -> bool:
+        origin = server, name
+        successors = self.spaces[""].successors(self.bindings.get(origin))
+        return any(self.origins.get(id, origin) != origin for id in successors)
 
     def keeps(self, other: State) -> bool:
         """Tell whether all that the other state promised is promised here too."""

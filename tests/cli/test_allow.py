@@ -78,7 +78,7 @@ def test_what_was_allowed_is_used_until_it_changes(run: Run, found: Path) -> Non
     found.write_text(found.read_text() + " ")
 
     assert needs_consent(run)
-    assert "it changed since it was allowed" in run("names").err
+    assert "mcp.json changed since it was allowed" in run("names").err
     assert run("allow", "mcp.json").status == 0
     assert run("names").status == 0
 
@@ -173,7 +173,7 @@ def test_a_yes_is_remembered(run: Run, found: Path, types: Callable[[str], None]
     assert (again.status, "Allow it" in again.err) == (0, False)
     found.write_text(found.read_text() + " ")
     types("n\n")
-    assert "It changed since it was allowed." in run("names").err
+    assert "mcp.json changed since it was allowed." in run("names").err
 
 
 def test_nothing_shown_is_an_order_to_a_terminal(run: Run, tmp_path: Path, types: Callable[[str], None]) -> None:

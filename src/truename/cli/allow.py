@@ -50,7 +50,9 @@ def allow(file: File = None, /, *, revoke: Revoke = False, every: List = False, 
     if as_json:
         print_json(_document(path, digest, found, [str(one) for one in files.paths]))
         return 0
-    show(f"Allowed until it changes: {path}", styled(f" ({digest})", "dim"))
+    beside = [one.name for one in files.paths if one != path.absolute()]
+    what = f"{path}, with {', '.join(beside)}" if beside else str(path)
+    show(f"Allowed until {'one of them' if beside else 'it'} changes: {what}", styled(f" ({digest})", "dim"))
     show_disclosed(found)
     return 0
 

@@ -53,7 +53,7 @@ audit = App(
 )
 
 _SHOWN = 50
-_UNREAD = "No line there is a record: it was written with another key, or with one where none is given now."
+_UNREAD = "No line can be read as a record. Give the key with which it was written: [audit] key in the configuration."
 _MORE = " Only the first are shown; --json has all."
 _TOLD = frozenset(
     (
@@ -81,7 +81,10 @@ def verify(
     else:
         _tell(path, key, count, broken)
         if not broken and expected is None and not anchor_file(path).exists():
-            say("Nothing outside of it says how far it went: compare it with an anchor that you kept, by --expect.")
+            say(
+                "No anchor is kept on this machine, so records that are cut off with their head are not noticed. "
+                "Compare it with what `truename audit anchor` printed earlier: --expect NUMBER:HASH."
+            )
     return EXIT_FINDINGS if broken else 0
 
 
@@ -132,7 +135,8 @@ def _tell(path: Path, key: bytes | None, count: int, broken: list[Broken], *, er
     if broken:
         for one in broken[:_SHOWN]:
             show(styled(one.kind, "bold red"), f" {one}", error=error)
-        say(f"{len(broken):,} faults in {count:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
+        errors = "1 error" if len(broken) == 1 else f"{len(broken):,} errors"
+        say(f"{errors} in {count:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
         if not count:
             say(_UNREAD)
     else:

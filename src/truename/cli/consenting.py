@@ -68,7 +68,7 @@ def _consented(
             return files
         fact = f"{path} is not used: its user said no"
     else:
-        before = "it changed since it was allowed" if store.get(path) is not None else _WHY
+        before = _changed(files) if store.get(path) is not None else _WHY
         fact = f"{path} needs consent: {before}"
     named = shlex.quote(str(path))
     advice = f"Look at it, then say `truename allow {named}`; a path on the command line counts for one command."
@@ -124,10 +124,15 @@ def show_disclosed(found: Disclosed, addresses: Sequence[str] = (), *, error: bo
     show_hanging(rows, indent=2, error=error)
 
 
+def _changed(files: ConfigFiles) -> str:
+    """Say which files may have changed: consent is to all of them together."""
+    return f"{' or '.join(one.name for one in files.paths)} changed since it was allowed"
+
+
 def _agreed(path: Path, files: ConfigFiles, addresses: Sequence[str]) -> bool:
     from truename.cli.disclosed import disclosed  # noqa: PLC0415 - only where somebody is asked
 
-    changed = " It changed since it was allowed." if ConsentStore.here().get(path) is not None else ""
+    changed = f" {_changed(files)}." if ConsentStore.here().get(path) is not None else ""
     say(f"{path} was found here, not named.{changed} With it these programs run and these references are sent:")
     show_disclosed(disclosed(files), addresses, error=True)
     say(styled("Allow it as it is now? [y/N] ", "bold"))

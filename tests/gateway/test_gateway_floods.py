@@ -11,8 +11,10 @@ import pytest
 from truename.gateway.downstream.audience import Audience
 from truename.gateway.downstream.repeats import Repeats
 from truename.gateway.news import News
+from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.upstream.patience import Calm
 from truename.gateway.views.view import ViewSpec
+from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,9 +71,13 @@ def test_a_server_that_never_ceases_to_announce_is_asked_ever_less_often() -> No
     assert calm.delay() == 0.05
 
 
-def _request(session: object = None, host: str = "127.0.0.1") -> Any:
+def _request(session: object = None, host: str = "127.0.0.1", principal: str = "ann") -> Any:
     version = "2026-07-28" if session is None else "2025-06-18"
-    request = SimpleNamespace(client=SimpleNamespace(host=host, port=1), headers={"x-forwarded-for": str(id(object()))})
+    request = SimpleNamespace(
+        client=SimpleNamespace(host=host, port=1),
+        headers={"x-forwarded-for": str(id(object()))},
+        scope={"state": {PRINCIPAL_KEY: Principal(name=principal)}},
+    )
     return SimpleNamespace(protocol_version=version, session=SimpleNamespace(_connection=session), request=request)
 
 
@@ -94,12 +100,13 @@ def test_wrong_names_of_a_lasting_session_are_counted_in_a_row() -> None:
 
 
 @pytest.mark.parametrize("session", [lambda: None, _session], ids=["stateless", "a session for each call"])
-def test_where_no_session_lasts_one_machine_is_one_caller(session: Callable[[], object]) -> None:
+def test_where_no_session_lasts_a_principal_on_one_machine_is_one_caller(session: Callable[[], object]) -> None:
     clock = Clock()
     repeats = Repeats(clock)
 
     assert [repeats.again(_request(session()), VIEW, "x") for _ in range(3)] == [1, 2, 3]
     assert repeats.again(_request(session(), host="10.0.0.2"), VIEW, "x") == 1
+    assert repeats.again(_request(session(), principal="ben"), VIEW, "x") == 1
     assert repeats.again(_request(session()), ViewSpec("openai"), "x") == 1
     assert repeats.again(_request(session()), VIEW, "y") == 1
     clock.now += 61

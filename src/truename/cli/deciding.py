@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Desk", "Found", "lines_of", "plain", "row"]
 
 _CHANGED = "the tool's definition changed since"
-_OFFERED = "the server offered another definition: `truename pins diff {id}`"
+_OFFERED = "it does not count while the server offers another definition, which waits: `truename pins diff {id}`"
 _COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
 
 

@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import connection_of, is_modern
 
 if TYPE_CHECKING:
@@ -24,15 +25,15 @@ _LAST: Final = "truename.last-call"
 
 
 class Repeats:
-    """Counts by session where one lasts; else by machine, view and name within a minute.
+    """Counts by session where one lasts; else by principal, machine, view and name within a minute.
 
     The stateless era has no sessions, and some frameworks open one for each call: so a session's first call is
-    counted by machine too.
+    counted so too.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._wrong: OrderedDict[tuple[str, ViewSpec], OrderedDict[str, tuple[int, float]]] = OrderedDict()
+        self._wrong: OrderedDict[tuple[str, str, ViewSpec], OrderedDict[str, tuple[int, float]]] = OrderedDict()
 
     def again(self, request: Request, view: ViewSpec, name: str) -> int:
         """Note a wrong name; return how often it was called now."""
@@ -43,7 +44,7 @@ class Repeats:
             before, times = session[_LAST]
             times = times + 1 if before == name else 1
         else:
-            times = self._from_one_machine(_host(request), view, name)
+            times = self._from_one_caller((*_caller(request), view), name)
         if session is not None:
             session[_LAST] = name, times
         return times
@@ -51,24 +52,24 @@ class Repeats:
     def over(self, request: Request, view: ViewSpec) -> None:
         """Note a call of a right name, which ends a row."""
         if is_modern(request.protocol_version):
-            self._wrong.pop((_host(request), view), None)
+            self._wrong.pop((*_caller(request), view), None)
         else:
             connection_of(request).state[_LAST] = "", 0
 
-    def _from_one_machine(self, host: str, view: ViewSpec, name: str) -> int:
+    def _from_one_caller(self, caller: tuple[str, str, ViewSpec], name: str) -> int:
         now = self._clock()
-        rows = self._wrong.pop((host, view), OrderedDict[str, tuple[int, float]]())
+        rows = self._wrong.pop(caller, OrderedDict[str, tuple[int, float]]())
         times, at = rows.pop(name, (0, now))
         times = times + 1 if now <= at + _WINDOW else 1
         rows[name] = times, now
-        self._wrong[host, view] = rows
+        self._wrong[caller] = rows
         for bounded, most in ((rows, _MAX_NAMES), (self._wrong, _MAX_CALLERS)):
             if len(bounded) > most:
                 bounded.popitem(last=False)
         return times
 
 
-def _host(request: Request) -> str:
-    """Return the machine that asks: its address as the socket has it, whatever headers say."""
+def _caller(request: Request) -> tuple[str, str]:
+    """Return who asks from which machine: its address as the socket has it, whatever headers say."""
     client = getattr(request.request, "client", None)
-    return getattr(client, "host", None) or "stdio"
+    return principal_of(request).key, getattr(client, "host", None) or "stdio"

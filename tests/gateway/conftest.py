@@ -122,9 +122,14 @@ def alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
+    if not Path("/proc/self/stat").exists():
+        return True
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
     # In a container nobody may reap orphans: a zombie is dead.
-    status = Path(f"/proc/{pid}/stat")
-    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 class Raw:

@@ -219,7 +219,9 @@ class Trusting(RuleBasedStateMachine):
         said = verdict(self.decisions, call)
         if said is not None:
             return said
-        requests = {one.request for one in self.decisions if one.scope == "call" and one.about == call}
+        # Only a yes to the request itself, not used so far, leaves what was decided for the session aside.
+        once = [one for one in self.decisions if one.scope == "call" and one.approved and not one.is_over]
+        requests = {one.request for one in once if one.about == call}
         return any(verdict(self.decisions, call, request) for request in requests)
 
     @rule(text=st.sampled_from("xy"), scope=SCOPES)
@@ -280,3 +282,20 @@ class Trusting(RuleBasedStateMachine):
 
 Trusting.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestGrants = Trusting.TestCase
+
+
+def test_a_no_for_the_session_about_another_definition_is_not_passed_over_by_a_call_made_again() -> None:
+    story = Trusting()
+    story.begins(mode="quarantine")
+    try:
+        story.calls_and_is_allowed(text="x", scope="arguments")
+        story.changes_before_a_call(letter="B", when="listed", text="x")
+        (request,) = story.pending
+        story._decided(request, approved=False, scope="session")
+        story.changes(letter="A", when="listed")
+
+        story.calls(text="x")
+
+        assert story.fs.ran == [("push", "A")]
+    finally:
+        story.teardown()

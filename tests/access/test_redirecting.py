@@ -22,6 +22,7 @@ from truename.config import ServerConfig, parse
 from truename.config.credentials import ClientCredentials
 from truename.config.render import render
 from truename.errors import ConfigError
+from truename.gateway.upstream import redirecting
 from truename.gateway.upstream.redirecting import Redirecting
 from truename.gateway.upstream.web import RedirectRefused
 
@@ -208,6 +209,93 @@ async def test_five_redirects_are_followed_and_not_six_wherever_they_lead() -> N
     assert [one.headers["authorization"] for one in own.sent] == ["Bearer t0ken"] * 6
     with pytest.raises(RedirectRefused):
         await _followed(Answers(*(f"/{number}" for number in range(6))), "files.example")
+
+
+class Elsewhere:
+    """All hosts but the server's own: each leads on as it is told, and what each was sent is kept."""
+
+    def __init__(self, **places: str) -> None:
+        self.places = places
+        self.hosts: dict[str, Answers] = {}
+
+    def transport_to(self, url: str, _: object) -> Answers:
+        place = self.places.get(httpx2.URL(url).host.partition(".")[0])
+        self.hosts[url] = Answers(*([place] if place else []))
+        return self.hosts[url]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
+    found = Elsewhere()
+    monkeypatch.setattr(redirecting, "transport_to", found.transport_to)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("place", "allowed"),
+    [
+        ("https://files.example./x", "files.example"),
+        ("https://FILES.example/x", "files.example"),
+        ("https://files.example:443/x", "files.example"),
+        ("https://files.example/x", "files.example:443"),
+        ("https://[2001:db8::1]/x", "[2001:db8::1]"),
+        ("https://[2001:db8::1]:8443/x", "[2001:db8::1]:8443"),
+    ],
+)
+async def test_a_listed_host_is_known_in_each_of_its_spellings(elsewhere: Elsewhere, place: str, allowed: str) -> None:
+    assert (await _followed(Answers(place), allowed)).status_code == 200
+    ((sent,),) = [host.sent for host in elsewhere.hosts.values()]
+    assert sent.url.path == "/x"
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "is_followed"),
+    [
+        (HERE, "http://localhost:9/x", True),
+        (HERE, "http://[::1]:9/x", True),
+        (HERE, "http://127.8.8.8:9/x", True),
+        (HERE, "http://files.example:9/x", False),
+        (FAR, "http://localhost:9/x", False),
+    ],
+)
+async def test_plain_http_leads_from_plain_http_to_this_machine_only(
+    elsewhere: Elsewhere, url: str, place: str, is_followed: bool
+) -> None:
+    listed = ("localhost:9", "[::1]:9", "127.8.8.8:9", "files.example:9")
+    response = await _followed(Answers(place), *listed, url=url, at="127.0.0.1")
+    assert (response.status_code == 200, len(elsewhere.hosts)) == (is_followed, int(is_followed))
+
+
+async def test_each_host_has_a_connection_of_its_own(elsewhere: Elsewhere) -> None:
+    elsewhere.places = {"one": "https://two.example/b"}
+    response = await _followed(Answers("https://one.example/a"), "one.example", "two.example")
+    assert response.status_code == 200
+    assert {url: [str(one.url) for one in host.sent] for url, host in elsewhere.hosts.items()} == {
+        "https://one.example/a": ["https://one.example/a"],
+        "https://two.example/b": ["https://two.example/b"],
+    }
+
+
+async def test_how_long_to_wait_goes_along_and_headers_that_were_configured_do_not(elsewhere: Elsewhere) -> None:
+    own = Answers("https://files.example/x")
+    server = ServerConfig(key="far", url=FAR, headers={"ACCEPT": "s3cret"}, allow_redirects=("files.example",))
+    transport = Redirecting(own, server, Whereabouts(resolve=Names()).named_by("far.example"))
+    extensions = {"timeout": {"connect": 5.0}}
+    request = httpx2.Request("POST", FAR, headers={"accept": "s3cret"}, content=b"{}", extensions=extensions)
+    await transport.handle_async_request(request)
+
+    ((sent,),) = [host.sent for host in elsewhere.hosts.values()]
+    assert sent.extensions["timeout"] == {"connect": 5.0}
+    assert "accept" not in sent.headers
+
+
+async def test_a_place_is_told_as_far_as_it_can_be_shown(elsewhere: Elsewhere) -> None:
+    there = "https://evil.example/"
+    for length, shown in ((200, there.ljust(200, "x")), (201, there.ljust(200, "x") + "...")):
+        elsewhere.places = {"one": there.ljust(length, "x")}
+        with pytest.raises(RedirectRefused) as caught:
+            await _followed(Answers("https://one.example/a"), "one.example")
+        assert str(caught.value) == f"HTTP 307: redirect of one.example to {shown}"
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -158,6 +159,8 @@ def test_a_forgery_under_a_known_name_is_no_new_key() -> None:
         ({"use": "enc"}, False),
         ({"key_ops": ["verify"]}, True),
         ({"key_ops": ["sign", "verify"]}, True),
+        ({"key_ops": ["verify", "of-somebody-s-own"]}, True),
+        ({"use": "sig", "key_ops": ["verify", "encrypt"]}, True),
         ({"key_ops": ["sign"]}, False),
         ({"key_ops": "verify"}, False),
         ({"kid": None}, False),
@@ -211,8 +214,27 @@ def test_what_a_token_says_is_read_before_it_is_proved() -> None:
         header_of("ey.a.b")
 
 
+@pytest.mark.parametrize("claims", ["[]", "7", "null", '"https://idp.example"', '["iss"]', ""])
+def test_claims_that_are_no_object_are_no_issuer_s(claims: str) -> None:
+    head, body = (urlsafe_b64encode(text.encode()).decode().rstrip("=") for text in ('{"alg":"ES256"}', claims))
+
+    assert issuer_in(f"{head}.{body}.c2ln") is None
+
+
 @pytest.mark.parametrize(("header", "claims", "is_read"), [(3_000, 3_000, True), (9_000, 0, False), (0, 17_000, False)])
 def test_long_heads_and_claims_are_read_up_to_a_bound(header: int, claims: int, is_read: bool) -> None:
     token = signed(curve(), header={"x5c": ["A" * header]} if header else None, note="x" * claims)
 
     assert (issuer_in(token) == ISSUER.issuer) is is_read
+    if is_read:
+        assert header_of(token)["kid"] == "ec"
+        assert verified(token, public(curve()), ISSUER, (MINE,), NOW)["sub"] == "ann"
+    else:
+        with pytest.raises(Invalid, match=r"^it can't be read$"):
+            verified(token, public(curve()), ISSUER, (MINE,), NOW)
+
+
+def test_fields_of_a_header_that_nobody_here_knows_hinder_nothing() -> None:
+    token = signed(curve(), header={"of-the-issuer-s-own": 1})
+
+    assert verified(token, public(curve()), ISSUER, (MINE,), NOW)["sub"] == "ann"

@@ -218,6 +218,20 @@ async def test_a_damaged_file_lets_nobody_in(path: Path, content: str) -> None:
     assert path.read_text() == content
 
 
+@pytest.mark.parametrize("words", ["eng", {"eng": 1}, ["eng", 7], None])
+@pytest.mark.parametrize("where", ["groups", "scopes"])
+def test_groups_and_scopes_that_are_no_list_of_texts_are_damage(path: Path, where: str, words: object) -> None:
+    store = TokenStore(path, {})
+    _, kept = made(store)
+    content = json.loads(path.read_text())
+    content["tokens"][kept.id][where] = words
+    path.write_text(json.dumps(content))
+
+    with pytest.raises(StoreError) as caught:
+        store.now()
+    assert caught.value.code == "corrupt"
+
+
 ROW: Any = st.fixed_dictionaries(
     {},
     optional={
@@ -326,6 +340,7 @@ async def test_the_one_token_of_the_settings_has_a_name(path: Path) -> None:
         (["Bearer a b"], "invalid_token"),
         (["Bearer tökén"], "invalid_token"),
         (["Bearer a\x00"], "invalid_token"),
+        (["Bearer a\t"], "invalid_token"),
         (["Bearer " + "a" * 16_385], "invalid_token"),
         (["Bearer a", "Bearer a"], "invalid_request"),
         (["bearer\ta"], ""),
@@ -335,6 +350,18 @@ def test_what_is_no_bearer_token_is_refused(values: list[str], error: str) -> No
     found = bearer_of(values)
     assert isinstance(found, Refusal)
     assert found.error == error
+
+
+@pytest.mark.parametrize("token", ["a", "XaX", "x" * 16_384])
+def test_a_bearer_token_is_taken_as_it_is_without_the_blanks_around(token: str) -> None:
+    assert bearer_of([f"Bearer {token}"]) == bearer_of([f"bEARER   {token} "]) == token
+
+
+def test_who_is_let_in_for_ever_stays_in() -> None:
+    admission = Admission(principal=Principal(name="ann"))
+
+    assert admission.stands()
+    assert admission.is_lasting
 
 
 @given(st.text(max_size=200))

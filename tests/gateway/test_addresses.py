@@ -23,6 +23,7 @@ GOOD = [
     "http://127.0.0.1:3000/",
     "http://127.8.8.8/",
     "http://[::1]:3000/",
+    "https://bank.example:65535/",
 ]
 BAD: dict[str, list[object]] = {
     "scheme": [
@@ -86,11 +87,14 @@ BAD: dict[str, list[object]] = {
         "https://.bank.example",
         "https://bank..example",
         "https://bank.example:99999/",
+        "https://bank.example:65536/",
         "https://bank.example:/",
         "https://bank%2eexample/",
         "https://[::1",
         "https://[bank]/",
         "https://[127.0.0.1]/",
+        "https://[1.2]/",
+        "http://X127.0.0.1/",
         "https://bank.example;evil.example/",
         "https://bank.example./",
         "http://localhost.",
@@ -104,6 +108,7 @@ BAD: dict[str, list[object]] = {
         "http://bank.example/",
         "http://localhost.evil.example/",
         "http://127.0.0.1.evil.example/",
+        "http://127.0.0.1X/",
         "http://0.0.0.0/",
         "http://[::]/",
         "http://[::ffff:192.0.2.1]/",
@@ -121,6 +126,19 @@ def test_a_user_is_sent_to_https_and_to_this_machine(url: str) -> None:
 @pytest.mark.parametrize(("why", "url"), [(why, url) for why, urls in BAD.items() for url in urls])
 def test_a_user_is_sent_nowhere_else(why: str, url: object) -> None:
     assert why in str(wrong_address(url))
+
+
+@pytest.mark.parametrize(
+    ("url", "scheme"),
+    [
+        ("bank.example", ""),
+        ("javascript:alert(1)", "javascript"),
+        ("x" * 40 + ":", "x" * 40),
+        ("x" * 41 + ":", "x" * 40 + "..."),
+    ],
+)
+def test_a_scheme_is_told_as_far_as_it_can_be_shown(url: str, scheme: str) -> None:
+    assert wrong_address(url) == f"its scheme is {scheme!r}: it has to be https, or http on this machine"
 
 
 PARTS = ["https", "http", ":", "/", "//", "\\", "@", "localhost", "127.0.0.1", "evil.example", "[::1]", ".", "%", "?"]

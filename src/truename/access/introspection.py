@@ -85,11 +85,11 @@ def _check(found: Mapping[str, Any], issuer: Issuer, audience: frozenset[str], n
         raise Invalid(message)
     for claim, is_past in (("exp", True), ("nbf", False)):
         at = found.get(claim)
-        if at is None and claim == "nbf":
+        if at is None:
             continue
-        if at is not None and (isinstance(at, bool) or not isinstance(at, int | float)):
+        if isinstance(at, bool) or not isinstance(at, int | float):
             message = "its times can't be read"
             raise Invalid(message)
-        if at is not None and (now >= at + issuer.leeway if is_past else now < at - issuer.leeway):
+        if now >= at + issuer.leeway if is_past else now < at - issuer.leeway:
             message = "it has expired" if is_past else "it is not good yet"
             raise Invalid(message)

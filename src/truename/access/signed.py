@@ -124,7 +124,7 @@ def verified(token: str, keys: KeySet, issuer: Issuer, audience: Iterable[str], 
         raise Invalid(message)
     key = keys.key(kid, str(algorithm))
     try:
-        claims = jwt.decode(token, key, algorithms=[str(algorithm)], registry=_registry(str(algorithm))).claims
+        claims = jwt.decode(token, key, registry=_registry(str(algorithm))).claims
         _rules(issuer, audience, now).validate(claims)
     except BadSignatureError as error:
         # Without a name it can be a new key as well as a forgery.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from truename import Catalog, project
 from truename.config import Settings
@@ -73,6 +73,8 @@ def test_a_tool_is_denied_under_the_names_that_are_left_of_foreign_ones_without_
 
 
 @given(COMPANY, NAMES, NAMES)
+@example({"A-": ["A"]}, "A", "A")
+@example({"-a": ["A"]}, "A", "A")
 def test_a_rule_is_about_no_tool_whose_server_or_name_only_begins_alike(
     servers: dict[str, list[str]], server: str, name: str
 ) -> None:

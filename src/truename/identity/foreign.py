@@ -84,8 +84,10 @@ def plain_names(text: str) -> frozenset[str]:
     (['my server', 'my-server'], ['weather'], ['???'])
     """
     folded = lower_ascii(text)
+    # What is a name as it stands is no other one: "a-" is not "a".
+    part = component(text)
     plain = _OUTSIDE.sub("-", folded).strip("-")
-    return frozenset({folded, plain} if is_name(plain) else {folded})
+    return frozenset({folded, plain} if part.lossy and is_name(plain) else {folded})
 
 
 def component(text: str) -> Component:

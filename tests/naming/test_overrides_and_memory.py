@@ -280,3 +280,22 @@ def test_a_newcomer_that_can_not_be_legal_beside_held_names_is_told() -> None:
         project(Catalog.of("a/b", "a/b@2"), replace(dialects.get("cursor"), max_length=2), ledger=ledger)
 
     assert [type(error) for error in caught.value.exceptions] == [NoLegalName]
+
+
+@pytest.mark.parametrize("key", ["gate", "truename"])
+def test_an_override_does_not_begin_with_the_gateway_s_own_key(key: str) -> None:
+    (error,) = refused({"universal": {"a/b": f"{key}_x"}}, "universal", server_name=key)
+
+    assert isinstance(error, InvalidName)
+    assert [reason.code for reason in error.reasons] == ["prefix"]
+    other = {"gate": "truename", "truename": "gate"}[key]
+    names = project(CATALOG, "universal", overrides={"universal": {"a/b": f"{other}_x"}}, server_name=key)
+    assert names[AB] == f"{other}_x"
+
+
+def test_an_override_may_be_the_name_that_the_tool_holds() -> None:
+    ledger = Ledger.memory()
+    held = project(CATALOG, "openai", ledger=ledger)[AB]
+
+    assert project(CATALOG, "openai", overrides={"openai": {"a/b": held.upper()}}, ledger=ledger)[AB] == held.upper()
+    assert project(CATALOG, "cursor", overrides={"cursor": {"a/b": held}}, ledger=ledger)[AB] == held

@@ -246,6 +246,9 @@ class Oracle:
     retired: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
     moved_ids: dict[str, str] = field(default_factory=dict)
+    # Names and ids of tools that are hidden from who asks.
+    barred: frozenset[str] = frozenset()
+    barred_ids: frozenset[str] = frozenset()
 
     def projected(self, tools: Iterable[ToolRecord], names: Mapping[str, str], *, canonical: bool = False) -> list[str]:
         """Take a table in as it is shown; return what it breaks."""
@@ -291,7 +294,9 @@ class Oracle:
             heirs = {self.moved[name], self._end(self.moved[name])}
             return [] if id in heirs else [f"{name!r} was redirected to {self.moved[name]} and is shown for {id}"]
         owners = self.shown.setdefault(name, [])
-        if owners and id not in owners and id != self._end(owners[-1]):
+        # A redirect of another spelling is one of this name, too.
+        led = {one for old, new in self.moved.items() if _plain(old) == _plain(name) for one in (new, self._end(new))}
+        if owners and id not in {*owners, *led, self._end(owners[-1])}:
             return [f"{name!r} was shown for {owners[-1]} and is now shown for {id}"]
         if not owners or owners[-1] != id:
             owners.append(id)
@@ -334,16 +339,28 @@ class Oracle:
     def verdict(self, text: str, hidden: frozenset[str] = frozenset()) -> Verdict:
         """Return what may follow from a text, for somebody from whom these tools are hidden.
 
-        Hidden tools count in steps 1 to 5, so that their names never fall to another; in step 6 they need not.
+        Names that a hidden tool has, or had last, and ids never fall to another. All else is as if it were not there.
         """
-        found = self._touched(text, self._steps(text))
-        if not hidden:
-            return found
-        seen = (found.allowed | found.near) - hidden
-        if found.allowed and not found.may_fail and not (found.allowed | found.near) & hidden:
-            return found
-        code = "unknown_tool" if found.allowed and found.allowed <= hidden and not found.may_fail else ""
-        return Verdict(f"{found.rule}; some tools are hidden", seen, code=code)
+        seen = self._without(hidden) if hidden else self
+        return seen._touched(text, seen._steps(text))
+
+    def _without(self, hidden: frozenset[str]) -> Oracle:
+        """Return the rules for somebody from whom these tools are hidden; what was redirected leads on."""
+        away = frozenset(id for id in hidden if self._end(id) in hidden)
+        names = {name: ids[-1] for name, ids in self.shown.items()} | self.table | self.moved
+        # Of several spellings of a name the operator redirected any may have been the last.
+        led_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
+        barred = (name for name, id in names.items() if self._end(id) in hidden and _plain(name) not in led_on)
+        return replace(
+            self,
+            known={id: tool for id, tool in self.known.items() if id not in hidden},
+            present=self.present - hidden,
+            table={name: id for name, id in self.table.items() if id not in hidden},
+            shown={name: ids for name, ids in self.shown.items() if ids[-1] not in away},
+            first={family: id for family, id in self.first.items() if id not in hidden},
+            barred=frozenset(barred),
+            barred_ids=away,
+        )
 
     def _steps(self, text: str) -> Verdict:
         found = self._exact(text)
@@ -375,6 +392,8 @@ class Oracle:
 
     def _exact(self, text: str) -> Verdict | None:
         """Steps 1 to 4."""
+        if text in self.barred or _read(text) in self.barred_ids:
+            return _stop("steps 1 to 3: it is the name or the id of a hidden tool", "unknown_tool")
         if text in self.table:
             id = self.table[text]
             if id in self.moved_ids:

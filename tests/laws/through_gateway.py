@@ -41,6 +41,7 @@ _ORIGIN: Final = "law/origin"
 _PATHS: Final = ("/mcp", "/mcp", "/mcp/for/openai", "/mcp/for/claude-code", "/mcp/for/native")
 _PATIENCE: Final = 30.0
 _CALLS_A_TABLE: Final = 60
+_MOST_CHANGES: Final = 8
 
 
 class ListedServer:
@@ -49,6 +50,7 @@ class ListedServer:
     def __init__(self, label: str, names: list[str]) -> None:
         self.label = label
         self.names = names
+        self.changes = 0
         self._streams: list[anyio.Event] = []
         self._is_heard = anyio.Event()
         self._is_closed = False
@@ -60,6 +62,7 @@ class ListedServer:
     async def change(self, names: list[str]) -> None:
         """List other tools, and tell the gateway so, once it listens."""
         await self._is_heard.wait()
+        self.changes += 1
         self.names = names
         self._tell()
 
@@ -199,7 +202,9 @@ class GatewayRun:
     async def change(self) -> None:
         """Have a server list other tools: some join, some leave, some are renamed, some come back."""
         drawn = servers_drawn(self.draw)
-        label = self.draw.choice(sorted(self.servers))
+        # The lists of a server that does not cease to change are read less and less often.
+        calm = sorted(label for label, server in self.servers.items() if server.changes < _MOST_CHANGES)
+        label = self.draw.choice(calm or sorted(self.servers))
         server = self.servers[label]
         past = [name for owner, name in self.ids if owner == label]
         new = [name for names in drawn.values() for name in names]
@@ -256,7 +261,7 @@ class GatewayRun:
         """Choose who calls: return the path, what is hidden there, and what its list breaks."""
         if self.seen is None or self.draw.random() < 0.5:
             return path, frozenset(), []
-        hidden = {id for id in self.oracle.present if self.oracle.known[id].label not in self.seen}
+        hidden = {id for id, tool in self.oracle.known.items() if tool.label not in self.seen}
         names = {id: name for name, id in self.oracle.table.items() if id not in hidden}
         path = f"{path}/profile/part"
         tools = (await self.caller.ask(path, STATELESS, "tools/list"))["result"]["tools"]
@@ -334,7 +339,9 @@ async def judged_through_a_gateway(
     while total.total() < texts:
         with tempfile.TemporaryDirectory() as folder:
             async with _running(draw, Path(folder)) as run:
-                broken = await run.live(texts, max(1, min(12, (texts - total.total()) // _CALLS_A_TABLE)))
+                broken = await run.live(
+                    texts, max(1, min(_MOST_CHANGES * len(run.servers), 12, (texts - total.total()) // _CALLS_A_TABLE))
+                )
             total += run.count
         if tell is not None:
             await tell(total)

@@ -171,6 +171,10 @@ class Ledger:
         """Tell whether the reader of this ledger may hear of a tool."""
         return True
 
+    def hides(self, name: str) -> bool:  # noqa: ARG002 - a ledger that is read by everybody hides nothing
+        """Tell whether exactly this spelling is on record for a tool of which the reader must not hear."""
+        return False
+
     def standing(self, name: str) -> Standing | None:
         """Return what exactly this spelling stands for, or None."""
         return self._space.standing(name)

@@ -20,7 +20,8 @@ __all__ = ["SeenLedger"]
 class SeenLedger(Ledger):
     """A ledger for reading names, without the tools of which ``sees`` says no; what is written is the ledger's own.
 
-    What was redirected is seen by who sees where it leads to in the end.
+    What was redirected is seen by who sees where it leads to in the end. Tools of which ``is_nobodys`` says yes leave
+    no trace: their names are not even kept from others.
 
     >>> from truename.identity import ToolId
     >>> ledger = Ledger.memory()
@@ -29,17 +30,20 @@ class SeenLedger(Ledger):
     True
     """
 
-    __slots__ = ("_known", "_sees", "_whole")
+    __slots__ = ("_is_nobodys", "_known", "_sees", "_whole")
 
-    def __init__(self, whole: Ledger, sees: Callable[[ToolId], bool]) -> None:
+    def __init__(
+        self, whole: Ledger, sees: Callable[[ToolId], bool], is_nobodys: Callable[[ToolId], bool] = lambda _: False
+    ) -> None:
         super().__init__(whole._core, whole.scope)  # noqa: SLF001 - the same ledger, read otherwise
         self._whole = whole
         self._sees = sees
+        self._is_nobodys = is_nobodys
         self._known: tuple[int, Mapping[str, Standing]] = -1, MappingProxyType({})
 
     def scoped(self, scope: str) -> Ledger:
         """Return a view in which names are a space of their own, for the same eyes."""
-        return SeenLedger(self._whole.scoped(scope), self._sees)
+        return SeenLedger(self._whole.scoped(scope), self._sees, self._is_nobodys)
 
     @property
     def withdrawn(self) -> Mapping[str, Standing]:
@@ -59,6 +63,13 @@ class SeenLedger(Ledger):
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return the identities on record of tools that are seen, with their origins."""
         return MappingProxyType({id: origin for id, origin in super().origins().items() if self._sees(id)})
+
+    def hides(self, name: str) -> bool:
+        """Tell whether exactly this spelling is on record for a tool of which the reader must not hear."""
+        standing = super().standing(name)
+        if standing is None or self._told(standing) is not None:
+            return False
+        return standing.id is None or not self._is_nobodys(standing.id)
 
     def holder(self, key: str) -> ToolId | None:
         """Return the tool that holds the name with this fold, if it is seen."""

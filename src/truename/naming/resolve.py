@@ -35,7 +35,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     Accepted are the table's names, older names on record, canonical ids in any accepted spelling (case, versions left
     out, ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, the server's own name for
     the tool, ``Server:tool``, names of other styles, and a client's prefix in front of any of these. Of a table that
-    shows a part of a catalogue (`NameTable.among`), the hidden tools keep what is exactly theirs: it is unknown here.
+    shows a part of a catalogue (`NameTable.among`), the hidden tools keep their names and ids, which are unknown here.
 
     Redirects of ids are followed, also several in a row; a circle ends with its tool as absent. A name that a clean
     break took away (seed 002) is no spelling of anything, however it is written.
@@ -75,7 +75,7 @@ def _on_record(text: str, hit: Resolution, names: NameTable) -> bool:
 class _Search:
     """One search with its trail.
 
-    ``names`` is what the caller sees; ``whole`` has the hidden tools too, whose exact spellings never fall to another.
+    ``names`` is what the caller sees; ``whole`` has the hidden tools too, whose names and ids never fall to another.
     """
 
     __slots__ = ("names", "text", "trail", "whole")
@@ -116,19 +116,19 @@ class _Search:
         return ledger is not None and name in ledger.withdrawn
 
     def _ledger(self, text: str) -> Resolution | None:
-        if self._recorded(text) is None:
+        standing = self._recorded(text)
+        if standing is None:
             self.trail.append("ledger: never shown")
             return None
-        ledger = self.names.ledger
-        standing = None if ledger is None else ledger.standing(text)
-        if standing is None:
-            raise self._unknown()
         return self._standing(standing)
 
     def _recorded(self, text: str) -> Standing | None:
-        """Return what exactly this text stands for, also where the caller must not hear of it."""
-        ledger = self.whole.ledger
-        return None if ledger is None else ledger.standing(text)
+        """Return what exactly this text stands for. Raises `UnknownTool` where the caller must not hear of it."""
+        ledger = self.names.ledger
+        standing = None if ledger is None else ledger.standing(text)
+        if ledger is not None and standing is None and ledger.hides(text):
+            raise self._unknown()
+        return standing
 
     def _standing(self, standing: Standing) -> Resolution:
         standing = self._followed(standing)
@@ -252,9 +252,9 @@ class _Search:
         A name in a client's frame comes first: it is the form in which that client shows the name of the table, so no
         tool of a server that imitates the frame may take it, or make it ambiguous.
         """
-        index = self.whole.spellings
         inside = self._inside(text, exact=True)
-        ids = {*index.shown_as(text), *(id for one in inside for id in self._framed(one))}
+        ids = {*self.whole.spellings.shown_as(text), *(id for one in inside for id in self._framed(one))}
+        index = self.names.spellings
         ids = ids or {*index.exact(text), *(id for one in inside for id in index.exact(one))}
         if not ids:
             self.trail.append("spelling: no tool has it exactly")
@@ -344,23 +344,17 @@ class _Search:
 
     def _only(self, step: str, ids: set[ToolId]) -> Resolution:
         """Return the one tool of a step. Raises for several, and for one that is absent, withdrawn or hidden."""
-        now = {self._now(id, ids) for id in ids}
+        now = sorted({self._now(id, ids) for id in ids})
+        for id in now:
+            self._require_visible(id)
         if len(now) == 1:
             (id,) = now
             if id not in self.whole and (standing := self._withdrawal(id)) is not None:
                 return self._standing(standing)
             self._require_present(id)
             return self._found(step, id, f"another spelling of {self._called(id)}")
-        known = sorted(id for id in now if id in self.names or (id not in self.whole and self._hears_of(id)))
-        candidates = tuple(self._called(id) for id in known)
-        if len(known) == 1:
-            # The others are hidden from the caller, for whom it is as if they were not there.
-            self._require_present(known[0])
-            return self._found(step, known[0], f"another spelling of {candidates[0]}")
-        if not known:
-            raise self._unknown()
-        self.trail.append(f"{step}: {len(known)} tools have this spelling")
-        raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=candidates)
+        self.trail.append(f"{step}: {len(now)} tools have this spelling")
+        raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=tuple(map(self._called, now)))
 
     def _now(self, id: ToolId, spelled: Collection[ToolId]) -> ToolId:
         """Return the successor of a tool that is away; after a clean break only one that is spelled so too."""

@@ -99,11 +99,15 @@ class Sight(Everything):
     def part(self, table: NameTable, kind: str) -> NameTable:
         """Return the part of a table of tools or prompts that is shown, as if there were no others."""
         if kind == "tools":
-            return _among(table, self.catalog.keys(), self._sees)
+            return self._among(table, self.catalog.keys(), self._sees)
         origins = ((id, table.catalog[id].origin.server) for id in table)
         shown = {id for id, server in origins if self._choice.shows_prompts(server)}
-        # Tools and prompts of one server share their ids: what was a tool must not be told of either.
-        return _among(table, shown, lambda id: id in shown or (self._sees(id) and self._is_of(id, self._sees_prompt)))
+
+        def sees(id: ToolId) -> bool:
+            # Tools and prompts of one server share their ids: what was a tool must not be told of either.
+            return id in shown or (self._sees(id) and self._is_of(id, self._sees_prompt))
+
+        return self._among(table, shown, sees)
 
     def resources(self, whole: ResourceView) -> ResourceView:
         """Return the part of the resources that is shown; what belongs to hidden servers belongs to nobody."""
@@ -126,6 +130,14 @@ class Sight(Everything):
         prompt = self._prompts.get(id)
         is_hidden = prompt is not None and not self._choice.shows_prompts(prompt.origin.server)
         return not is_hidden and self._is_of(id, self._choice.shows_absent)
+
+    def _among(self, table: NameTable, ids: Container[ToolId], sees: Callable[[ToolId], bool]) -> NameTable:
+        return table.among(ids, None if table.ledger is None else SeenLedger(table.ledger, sees, self._is_own))
+
+    def _is_own(self, id: ToolId) -> bool:
+        """Tell whether it is a tool of the gateway, which shows no names of its own where nothing is searched."""
+        origin = self._ledger.origin_of(id)
+        return origin is not None and is_own(origin[0])
 
     def _sees_prompt(self, _: ToolId, server: str) -> bool:
         return self._choice.shows_prompts(server)
@@ -167,7 +179,3 @@ class Profiled:
         if len(self._sights) > _MOST_SIGHTS:
             self._sights.popitem(last=False)
         return found
-
-
-def _among(table: NameTable, ids: Container[ToolId], sees: Callable[[ToolId], bool]) -> NameTable:
-    return table.among(ids, None if table.ledger is None else SeenLedger(table.ledger, sees))

@@ -474,7 +474,9 @@ class Oracle:
                 continue
             inner = text[len(head) : len(text) - len(tail)]
             id = _read(inner)
-            if id in self.known or id in self.moved_ids:
+            if inner in self.barred or id in self.barred_ids:
+                found.others.add("")
+            elif id in self.known or id in self.moved_ids:
                 found.others.update({str(id)})
                 found.own.update(self._own(inner))
             elif inner not in self.table and inner in self.retired | self.moved.keys():

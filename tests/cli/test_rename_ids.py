@@ -158,8 +158,12 @@ def test_what_goes_by_ids_is_listed(run: Run, here: Path, tmp_path: Path) -> Non
     assert (done["pins"], done["approvals"]) == ([OLD], [f"g1 ({OLD})"])
     shown = run("rename", here, "--ids", "--dry-run").out
     assert "Change these settings" in shown
-    assert "Review these definitions" in shown
+    assert "These pins are carried over" in shown
     assert "Look through these approvals" in shown
+
+    assert run("rename", here, "--ids").status == 0
+    with PinBook(tmp_path / "book.pins") as book:
+        assert {key: one.digest for key, one in book.pins().items()} == {OLD: tool.digest, NEW: tool.digest}
 
 
 @pytest.mark.parametrize(

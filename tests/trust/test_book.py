@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -124,3 +125,17 @@ def test_a_pin_that_is_not_what_was_trusted_is_refused_and_stays(tmp_path: Path,
     with pytest.raises(StoreError) as refused:
         PinBook(path)
     assert (refused.value.code, path.read_bytes()) == ("corrupt", before)
+
+
+def test_pins_and_noes_follow_their_tools_to_new_ids_and_replace_nothing_there() -> None:
+    new, other = ToolId.parse("git@2/push@1"), ToolId.parse("git@2/pull@1")
+    rejected = pin("Push, and tell.")
+    with PinBook() as book:
+        book.trust([pin(), pin("Pull.", other)], by="ann")
+        book.note([rejected], "rejected", by="ann")
+
+        book.follow([(PUSH, new), (PUSH, other)])
+
+        assert book.pins()[str(PUSH)] == replace(book.pins()[str(new)], id=PUSH)
+        assert book.pins()[str(other)].digest == pin("Pull.").digest
+        assert book.seen()[str(new), rejected.digest].word == "rejected"

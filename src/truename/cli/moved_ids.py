@@ -51,6 +51,7 @@ def move_ids(source: str | None, ledger: str | None, fate: Fate, *, dry_run: boo
             enter_identities(rehearsal, plan, until=until)
     if made:
         enter_identities(Ledger.open(path), plan, until=until)
+        _carry_pins(config, plan)
     if as_json:
         print_json(_document(plan, beside, until, made=made))
     else:
@@ -68,14 +69,19 @@ def _beside(config: Config, plan: IdentityPlan) -> _Beside:
     )
 
 
+def _carry_pins(config: Config, plan: IdentityPlan) -> None:
+    """Carry pins, and what was rejected, over to the new ids: the tools are the same, and not new to the gateway."""
+    path = config.pins_path()
+    if path is not None and path.is_file():
+        with PinBook(path) as book:
+            book.follow((change.recorded, change.declared) for change in plan.changes)
+
+
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
     path = config.pins_path()
     if old and path is not None and path.is_file():
-        book = PinBook(path)
-        try:
+        with PinBook(path) as book:
             yield from sorted(one.key for one in book.pins().values() if one.id in old)
-        finally:
-            book.close()
 
 
 def _decided(config: Config, old: set[ToolId]) -> Iterator[str]:
@@ -99,7 +105,7 @@ def _print(plan: IdentityPlan, beside: _Beside, *, made: bool) -> None:
     for refusal in plan.refusals:
         say(styled("refused: ", "bold red"), styled(str(refusal)))
     _tell("Change these settings: they are about one of the ids only", beside.settings)
-    _tell("Review these definitions under the new ids (`truename pins list`): pins stay with the old ones", beside.pins)
+    _tell("These pins are carried over to the new ids", beside.pins)
     _tell("Look through these approvals: they count as long as the definition is the same", beside.approvals)
     count = f"{len(plan.changes):,} id{'' if len(plan.changes) == 1 else 's'}"
     if made:

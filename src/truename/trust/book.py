@@ -51,6 +51,10 @@ _TIDIED: Final = """
 DELETE FROM seen WHERE key = ? AND rowid NOT IN
     (SELECT rowid FROM seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, rowid DESC LIMIT ?)
 """
+_FOLLOWED: Final = (
+    "INSERT OR IGNORE INTO pin SELECT ?, server, name, digest, content, at, by FROM pin WHERE key = ?",
+    "INSERT OR IGNORE INTO seen SELECT ?, digest, server, name, content, word, at, by FROM seen WHERE key = ?",
+)
 # Of one tool: a server that says something new each time fills no disk.
 _MOST_SEEN: Final = 20
 _LONGEST: Final = 1024 * 1024
@@ -164,6 +168,16 @@ class PinBook:
             data.executemany(_NOTED[word], rows)
             for key in {row[0] for row in rows}:
                 data.execute(_TIDIED, (key, key, _MOST_SEEN))
+
+    def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
+        """Have tools keep their pins, and what was said of them, under new ids, ``(old, new)``.
+
+        What a new id has already stays. The old ids keep theirs: another gateway may go by them still.
+        """
+        rows = [(str(new), str(old)) for old, new in moves]
+        with self._change() as data:
+            for statement in _FOLLOWED:
+                data.executemany(statement, rows)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Forget all about these: what comes next is trusted because it is there first."""

@@ -127,6 +127,19 @@ def test_what_meant_a_version_that_left_never_means_another(style: str) -> None:
     assert back == before
 
 
+@pytest.mark.parametrize("text", ["create_lead", "salesforce:create_lead", "SALESFORCE:Create_Lead"])
+def test_what_meant_a_version_that_lost_its_name_to_a_redirect_never_means_another(text: str) -> None:
+    ledger = Ledger.memory()
+    third, second = "salesforce@3/create_lead@1", "salesforce@2/create_lead@1"
+    names = project(Catalog.of(third), "universal", ledger=ledger)
+    assert str(resolve(text, names).id) == third
+    ledger.redirect(names[third], "crm/create_lead")
+
+    names = project(Catalog.of(second, third), "universal", ledger=ledger)
+
+    assert str(resolve(text, names).id) == third
+
+
 def test_a_version_that_joins_takes_the_next_number_after_those_that_left() -> None:
     ledger = Ledger.memory()
     shown(ledger, "prefixed", *VERSIONS[:2])

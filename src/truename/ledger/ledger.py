@@ -159,6 +159,10 @@ class Ledger:
         """Return the server's part that a name begins with, and its number: ``("sf_", 2)`` for ``sf_create_lead_2``."""
         return self._space.parts.get(name, ("", None))
 
+    def first_version(self, id: ToolId) -> ToolId | None:
+        """Return the version of this tool that was the first to be shown under a name without a number."""
+        return self._space.first_versions.get(id.family)
+
     def spellings(self, key: str) -> Collection[str]:
         """Return the names on record with this fold, as they were written."""
         return self._space.spellings(key)

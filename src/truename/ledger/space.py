@@ -39,6 +39,7 @@ class Space:
         "_handed",
         "_spellings",
         "events",
+        "first_versions",
         "holders",
         "names",
         "parts",
@@ -56,6 +57,8 @@ class Space:
         self.holders: dict[str, ToolId] = {}
         self.names: dict[str, ToolId] = {}
         self.parts: dict[str, tuple[str, int | None]] = {}
+        # Of the versions of a tool, the first that was shown under a name without a number.
+        self.first_versions: dict[tuple[str, str | None, str], ToolId] = {}
         self.tables: defaultdict[str, dict[ToolId, str]] = defaultdict(dict)
         self.withdrawals = 0
         self.withdrawn: dict[str, Standing] = {}
@@ -93,6 +96,8 @@ class Space:
         self.tables[event.table][id] = name
         if event.prefix or event.number is not None:
             self.parts[name] = event.prefix, event.number
+        if event.number is None and "/" not in name:
+            self.first_versions.setdefault(id.family, id)
         self.events[key].append(event)
 
     def _withdraw(self, event: Event, name: str, standing: Standing) -> None:

@@ -141,7 +141,8 @@ class SpellingIndex:
         """Yield every spelling with its tool.
 
         A further version of a tool is told apart by the number of its name, in each spelling. It has a spelling without
-        the number only where no other version has it: another version's would mean this one when the other left.
+        the number only where no other version has it, or had it: another version's would mean this one when the other
+        left, or lost its name to a redirect.
         """
         own = {named.name for named in self._named()}
         numbered: list[_Named] = []
@@ -155,13 +156,18 @@ class SpellingIndex:
                 yield text, named.id
                 if _VERSIONED.search(text) and (other := self._read_as_another(text, named.id)) is not None:
                     yield text, other
-        for named in sorted(numbered, key=lambda named: (named.number or 0, named.id)):
+        for named in sorted(numbered, key=self._seniority):
             taken = unnumbered[named.id.family]
             for text in list(self._texts(named, own)):
                 if text not in taken:
                     taken.add(text)
                     yield text, named.id
                 yield f"{text}_{named.number}", named.id
+
+    def _seniority(self, named: _Named) -> tuple[bool, int, ToolId]:
+        ledger = self._table.ledger
+        is_later = ledger is None or ledger.first_version(named.id) != named.id
+        return is_later, named.number or 0, named.id
 
     def _texts(self, named: _Named, own: Container[str]) -> Iterator[str]:
         """Yield the exact spellings of one tool; an adapted name of its own gives way to the tool that is called so."""

@@ -215,3 +215,14 @@ def test_a_look_alike_of_another_server_never_takes_the_plain_name(
     for text in (plain, f"b_{plain}", f"b:{plain}"):
         assert origin(text, names) == ("b", plain)
     assert names[ToolId.parse(f"b/{plain}")] == plain
+
+
+@pytest.mark.parametrize("own", ["get", "Get"])
+def test_a_clashing_name_is_nobody_s_also_where_a_server_is_called_like_its_tool(own: str) -> None:
+    catalog = Catalog.from_mcp({"get": [own], "git": ["get"], "hub": ["get"]})
+
+    names = project(catalog, "universal", style="on-conflict")
+
+    assert sorted(names.values()) == ["get_get", "git_get", "hub_get"]
+    with pytest.raises(AmbiguousName):
+        resolve("get", names)

@@ -161,7 +161,9 @@ class Assignment:
         order = sorted(wishes, key=lambda id: (wishes[id][0].rank, id.sort_key))
         obstacles: dict[ToolId, _Obstacle] = {}
         for id in order:
-            options = wishes[id][1:] if id in crowded else wishes[id]
+            bare = fold(wishes[id][0].text)
+            # Without its stutter, the name with the server in front can be the bare one again.
+            options = tuple(one for one in wishes[id] if id not in crowded or fold(one.text) != bare)
             obstacles[id] = self._wish(id, options, namespaced=len(options) < len(wishes[id]))
         left = sorted(id for id in order if id not in self._names)
         if not left:

@@ -45,6 +45,15 @@ async def test_clients_are_shown_the_ids_that_are_declared(lab: Lab, connect: An
     assert "sf2" in str(answer.content)
 
 
+async def test_a_version_of_a_tool_that_its_server_does_not_list_is_told(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = replace(SF2, versions={"create_lead": 3, "craete_lead": 4})
+    async with lab.gateway(lab.normal("sf2", "create_lead", identity=said)):
+        pass
+    assert "the settings name tools that no server has: [servers.sf2.versions] 'craete_lead'" in caplog.text
+
+
 async def test_of_two_servers_that_are_one_integration_the_first_has_a_tool_and_the_second_is_told(
     lab: Lab, connect: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -143,5 +143,5 @@ def _kind(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return f"{value:g}"
+        return repr(value)
     return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else type(value).__name__

@@ -48,7 +48,16 @@ def idle_in(
     settings: Settings, catalog: Catalog, fleet: Mapping[str, Upstream], ledger: Ledger | None
 ) -> tuple[str, ...]:
     """Return where settings are about no tool at all, as soon as every server has listed its tools."""
-    return () if any(upstream.tools is None for upstream in fleet.values()) else idle(settings, catalog, ledger)
+    if any(upstream.tools is None for upstream in fleet.values()):
+        return ()
+    listed = {(tool.origin.server_id, tool.origin.name) for tool in catalog.values()}
+    versions = (
+        f"[servers.{key}.versions] {excerpt(name)}"
+        for key, upstream in fleet.items()
+        for name in upstream.config.identity.versions
+        if (key, name) not in listed
+    )
+    return (*versions, *idle(settings, catalog, ledger))
 
 
 def _summary(found: list[Notice]) -> str:

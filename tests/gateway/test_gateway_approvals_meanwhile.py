@@ -16,7 +16,7 @@ from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.anyio
@@ -26,20 +26,24 @@ FORCED = {**PUSH, "description": "Push with force."}
 DENY = read_policy({"default": "ask", "rules": [{"outcome": "deny", "tools": ["fs/push"]}]})
 
 
-def changed(stage: Stage) -> None:
+async def changed(stage: Stage) -> None:
     stage.lists(FORCED)
 
 
-def gone(stage: Stage) -> None:
+async def gone(stage: Stage) -> None:
     stage.lists({**PUSH, "name": "pull"})
 
 
-def denied(stage: Stage) -> None:
-    stage.hub.retune(replace(stage.hub.settings, policy=DENY))
+async def denied(stage: Stage) -> None:
+    await stage.hub.retune(replace(stage.hub.settings, policy=DENY), [stage.fs.config], lambda: None)
 
 
-def moved(stage: Stage) -> None:
+async def moved(stage: Stage) -> None:
     stage.fs.config = replace(stage.fs.config, command="false")
+
+
+async def nothing(_: Stage) -> None:
+    pass
 
 
 @pytest.mark.parametrize("word", ["allow once", "always allow"])
@@ -51,11 +55,11 @@ def moved(stage: Stage) -> None:
         ("warn", gone, "unknown_tool"),
         ("warn", denied, "unknown_tool"),
         ("warn", moved, "approval_required"),
-        ("block", lambda _: None, "upstream_unavailable"),
+        ("block", nothing, "upstream_unavailable"),
     ],
 )
 async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_about_it(
-    tmp_path: Path, drift: Any, happens: Callable[[Stage], None], code: str, word: str
+    tmp_path: Path, drift: Any, happens: Callable[[Stage], Awaitable[None]], code: str, word: str
 ) -> None:
     office = Office(tmp_path)
     settings = Settings(trust=Trust(drift=drift), policy=ASK, approvals=office.settings())
@@ -63,7 +67,7 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
     stage.lists(PUSH)
 
     async def decides(_: Any, __: Any) -> types.ElicitResult:
-        happens(stage)
+        await happens(stage)
         return types.ElicitResult(action="accept", content={"decision": word})
 
     user: dict[str, Any] = {"elicitation_callback": decides}

@@ -25,6 +25,7 @@ from truename.gateway.views.naming import check_identities
 from truename.gateway.views.view import MAIN, Asked, UnknownView, only_path
 from truename.ledger import Ledger
 from truename.naming import utc_today
+from truename.policy import Context
 from truename.policy.principal import LOCAL
 from truename.trust import PinBook
 
@@ -84,6 +85,7 @@ class Gateway:
         self._ledger = ledger
         self._endpoints: dict[Asked, Endpoint] = {}
         self._dirty = anyio.Event()
+        self._reloading = anyio.Lock()
         self._stack = AsyncExitStack()
         self._hub: Hub | None = None
         self._fleet: Fleet | None = None
@@ -118,11 +120,12 @@ class Gateway:
             stack.callback(self._hub.rights.recording.close)
             self._hub.rights.recording.open()
             self._dirty = anyio.Event()
-            await self._hub.vet()
-            self._hub.rebuild()
+            await self._hub.begin()
             # What is there at the start is no news.
             self._hub.other_changes()
-            self._hub.view(fixed_view(self._read(None), self.config.settings))
+            spec = fixed_view(self._read(None), self.config.settings)
+            await self._hub.prepare(spec, Context())
+            self._hub.view(spec)
             self._audit.look()
             tasks = await stack.enter_async_context(background())
             tasks.start_soon(self._keep_fresh, tasks)
@@ -156,8 +159,9 @@ class Gateway:
         hub, fleet = self.hub, self._fleet
         assert fleet is not None  # noqa: S101 - there is one where there is a hub
         with self._audit.noting_refusal():
-            changed = take(hub, fleet, self._served(self.config), self._served(config), self._guards)
-        self.config = config
+            async with self._reloading:
+                changed = await take(hub, fleet, self._served(self.config), self._served(config), self._guards)
+                self.config = config
         self._audit.follow(config, changed)
         self._dirty.set()
         return changed
@@ -210,8 +214,7 @@ class Gateway:
         hub = self.hub
         if self._fleet is not None:
             await self._fleet.settled()
-        await hub.vet()
-        hub.catch_up()
+        await hub.renew()
 
     @property
     def catalog(self) -> Catalog:
@@ -266,7 +269,7 @@ class Gateway:
         self._endpoints = {asked: one for asked, one in self._endpoints.items() if one is not endpoint}
 
     def _mark_dirty(self) -> None:
-        # What is new is looked at first, beside the loop (`_keep_fresh`), and then makes the lists stale.
+        # What is new is made beside the loop (`_keep_fresh`).
         self._dirty.set()
 
     async def _keep_fresh(self, tasks: TaskGroup) -> None:
@@ -276,8 +279,9 @@ class Gateway:
                 await self._dirty.wait()
             if self._dirty.is_set():
                 self._dirty = anyio.Event()
-                await self.hub.vet()
-            self.hub.catch_up()
+                await self.hub.renew()
+            else:
+                await self.hub.caught_up()
             self._audit.look()
             changed, others = self.hub.changes(), self.hub.other_changes()
             if changed or others:

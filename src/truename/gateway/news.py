@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -30,17 +31,23 @@ class News:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        # Lists are made in a thread.
+        self._lock = threading.Lock()
         self._told: OrderedDict[Hashable, _Told] = OrderedDict()
 
     def tell(self, subject: Hashable, text: str, *, about: Hashable = None, level: int = logging.WARNING) -> None:
         """Log the text, unless of this subject the same (``about``, else the text) was told, or another just now."""
-        what, now = hash(text if about is None else about), self._clock()
-        last = self._told.get(subject)
-        if last is not None and (last.what == what or now < last.at + last.pause):
-            return
-        pause = _FIRST_PAUSE if last is None else min(2 * last.pause, _LONGEST_PAUSE)
-        self._told[subject] = _Told(what, now, pause)
-        self._told.move_to_end(subject)
-        if len(self._told) > _ROOM:
-            self._told.popitem(last=False)
-        log.log(level, "%s", text)
+        if self._is_news(subject, hash(text if about is None else about)):
+            log.log(level, "%s", text)
+
+    def _is_news(self, subject: Hashable, what: int) -> bool:
+        with self._lock:
+            now, last = self._clock(), self._told.get(subject)
+            if last is not None and (last.what == what or now < last.at + last.pause):
+                return False
+            pause = _FIRST_PAUSE if last is None else min(2 * last.pause, _LONGEST_PAUSE)
+            self._told[subject] = _Told(what, now, pause)
+            self._told.move_to_end(subject)
+            if len(self._told) > _ROOM:
+                self._told.popitem(last=False)
+            return True

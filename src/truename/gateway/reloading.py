@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from truename.config import Settings, verify
@@ -41,7 +42,7 @@ _LEDGER: Final = "ledger"
 _OF_THE_JOURNAL: Final = ("path", "key", "max_segment", "max_waiting")
 
 
-def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable[Guard] = ()) -> Reloaded:
+async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable[Guard] = ()) -> Reloaded:
     """Have the second configuration in place of the first, and return what changed.
 
     Raises `ConfigError`, `LedgerError`, groups of these and of naming errors: then nothing is changed.
@@ -49,16 +50,11 @@ def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable
     verify(after)
     _refuse_fixed(before, after)
     steps = [guard(after) for guard in guards]
-    hub.check(after)
+    await hub.check(after)
     changed = differences(before, after)
     if not changed:
         return changed
-    back = fleet.show(after)
-    try:
-        hub.retune(after.settings)
-    except BaseException:
-        back()
-        raise
+    await hub.retune(after.settings, after.enabled, partial(fleet.show, after))
     fleet.follow(after)
     for step in steps:
         step()

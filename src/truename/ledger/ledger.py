@@ -206,6 +206,7 @@ class Ledger:
                 yield
                 return
             with core.store.locked():
+                core.news |= core.store.changed()
                 core.state = core.store.refresh(core.state)
                 core.depth += 1
                 try:
@@ -214,23 +215,39 @@ class Ledger:
                     core.depth -= 1
 
     def is_locked(self) -> bool:
-        """Whether another process writes into it now, so that whoever wants to write has to wait."""
+        """Whether another process, or thread, writes into it now, so that whoever wants to write has to wait."""
         core = self._core
-        with core.lock:
+        if not core.lock.acquire(blocking=False):
+            return True
+        try:
             return not core.depth and core.store.is_locked()
+        finally:
+            core.lock.release()
 
     def refresh(self, *, wait: bool = True) -> bool:
         """See what others wrote since, for readers too; tell whether there was anything to look at.
 
-        Without ``wait``, what another process is just writing is left for the next time.
+        Without ``wait``, what another process or thread is just writing is left for the next time.
         """
         core = self._core
-        with core.lock:
-            if core.depth or not core.store.changed() or (not wait and core.store.is_locked()):
+        if not core.lock.acquire(blocking=wait):
+            return False
+        try:
+            if core.depth:
                 return False
-            with core.store.locked():
-                core.state = core.store.refresh(core.state)
-            return True
+            if core.store.changed() and (wait or not core.store.is_locked()):
+                with core.store.locked():
+                    core.state = core.store.refresh(core.state)
+                core.news = True
+            found, core.news = core.news, False
+            return found
+        finally:
+            core.lock.release()
+
+    def has_news(self) -> bool:
+        """Tell, without waiting, whether `refresh` would find anything; nobody else writes while this one does."""
+        core = self._core
+        return core.news or (not core.depth and core.store.changed())
 
     def record(self, events: Sequence[Event]) -> None:
         """Check the events against all promises, then keep them; all or none.

@@ -74,7 +74,7 @@ class Memory:
 class Core:
     """What all views of one ledger share. The lock is between threads; the store's own is between processes."""
 
-    __slots__ = ("depth", "lock", "max_claims", "readonly", "state", "store")
+    __slots__ = ("depth", "lock", "max_claims", "news", "readonly", "state", "store")
 
     def __init__(self, store: Store, state: State, max_claims: int, *, readonly: bool) -> None:
         self.store = store
@@ -83,3 +83,5 @@ class Core:
         self.readonly = readonly
         self.lock = threading.RLock()
         self.depth = 0
+        # Whether a transaction read what others wrote, which nobody looked at since.
+        self.news = False

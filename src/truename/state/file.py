@@ -119,6 +119,20 @@ class StateFile:
             before, self._version = self._version, version
             return bool(before != version)
 
+    def is_behind(self) -> bool:
+        """Tell whether `has_news` would find any; not while another thread uses the file, which keeps others out."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            (version,) = self._data.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            # `has_news` says what is wrong.
+            return True
+        else:
+            return bool(version != self._version)
+        finally:
+            self._lock.release()
+
     def _is_moved(self) -> bool:
         if self.path is None:
             return False

@@ -124,6 +124,10 @@ class PinBook:
         self._read()
         return True
 
+    def has_news(self) -> bool:
+        """Tell, without taking it in and without waiting, whether another process wrote something."""
+        return self._file.is_behind()
+
     def _read(self) -> None:
         # Each row is proved once: a book has thousands, and a word changes one.
         known, self._known = self._known, {}

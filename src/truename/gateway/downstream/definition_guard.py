@@ -101,7 +101,7 @@ class DefinitionGuard:
         """Have the gateway look at what a server lists; once for a list, also where it can't be taken."""
         if server.looked_at is not server.tools:
             server.looked_at = server.tools
-            await self._hub.vet()
+            await self._hub.renew()
 
     def _judge_again(self, id: ToolId) -> None:
         view = self._view()

@@ -123,9 +123,10 @@ class Endpoint:
 
     async def _filled(self, ctx: Request, envelope: HandlerResult) -> HandlerResult:
         """Put the answer into what the SDK made for it."""
-        with suppress(TruenameError):
-            spec = self._choose(ctx)
-            await self._hub.prepare(replace(spec, kind="prompts") if ctx.method.startswith("prompts/") else spec)
+        with suppress(TruenameError, ContextRefused):
+            spec, context = self._choose(ctx), self._context_of(ctx)
+            spec = replace(spec, kind="prompts") if ctx.method.startswith("prompts/") else spec
+            await self._hub.prepare(spec, context)
         match ctx.method:
             case "initialize" | "server/discover":
                 if ctx.method == "initialize":

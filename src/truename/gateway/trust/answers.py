@@ -44,6 +44,10 @@ class Answers:
         """Take in which tools there are now."""
         self.tools, self._owners = tuple(tools), None
 
+    def follow(self, other: Answers) -> None:
+        """Have the tools that another one knows."""
+        self.tools, self._owners = other.tools, other._owners
+
     def over(self, server: str, answering: Awaitable[dict[str, Any]]) -> Awaitable[dict[str, Any]]:
         """Return what is awaited for a server's answer: `passed`, and where nothing is looked at just this."""
         return self.passed(server, answering) if self._is_on else answering

@@ -11,8 +11,6 @@ from collections import OrderedDict, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio.to_thread
-
 from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool
     from truename.config.trust import Handling, Trust
     from truename.gateway.news import News
-    from truename.gateway.upstream.known import Known
+    from truename.gateway.upstream.known import Standing
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.policy import Finding
@@ -78,10 +76,15 @@ class Vetting:
         """Return the same by other settings, with the same book. Raises `ConfigError` for another lock."""
         reviewed = self._reviewed if trust.lock == self._trust.lock else None
         other = Vetting(self._book, trust, self._news, self._ledger, reviewed=reviewed)
-        other._said, other._digests, other._last = self._said, self._digests, self._last
-        other._ours = self._ours
+        other._said, other._said_of, other._digests = self._said, self._said_of, self._digests
+        other._last, other._ours, other._look_at = self._last, self._ours, self._look_at
         other.answers.know(self.answers.tools)
         return other
+
+    def follow(self, other: Vetting) -> None:
+        """Have what another one admitted, by the same settings."""
+        self._digests, self._last, self._ours = other._digests, other._last, other._ours
+        self.answers.follow(other.answers)
 
     @property
     def hidden(self) -> Mapping[ToolId, Drift]:
@@ -120,13 +123,17 @@ class Vetting:
             self._news.tell(subject, f"{error} Until then what was trusted stays so, and nothing else does.")
             return False
 
-    async def prepare(self, catalog: Catalog) -> None:
-        """Look at definitions that are new, beside the loop: it takes a second for some thousand of them."""
+    def has_word(self) -> bool:
+        """Tell, without waiting, whether somebody said something of definitions that was not taken in."""
+        return self._book.has_news()
+
+    def look_through(self, catalog: Catalog) -> None:
+        """Look at definitions that are new: it takes seconds for some thousand of them, in a thread."""
         tools = tuple(catalog.values())
         if any(id(tool.definition) not in self._digests for tool in tools):
-            await anyio.to_thread.run_sync(self._screen, tools)
+            self._screen(tools)
 
-    def admitted(self, catalog: Catalog, servers: Mapping[str, Known]) -> Catalog:
+    def admitted(self, catalog: Catalog, servers: Mapping[str, Standing]) -> Catalog:
         """Return the catalogue with the definitions that may be shown; `hidden` says which tools may not at all.
 
         `instructions` are what may be shown then of what ``servers`` say of their use.

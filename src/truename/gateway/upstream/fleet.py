@@ -53,8 +53,7 @@ def own_version() -> str:
 class Fleet(Mapping[str, Upstream]):
     """The servers that are shown, by key, in the configuration's order. They run among ``owners``.
 
-    Another configuration is taken in two steps: `show` puts what is shown in its place at once, and gives the other
-    way back; `follow` starts what is new, and ends what is no more when its last request has ended. A server whose
+    Another configuration is taken in two steps: `show` puts what is shown in its place at once; `follow` starts what is new, and ends what is no more when its last request has ended. A server whose
     entry is another one goes on until its successor is ready, or has failed.
     """
 
@@ -109,16 +108,10 @@ class Fleet(Mapping[str, Upstream]):
         everybody = (*self._shown.values(), *self._coming.values())
         return next((one for one in everybody if not one.settled.is_set()), None)
 
-    def show(self, config: Config) -> Callable[[], None]:
-        """Show the servers of this configuration, those that stay and those that are to come; return the way back."""
-        before, settings = self._shown, self._settings
-        self._settings = config.settings
+    def show(self, config: Config) -> None:
+        """Show the servers of this configuration: those that stay and those that are to come."""
+        before, self._settings = self._shown, config.settings
         self._shown = {server.key: before.get(server.key) or self._made(server) for server in config.enabled}
-
-        def back() -> None:
-            self._shown, self._settings = before, settings
-
-        return back
 
     def follow(self, config: Config) -> None:
         """Start, replace and end servers, such that those of this configuration run, within its limits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import anyio
 
@@ -19,11 +19,26 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.exchange import Definition, Exchange
     from truename.gateway.upstream.kept import Remembered
 
-__all__ = ["Before", "Known", "State"]
+__all__ = ["Before", "Known", "Standing", "State"]
 
 Before = Callable[["Known"], Awaitable[None]]
 """Looks at a server when a request is about to be sent to it, and raises to keep it from being sent."""
 State = Literal["starting", "ready", "resting", "reconnecting", "failed"]
+
+
+class Standing(NamedTuple):
+    """How a server stands at one moment: its entry, what it lists (None was never seen), what it says of its use."""
+
+    config: ServerConfig
+    tools: tuple[Definition, ...] | None = None
+    lists: Lists = NOTHING
+    instructions: str = ""
+
+    def is_same(self, other: Standing | None) -> bool:
+        """Tell whether nothing was said anew."""
+        if other is None or self.instructions != other.instructions:
+            return False
+        return all(mine is theirs for mine, theirs in zip(self[:3], other[:3], strict=True))
 
 
 class Known:
@@ -77,6 +92,11 @@ class Known:
         if self.session is not None:
             return self.session.instructions
         return "" if self._before is None else self._before.instructions
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands now."""
+        return Standing(self.config, self.tools, self.lists, self.instructions)
 
     def takes(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
         """Take what the server says now, and tell whether any of it is new: lists, or what it says of its use."""

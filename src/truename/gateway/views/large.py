@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -33,8 +34,8 @@ from truename.policy.globs import fits_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from truename.gateway.hub import Hub
     from truename.gateway.news import News
+    from truename.gateway.shown import Shown
     from truename.gateway.views.own_tools import OwnNames
     from truename.gateway.views.profiled import Names
     from truename.gateway.views.view import ViewSpec
@@ -67,12 +68,23 @@ class _Looked(NamedTuple):
 class Large:
     """What is listed of a view, and the answers of the gateway's own tools; ``tool_search`` off is as if without."""
 
-    def __init__(self, hub: Hub, news: News) -> None:
+    def __init__(self, hub: Shown, news: News) -> None:
         self._hub = hub
         self._news = news
         self._discoveries: OrderedDict[Names, Discovery] = OrderedDict()
         self._were_large: OrderedDict[ViewSpec, None] = OrderedDict()
         self._looked_at: OrderedDict[int, _Looked] = OrderedDict()
+
+    def over(self, shown: Shown) -> Large:
+        """Return the same over what is made beside; it remembers together with this what was large."""
+        other: Large = copy(self)
+        other._hub = shown
+        other._looked_at = self._looked_at.copy()
+        return other
+
+    def follow(self, other: Large) -> None:
+        """Have what was decided about views that were made beside."""
+        self._looked_at = other._looked_at
 
     def forget(self) -> None:
         """Forget what was decided so far: the views that it was about are other ones now."""

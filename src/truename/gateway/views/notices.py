@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truename.catalog import Catalog, Notice
     from truename.config import Settings
     from truename.gateway.news import News
-    from truename.gateway.upstream.upstream import Upstream
+    from truename.gateway.upstream.known import Standing
     from truename.ledger import Ledger
 
 __all__ = ["idle_in", "report"]
@@ -45,7 +45,7 @@ def report(notices: tuple[Notice, ...], catalog: Catalog, news: News, unmet: tup
 
 
 def idle_in(
-    settings: Settings, catalog: Catalog, fleet: Mapping[str, Upstream], ledger: Ledger | None
+    settings: Settings, catalog: Catalog, fleet: Mapping[str, Standing], ledger: Ledger | None
 ) -> tuple[str, ...]:
     """Return where settings are about no tool at all, as soon as every server has listed its tools."""
     if any(upstream.tools is None for upstream in fleet.values()):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from truename.catalog import Catalog
     from truename.gateway.news import News
-    from truename.gateway.upstream.upstream import Upstream
+    from truename.gateway.upstream.known import Standing
     from truename.gateway.views.naming import Namer
     from truename.ledger import Ledger
 
@@ -35,14 +35,21 @@ class Others:
 
     def copied(self) -> Others:
         """Return the same, which goes its own way from now on."""
-        return copy(self)
+        other: Others = copy(self)
+        other._changed = frozenset()
+        return other
+
+    def follow(self, other: Others) -> None:
+        """Have what another one took in."""
+        self.prompts, self.resources = other.prompts, other.resources
+        self._changed |= other._changed
 
     def changes(self) -> frozenset[tuple[str, str]]:
         """Return whose prompts or resources changed since this was last asked: ``(kind, server)``."""
         changed, self._changed = self._changed, frozenset()
         return changed
 
-    def take(self, fleet: Mapping[str, Upstream], namer: Namer) -> None:
+    def take(self, fleet: Mapping[str, Standing], namer: Namer) -> None:
         """Take what is listed now: prompts are named as tools are, in a scope of their own (`ViewSpec.scope`)."""
         lists = {key: upstream.lists for key, upstream in fleet.items()}
         before = self.resources.lists
@@ -57,10 +64,11 @@ class Others:
             return
         self._changed |= {("prompts" if kind == "prompts" else "resources", key) for kind, key in changed}
         listed = {key: one.prompts for key, one in lists.items() if one.prompts}
-        found = namer.admit(listed, fleet)
+        with self._ledger.transaction():
+            found = namer.admit(listed, fleet)
+            self.prompts = namer.bind(found)
         for notice in found.notices:
             self._news.tell(("prompt", notice.server, notice.code), f"a prompt is left out: {notice.text}")
-        self.prompts = namer.bind(found)
         # Last: what it has is what the next lists are compared with.
         self.resources = Resources(lists, self.resources, self._ledger.owners)
         self._keep_owners()

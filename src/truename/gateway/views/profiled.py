@@ -168,6 +168,16 @@ class Profiled:
         """Forget what was there."""
         self._sights.clear()
 
+    def copied(self) -> Profiled:
+        """Return the same, which goes its own way from now on."""
+        other = Profiled(self._profiles, self._exposure)
+        other._sights = self._sights.copy()
+        return other
+
+    def follow(self, other: Profiled) -> None:
+        """Have what another one found out."""
+        self._sights = other._sights
+
     def sight(self, names: Names, offered: Offered) -> Everything:
         """Return what these profiles show, which is found out at first need."""
         if names is None:

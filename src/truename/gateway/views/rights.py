@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -71,6 +72,21 @@ class Rights:
         other = Rights(settings, news, vetting, approving)
         other.recording = self.recording.under(settings, other._exposure)
         return other
+
+    def copied(self, vetting: Vetting) -> Rights:
+        """Return the same over what another vetting admits, which goes its own way from now on."""
+        other: Rights = copy(self)
+        other._vetting = vetting
+        other._limited, other._shared, other._sights = self._limited.copy(), self._shared.copy(), self._sights.copy()
+        return other
+
+    def follow(self, other: Rights) -> None:
+        """Have the lists that another one made."""
+        self._limited, self._shared, self._sights = other._limited, other._shared, other._sights
+
+    def has(self, spec: ViewSpec, context: Context) -> bool:
+        """Tell whether a list was made."""
+        return (spec, context) in self._limited
 
     @property
     def exposure(self) -> Exposure:

@@ -29,6 +29,9 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._views)
 
+    def __contains__(self, spec: ViewSpec) -> bool:
+        return spec in self._views
+
     def get(self, spec: ViewSpec) -> View | None:
         """Return a view that is kept, which is then the one that was used last."""
         view = self._views.get(spec)
@@ -47,6 +50,25 @@ class Shelf:
         while len(self._views) > 1 and (len(self._views) > self._most or self._shown > MOST_SHOWN):
             gone.append(self._drop(next(iter(self._views))))
         return tuple(gone)
+
+    @property
+    def specs(self) -> frozenset[ViewSpec]:
+        """What is kept ready."""
+        return frozenset(self._views)
+
+    def copied(self) -> Shelf:
+        """Return the same, which goes its own way from now on."""
+        other = Shelf(self._most)
+        other._views, other._shown, other.dropped = self._views.copy(), self._shown, set(self.dropped)
+        return other
+
+    def agrees(self, other: Shelf) -> bool:
+        """Tell whether a view that is kept here and in another one is the same view."""
+        return all(other._views.get(spec, view) is view for spec, view in self._views.items())
+
+    def beyond(self, other: Shelf) -> tuple[View, ...]:
+        """Return the views that another one does not keep."""
+        return tuple(view for spec, view in self._views.items() if spec not in other._views)
 
     def emptied(self) -> tuple[View, ...]:
         """Return all of them, the one used last at the end, and keep none."""

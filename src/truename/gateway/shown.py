@@ -1,0 +1,366 @@
+"""What is shown: upstream lists become one catalogue, the catalogue becomes name tables, a call finds its one server.
+
+All of it is made from lists as they stood at one moment, and put in its place in one step (`take`). So it may be made
+in a thread, beside what is shown meanwhile (`beside`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import anyio.from_thread
+
+from truename import dialects
+from truename.catalog import Catalog
+from truename.errors import LedgerError, TruenameError
+from truename.gateway.news import News
+from truename.gateway.room import Room, share_of
+from truename.gateway.telemetry.account import Accounts
+from truename.gateway.traffic import Traffic
+from truename.gateway.trust.approving import Approving
+from truename.gateway.trust.decisions import Decisions
+from truename.gateway.trust.vetting import Vetting
+from truename.gateway.upstream.known import Standing
+from truename.gateway.upstream.logs import Levels
+from truename.gateway.upstream.watching import Watching
+from truename.gateway.views.descriptors import described
+from truename.gateway.views.large import Large
+from truename.gateway.views.naming import Namer
+from truename.gateway.views.notices import idle_in, report
+from truename.gateway.views.others import Others
+from truename.gateway.views.profiled import Offered, Profiled
+from truename.gateway.views.prompts import prompts_described
+from truename.gateway.views.rights import Rights
+from truename.gateway.views.shelf import Shelf
+from truename.gateway.views.tasks import Tasks
+from truename.gateway.views.texts import AS_THEY_ARE, Texts
+from truename.gateway.views.view import View, ViewSpec
+from truename.naming import utc_today
+from truename.trust import PinBook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import date
+    from pathlib import Path
+    from typing import Self
+
+    from truename.catalog import Notice
+    from truename.config import ServerConfig, Settings
+    from truename.gateway.upstream.upstream import Upstream
+    from truename.gateway.views.profiled import Everything, Names
+    from truename.gateway.views.resources import Resources, ResourceView
+    from truename.identity import ToolId
+    from truename.ledger import Ledger
+    from truename.naming import NameTable
+    from truename.policy import Context
+
+    Listings = Mapping[tuple[ViewSpec, Context], object]
+
+__all__ = ["Shown", "standing"]
+
+UNIVERSAL: Final = "universal"
+# Where `openai_name` comes from, if a view shows other names.
+_FLAT: Final = (UNIVERSAL, "openai")
+_RESTART: Final = "Restart the gateway then; until then the names stay as they are."
+
+
+class Shown:
+    """All that is shown and called. The ledger sees to it that no tool that is present changes its name."""
+
+    def __init__(
+        self,
+        fleet: Mapping[str, Upstream],
+        ledger: Ledger,
+        settings: Settings,
+        today: Callable[[], date] = utc_today,
+        *,
+        pins: PinBook | None = None,
+        approvals: Path | None = None,
+    ) -> None:
+        self.fleet = fleet
+        self.ledger = ledger
+        self.settings = settings
+        self.levels = Levels()
+        self.watching = Watching(fleet)
+        self.streams = Room(share_of(settings, settings.max_sessions))
+        self.traffic = Traffic()
+        self.accounts = Accounts()
+        self.tasks = Tasks(settings.max_tasks)
+        self.catalog = Catalog.from_mcp({}, settings.aliases)
+        self._shelf = Shelf(settings.max_views)
+        self._changed: set[ViewSpec] = set()
+        self._news = News()
+        self._today = today
+        self._day = today()
+        self._standing: Mapping[str, Standing] = standing(fleet)
+        self._taken: Mapping[str, Standing] | None = None
+        self.vetting = Vetting(PinBook() if pins is None else pins, settings.trust, self._news, ledger)
+        self.approving = Approving(Decisions(approvals, settings, self._news), settings, self._news)
+        self.rights = Rights(settings, self._news, self.vetting, self.approving)
+        self.profiled = Profiled(settings.profiles, self.rights.exposure)
+        self.large = Large(self, self._news)
+        self._namer = Namer(ledger, settings, self._news)
+        self.others = Others(fleet, ledger, self._news, self.catalog)
+
+    @property
+    def resources(self) -> Resources:
+        """The resources of all servers."""
+        return self.others.resources
+
+    @property
+    def style(self) -> str:
+        """The style of shared names: as set, as the ledger remembers, or by the number of servers."""
+        return self._namer.style(len(self._standing))
+
+    def beside(self) -> Self:
+        """Return the same; what is made in it is shown to nobody until it is taken (`take`, `take_views`)."""
+        other = copy(self)
+        other._shelf, other._changed = self._shelf.copied(), set()
+        other.others = self.others.copied()
+        other.vetting = self.vetting.under(self.settings.trust)
+        other.rights = self.rights.copied(other.vetting)
+        other.profiled = self.profiled.copied()
+        other.large = self.large.over(other)
+        return other
+
+    def beside_with(self, servers: Mapping[str, Standing]) -> Self:
+        """Return the same, over servers as they stand at one moment."""
+        other = self.beside()
+        other._standing = servers
+        return other
+
+    def beside_under(self, settings: Settings, servers: Iterable[ServerConfig]) -> Self:
+        """Return what there is to be under another configuration, of which nothing is shown before it is taken."""
+        known = standing(self.fleet)
+        other = self.beside_with({server.key: known.get(server.key, Standing(server)) for server in servers})
+        other.settings = settings
+        other._namer = Namer(self.ledger, settings, self._news)
+        other.vetting = self.vetting.under(settings.trust)
+        other.approving = self.approving.under(settings)
+        other.rights = self.rights.under(settings, self._news, other.vetting, other.approving)
+        other.profiled = Profiled(settings.profiles, other.rights.exposure)
+        return other
+
+    def make(self) -> None:
+        """Make the catalogue and all views in use anew; `changes` then has those whose lists are other ones.
+
+        Which tool has which id is one transaction, and so is which has which name: another gateway on the same ledger
+        can't give one that is given here. A view that can't be built keeps its old list. In a thread it ends early
+        when who waits for it does.
+        """
+        self._day = self._today()
+        self.rights.forget()
+        self.large.forget()
+        self.profiled.forget()
+        with self.ledger.transaction():
+            found = self._offered()
+            bound = self._namer.bind(found)
+        go_on()
+        self.catalog = self.settings.tools.over(self.vetting.admitted(bound, self._standing))
+        go_on()
+        self.others.take(self._standing, self._namer)
+        for old in self._shelf.emptied():
+            go_on()
+            if self._rebuilt(old).tools != old.tools:
+                self._changed.add(old.spec)
+        # What these showed is not known any more: whoever follows one has to look.
+        self._changed |= self._shelf.dropped
+        self._taken = self._standing
+        self._report(found.notices)
+
+    def look_through_and_make(self) -> None:
+        """Make all anew, in a thread."""
+        self.look_through()
+        go_on()
+        self.make()
+
+    def made_and_listed(self, whose: Iterable[tuple[ViewSpec, Context]]) -> Listings:
+        """Make all anew, in a thread, and return what is listed then."""
+        self.look_through_and_make()
+        return self.listed_in(whose)
+
+    def look_through(self) -> None:
+        """Look at what is new of what servers list: it takes long, and nobody else has to wait for it."""
+        with suppress(Exception):  # `make` meets it again, and tells it
+            with self.ledger.transaction():
+                found = self._offered()
+            self.vetting.look_through(found)
+
+    def _report(self, notices: tuple[Notice, ...]) -> None:
+        unmet = idle_in(self.settings, self.catalog, self._standing, self.ledger)
+        report(notices, self.catalog, self._news, unmet)
+
+    def _offered(self) -> Catalog:
+        listed = {key: one.tools for key, one in self._standing.items() if one.tools is not None}
+        return self._namer.admit(listed, self._standing)
+
+    def take(self, made: Self) -> None:
+        """Show what was made beside this, by the same settings. What refers to these goes on with what is new."""
+        self._take_shelf(made)
+        self._day, self._standing, self._taken = made._day, made._standing, made._taken
+        self.catalog = made.catalog
+        self.vetting.follow(made.vetting)
+        self.rights.follow(made.rights)
+        self.profiled.follow(made.profiled)
+        self.large.follow(made.large)
+        self.others.follow(made.others)
+
+    def take_under(self, made: Self) -> None:
+        """Show what was made beside this, under its settings."""
+        self.settings, self._namer = made.settings, made._namer
+        self.vetting, self.approving, self.rights = made.vetting, made.approving, made.rights
+        self.profiled = made.profiled
+        self.take(made)
+
+    def _take_shelf(self, made: Self) -> None:
+        # What was built meanwhile shows what there was before.
+        self._changed |= made._changed | self._shelf.dropped | (self._shelf.specs - made._shelf.specs)
+        self._shelf = made._shelf
+
+    def make_ready(self, spec: ViewSpec, context: Context) -> None:
+        """Make a view, and what is listed of it in a context."""
+        self.view(spec)
+        self.large.listed(self.rights.limited(self.view(replace(spec, kind="tools")), context))
+
+    def is_ready(self, spec: ViewSpec, context: Context) -> bool:
+        """Tell whether a view is made, and what is listed of it in a context."""
+        tools = replace(spec, kind="tools")
+        return self.has_view(spec) and self.has_view(tools) and self.rights.has(tools, context)
+
+    def has_view(self, spec: ViewSpec) -> bool:
+        """Tell whether a view is made."""
+        return spec in self._shelf
+
+    def take_views(self, made: Self) -> None:
+        """Keep the views that were made beside this, unless others were made here meanwhile."""
+        if made.catalog is not self.catalog or not made._shelf.agrees(self._shelf):
+            return
+        self.rights.follow(made.rights)
+        self.profiled.follow(made.profiled)
+        self.large.follow(made.large)
+        for view in made._shelf.beyond(self._shelf):
+            self._kept(view)
+
+    def note_changes(self, before: Listings, now: Listings) -> None:
+        """Note, for `changes`, the views of which something else is listed now."""
+        self._changed |= {key[0] for key, tools in before.items() if now[key] != tools}
+
+    def listed_in(self, whose: Iterable[tuple[ViewSpec, Context]]) -> Listings:
+        """Return what is listed in these views and contexts."""
+        return {
+            (spec, context): self.large.listed(self.rights.limited(self.view(spec), context)).tools
+            for spec, context in whose
+        }
+
+    def welcome(self, upstream: Upstream) -> None:
+        """Have a server that is new here tell what clients asked to be told."""
+        self.watching.take(upstream)
+        upstream.follower.level = self.levels.lowest
+
+    def other_changes(self) -> frozenset[tuple[str, str]]:
+        """Return whose prompts or resources changed since this was last asked: ``(kind, server)``."""
+        return self.others.changes()
+
+    def changes(self) -> frozenset[ViewSpec]:
+        """Return the views that changed since this was last asked."""
+        changed, self._changed = frozenset(self._changed), set()
+        return changed
+
+    def _rebuilt(self, old: View) -> View:
+        spec = old.spec
+        try:
+            return self.view(spec)
+        except LedgerError as error:
+            mended = _RESTART if error.code == "style_mismatch" else ""
+            self._news.tell(("view", spec), f"{error} {mended}".strip())
+        except TruenameError as error:
+            self._news.tell(("view", spec), f"the list for {spec.dialect} stays as it was: {error}")
+        except ExceptionGroup as group:
+            self._news.tell(("view", spec), f"the list for {spec.dialect} stays as it was: {group.exceptions[0]}")
+        # What was shown by profiles may be hidden now.
+        return self._kept(old) if spec.profiles is None else old.without(frozenset(old.table))
+
+    def view(self, spec: ViewSpec) -> View:
+        """Return a view, built at first need. Raises `LedgerError` and groups of naming errors."""
+        return self._shelf.get(spec) or self._kept(self._made(spec))
+
+    def _made(self, spec: ViewSpec) -> View:
+        table = self._table(spec)
+        if spec.kind == "prompts":
+            texts = self._texts_of_tools(spec)
+            return View(spec, table, prompts_described(table, texts), texts=texts)
+        flat = () if spec.only or spec.dialect in _FLAT else self._flat(table)
+        texts = Texts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
+        view = View(spec, table, described(table, dialects.get("openai"), flat, self._day, texts), texts=texts)
+        if spec.profiles is None:
+            self.large.claim(view)
+        return view
+
+    def _table(self, spec: ViewSpec) -> NameTable:
+        if spec.profiles is not None:
+            # There is one space of names: who sees less sees the same names.
+            return self.sight(spec.profiles).part(self.view(replace(spec, profiles=None)).table, spec.kind)
+        whole = self.catalog if spec.kind == "tools" else self.others.prompts
+        catalog = whole if spec.only is None else whole.only(spec.only)
+        return self._namer.table(catalog, spec, spec.style or self.style)
+
+    def sight(self, profiles: Names) -> Everything:
+        """Return what these profiles show of what there is now."""
+        return self.profiled.sight(profiles, Offered(self.catalog, self.others.prompts, self.ledger))
+
+    def fleet_in(self, spec: ViewSpec) -> dict[str, Upstream]:
+        """Return the servers that there are for an endpoint."""
+        sight = self.sight(spec.profiles)
+        return {key: one for key, one in self.fleet.items() if spec.only in {None, key} and sight.has_server(key)}
+
+    def resources_in(self, spec: ViewSpec) -> ResourceView:
+        """Return the resources that there are for an endpoint."""
+        return self.sight(spec.profiles).resources(self.resources.view(spec.only))
+
+    def _kept(self, view: View) -> View:
+        for gone in self._shelf.put(view):
+            self.rights.drop(gone)
+            self.large.drop(gone)
+        return view
+
+    def _flat(self, names: NameTable) -> tuple[NameTable, ...]:
+        """Return the tables of flat names: the universal one, and OpenAI's if the style names some tools only there."""
+        tables: list[NameTable] = []
+        for dialect in _FLAT:
+            if all(any(id in table for table in tables) for id in names):
+                break
+            with suppress(ExceptionGroup):
+                tables.append(self.view(ViewSpec(dialect)).table)
+        return tuple(tables)
+
+    def prompts_in(self, spec: ViewSpec, context: Context) -> View:
+        """Return the prompts of an endpoint as they read in a context. Raises what `view` raises."""
+        prompts = self.view(replace(spec, kind="prompts"))
+        # Where its texts mention no tools by shown names, none is mentioned that is hidden.
+        return prompts if prompts.texts is AS_THEY_ARE else self.rights.prompts(prompts, self.view(spec), context)
+
+    def _texts_of_tools(self, spec: ViewSpec) -> Texts:
+        """Return how texts beside the tools' own mention them; as they are where this view's tools have no names."""
+        try:
+            return self.view(replace(spec, kind="tools")).texts if self.settings.names_in_texts else AS_THEY_ARE
+        except (ExceptionGroup, TruenameError):
+            return AS_THEY_ARE
+
+    def origin(self, view: View, id: ToolId) -> tuple[Upstream, str]:
+        """Return the one server that has this tool, and its own name for it."""
+        origin = view.table.catalog[id].origin
+        return self.fleet[origin.server], origin.name
+
+
+def standing(fleet: Mapping[str, Upstream]) -> dict[str, Standing]:
+    """Return how the servers stand now."""
+    return {key: upstream.standing for key, upstream in fleet.items()}
+
+
+def go_on() -> None:
+    """Raise, in a thread, where nobody waits any more for what is done there."""
+    with suppress(RuntimeError):  # of what is done elsewhere
+        anyio.from_thread.check_cancelled()

@@ -12,7 +12,7 @@ from tests.gateway.reloads import another, names
 from truename.config import Config, Settings
 from truename.errors import ConfigError, DuplicateTool, InvalidName, LedgerError
 from truename.gateway import Gateway, Reloaded, listening
-from truename.gateway import hub as hub_module
+from truename.gateway import shown as shown_module
 from truename.gateway.reloading import LIVE, differences
 from truename.gateway.upstream.replacing import is_same_connection
 from truename.ledger import Ledger
@@ -92,7 +92,7 @@ async def test_lists_that_can_not_be_made_change_nothing(lab: Lab, monkeypatch: 
             raise RuntimeError("made on purpose")
 
         with monkeypatch.context() as patch:
-            patch.setattr(hub_module, "described", broken)
+            patch.setattr(shown_module, "described", broken)
             with pytest.raises(RuntimeError, match="made on purpose"):
                 await gateway.reload(another(gateway, lab.normal("v", "get"), names_in_texts=False))
         assert (gateway.config, hub.settings, sorted(hub.fleet)) == (config, config.settings, ["v", "w"])

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import anyio.to_thread
 
 from truename.errors import LedgerError, TruenameError
+from truename.gateway.heap import Heap, growing
+from truename.gateway.protocol.turns import beside_loop
 from truename.gateway.shown import Shown, standing
 from truename.gateway.views.naming import Namer, check_identities
 from truename.naming import utc_today
@@ -59,6 +61,7 @@ class Hub(Shown):
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
         self._swaps = 0
+        self._heap = Heap()
 
     async def begin(self) -> None:
         """Make all for the first time. Raises what `rebuild` raises."""
@@ -81,7 +84,8 @@ class Hub(Shown):
     async def _renewed(self) -> None:
         while True:
             made, swaps = self.beside_with(standing(self.fleet)), self._swaps
-            await anyio.to_thread.run_sync(made.look_through_and_make)
+            with growing():
+                await beside_loop(made.look_through_and_make)
             # What was swapped in meanwhile is later.
             if swaps == self._swaps:
                 break
@@ -91,6 +95,7 @@ class Hub(Shown):
     def _swapped(self) -> None:
         self._swaps += 1
         self.stale = False
+        self._heap.keep(self.views, len(self.catalog))
 
     def _is_behind(self) -> bool:
         now, taken = standing(self.fleet), self._taken
@@ -158,8 +163,8 @@ class Hub(Shown):
             async with self._making:
                 if not self.is_ready(spec, context):
                     made = self.beside()
-                    with suppress(TruenameError, ExceptionGroup):
-                        await anyio.to_thread.run_sync(made.make_ready, spec, context)
+                    with suppress(TruenameError, ExceptionGroup), growing():
+                        await beside_loop(partial(made.make_ready, spec, context))
                     self.take_views(made)
         if not self.has_view(spec):
             # Another process writes, and the names are claimed there.
@@ -172,7 +177,7 @@ class Hub(Shown):
         async with self._turn:
             self.stale |= self.ledger.refresh(wait=False)
             namer = Namer(self.ledger, check_identities(self.ledger, config).settings, self._news)
-            await anyio.to_thread.run_sync(namer.check, self.catalog)
+            await beside_loop(partial(namer.check, self.catalog))
 
     async def retune(self, settings: Settings, servers: Iterable[ServerConfig], swapped: Callable[[], object]) -> None:
         """Take other settings, and make all lists anew, of these servers; when this raises, nothing is changed.
@@ -184,7 +189,8 @@ class Hub(Shown):
             while True:
                 made, swaps = self.beside_under(settings, servers), self._swaps
                 before = self.listed_in(self.rights.asked_for)
-                now = await anyio.to_thread.run_sync(made.made_and_listed, tuple(before))
+                with growing():
+                    now = await beside_loop(partial(made.made_and_listed, tuple(before)))
                 if swaps == self._swaps:
                     break
             swapped()

@@ -11,12 +11,11 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import anyio.from_thread
-
 from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import LedgerError, TruenameError
 from truename.gateway.news import News
+from truename.gateway.protocol.turns import go_on
 from truename.gateway.room import Room, share_of
 from truename.gateway.telemetry.account import Accounts
 from truename.gateway.traffic import Traffic
@@ -118,7 +117,7 @@ class Shown:
     def beside(self) -> Self:
         """Return the same; what is made in it is shown to nobody until it is taken (`take`, `take_views`)."""
         other = copy(self)
-        other._shelf, other._changed = self._shelf.copied(), set()
+        vars(other).update(_shelf=self._shelf.copied(), _changed=set())
         other.others = self.others.copied()
         other.vetting = self.vetting.under(self.settings.trust)
         other.rights = self.rights.copied(other.vetting)
@@ -129,7 +128,7 @@ class Shown:
     def beside_with(self, servers: Mapping[str, Standing]) -> Self:
         """Return the same, over servers as they stand at one moment."""
         other = self.beside()
-        other._standing = servers
+        vars(other).update(_standing=servers)
         return other
 
     def beside_under(self, settings: Settings, servers: Iterable[ServerConfig]) -> Self:
@@ -137,7 +136,7 @@ class Shown:
         known = standing(self.fleet)
         other = self.beside_with({server.key: known.get(server.key, Standing(server)) for server in servers})
         other.settings = settings
-        other._namer = Namer(self.ledger, settings, self._news)
+        vars(other).update(_namer=Namer(self.ledger, settings, self._news))
         other.vetting = self.vetting.under(settings.trust)
         other.approving = self.approving.under(settings)
         other.rights = self.rights.under(settings, self._news, other.vetting, other.approving)
@@ -229,6 +228,11 @@ class Shown:
         """Tell whether a view is made, and what is listed of it in a context."""
         tools = replace(spec, kind="tools")
         return self.has_view(spec) and self.has_view(tools) and self.rights.has(tools, context)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The views that are made."""
+        return self._shelf.beyond(Shelf(0))
 
     def has_view(self, spec: ViewSpec) -> bool:
         """Tell whether a view is made."""
@@ -358,9 +362,3 @@ class Shown:
 def standing(fleet: Mapping[str, Upstream]) -> dict[str, Standing]:
     """Return how the servers stand now."""
     return {key: upstream.standing for key, upstream in fleet.items()}
-
-
-def go_on() -> None:
-    """Raise, in a thread, where nobody waits any more for what is done there."""
-    with suppress(RuntimeError):  # of what is done elsewhere
-        anyio.from_thread.check_cancelled()

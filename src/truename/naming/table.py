@@ -67,7 +67,7 @@ class NameTable(Mapping[ToolId, WireName]):
         server_name: str,
         whole: NameTable | None = None,
     ) -> None:
-        self.whole = self if whole is None else whole
+        self._whole = whole
         self.catalog = catalog
         self.dialect = dialect
         self.style = style
@@ -79,6 +79,11 @@ class NameTable(Mapping[ToolId, WireName]):
         self._wires = {id: WireName(a.name) for id, a in assigned.items()}
         self._by_text = {str(id): id for id in assigned}
         self.exact = {a.name: Resolution(id, "table", ("table: found",)) for id, a in assigned.items()}
+
+    @property
+    def whole(self) -> NameTable:
+        """The table of which this is a part; itself, where it is none."""
+        return self if self._whole is None else self._whole
 
     def among(self, ids: Container[ToolId], ledger: Ledger | None) -> NameTable:
         """Return the table of some of the tools, under the same names.

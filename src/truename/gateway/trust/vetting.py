@@ -9,6 +9,7 @@ import math
 import time
 from collections import OrderedDict, defaultdict
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
@@ -68,6 +69,8 @@ class Vetting:
         # What was the pin while it was offered here: other gateways may pin what they are offered.
         self._ours: Mapping[str, str] = {}
         self._look_at = -math.inf
+        # Not a method of this: what was made beside is let go of at once, and not when garbage is collected.
+        self.names_of = partial(_names_of, ledger)
         self.answers = Answers(trust, self.names_of)
         if self._reviewed.unkeyed:
             news.tell("unkeyed", _UNKEYED.format(count=self._reviewed.unkeyed))
@@ -215,13 +218,6 @@ class Vetting:
             known = self._digests[id(tool.current)] = tool.current, tool.digest
         return known[1]
 
-    def names_of(self, tool: Tool) -> Iterator[str]:
-        """Yield what clients call a tool: as it is or was shown to them, and as it would be in other styles."""
-        for table in dialects.names():
-            if (name := self._ledger.held(table).get(tool.id)) is not None:
-                yield name
-        yield from spellings(tool)
-
     def _screen_text(self, server: str, text: str) -> Sequence[Finding]:
         known = self._said_of.get(server)
         if known is None or known[0] != text:
@@ -270,6 +266,14 @@ def _shown(tool: Tool, found: Admission) -> Tool:
     """Return a tool with the pinned definition where that is shown; what the server offers stays with it."""
     pinned = found.replaced.get(tool.id)
     return tool if pinned is None else replace(tool, definition=pinned, offered=tool.definition)
+
+
+def _names_of(ledger: Ledger, tool: Tool) -> Iterator[str]:
+    """Yield what clients call a tool: as it is or was shown to them, and as it would be in other styles."""
+    for table in dialects.names():
+        if (name := ledger.held(table).get(tool.id)) is not None:
+            yield name
+    yield from spellings(tool)
 
 
 def _unpinned(key: ToolId, server: str, name: str, digest: str) -> Drift:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.protocol.sdk import MCPError, fault_of
+from truename.gateway.protocol.turns import in_slices
 from truename.gateway.protocol.writable import DEEPEST, is_deeper
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.lists import KINDS, Lists
@@ -76,7 +77,7 @@ class Exchange:
             raise self._explained(error, _SEE) or self.protocol_fault(
                 f"answers tools/list with error {error.code}: {printable(error.message, 200)}"
             ) from error
-        return self._usable(tools)
+        return await self._usable(tools)
 
     async def list_all(self, before: Lists) -> tuple[tuple[Definition, ...], Lists]:
         """Return the tools, and what else the server says that it has. Raises `UpstreamError` for the tools.
@@ -103,7 +104,7 @@ class Exchange:
             return before
         usable: dict[str, Definition] = {}
         left_out: list[tuple[str, str]] = []
-        for entry in entries:
+        async for entry in in_slices(entries):
             key = str(entry.get(kind.key))
             if reason := unusable(entry, kind.model):
                 left_out.append((key, reason))
@@ -138,11 +139,11 @@ class Exchange:
             self._news.tell(("many", field), text)
         return tools[: self._max_tools]
 
-    def _usable(self, tools: list[Definition]) -> tuple[Definition, ...]:
+    async def _usable(self, tools: list[Definition]) -> tuple[Definition, ...]:
         """Leave out what would make clients refuse the whole list, and what they must drop (``x-mcp-header``)."""
         usable, left_out = [], list[tuple[str, str]]()
-        self._header_maps = {}
-        for tool in tools:
+        header_maps: dict[str, Mapping[tuple[str, ...], str]] = {}
+        async for tool in in_slices(tools):
             name, schema = tool.get("name"), tool.get("inputSchema")
             if isinstance(name, str):
                 refused = unusable(tool, Tool) or unreadable(schema)
@@ -150,11 +151,12 @@ class Exchange:
                     left_out.append((name, reason))
                     continue
                 if self.modern and (found := x_mcp_header_map(schema)):
-                    self._header_maps[name] = found
+                    header_maps[name] = found
             # A name that is none is reported by the catalogue.
             usable.append(tool)
         if left_out:
             self._report(left_out)
+        self._header_maps = header_maps
         return tuple(usable)
 
     def _report(self, left_out: list[tuple[str, str]], words: str = "tools") -> None:

@@ -85,6 +85,8 @@ class Large:
     def follow(self, other: Large) -> None:
         """Have what was decided about views that were made beside."""
         self._looked_at = other._looked_at
+        # What was made beside is let go of at once, and not when garbage is collected.
+        other._hub = self._hub
 
     def forget(self) -> None:
         """Forget what was decided so far: the views that it was about are other ones now."""

@@ -1,0 +1,43 @@
+"""Long work and the event loop: on it in slices, or beside it in a thread. Both let it go on with everybody else."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable
+
+__all__ = ["beside_loop", "go_on", "in_slices"]
+
+T = TypeVar("T")
+_SLICE: Final = 0.01
+
+
+async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
+    """Yield the items; after each hundredth of a second all others have a turn."""
+    end = time.monotonic() + _SLICE
+    for item in items:
+        yield item
+        if time.monotonic() >= end:
+            await anyio.lowlevel.checkpoint()
+            end = time.monotonic() + _SLICE
+
+
+async def beside_loop(work: Callable[[], T]) -> T:
+    """Return what the function returns, run in a thread; it has to ask now and then whether to `go_on`."""
+    # A thread keeps what it was given last, and what came of it, until it is given something else.
+    left, found = [work], list[T]()
+    await anyio.to_thread.run_sync(lambda: found.append(left.pop()()))
+    return found.pop()
+
+
+def go_on() -> None:
+    """Raise, in a thread, where nobody waits any more for what is done there."""
+    with suppress(RuntimeError):  # of what is done elsewhere
+        anyio.from_thread.check_cancelled()

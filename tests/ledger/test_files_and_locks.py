@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -237,6 +238,32 @@ def test_who_may_not_wait_is_told_that_another_process_writes(tmp_path: Path) ->
     assert ledger.holder("x") == AB
     other.record([claim("y", "a/c")])
     assert ledger.refresh(wait=False)
+
+
+def test_who_may_not_wait_is_told_that_another_thread_writes(tmp_path: Path) -> None:
+    ledger, other = Ledger.open(tmp_path / "ledger"), Ledger.open(tmp_path / "ledger")
+    other.record([claim("x", "a/b")])
+    told: list[tuple[bool, bool, bool]] = []
+
+    def look() -> None:
+        told.append((ledger.is_locked(), ledger.refresh(wait=False), ledger.has_news()))
+
+    assert ledger.has_news()
+    with ledger.transaction():
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        assert not ledger.refresh()
+    # What the transaction read is news for who looks after it, once.
+    assert told == [(True, False, True)]
+    assert (ledger.has_news(), ledger.refresh(wait=False), ledger.has_news(), ledger.refresh()) == (
+        *(True, True),
+        *(False, False),
+    )
+    with ledger.transaction():
+        ledger.record([claim("y", "a/c")])
+        assert not ledger.has_news()
+    assert not ledger.refresh()
 
 
 def test_a_ledger_that_can_not_be_locked_at_all_is_not_locked_by_another(tmp_path: Path) -> None:

@@ -43,6 +43,29 @@ def test_what_one_process_writes_another_hears_of_once(tmp_path: Path) -> None:
     other.close()
 
 
+def test_what_another_process_wrote_is_seen_without_being_heard(tmp_path: Path) -> None:
+    one, other = StateFile(tmp_path / "x", SCHEMA), StateFile(tmp_path / "x", SCHEMA)
+    other.has_news()
+    put(other, "a")
+    assert not other.is_behind()
+    put(one, "b")
+    assert (other.is_behind(), other.is_behind(), other.has_news(), other.is_behind()) == (True, True, True, False)
+    seen: list[bool] = []
+
+    def look() -> None:
+        with other.change():
+            thread = threading.Thread(target=lambda: seen.append(other.is_behind()))
+            thread.start()
+            thread.join()
+
+    look()
+    put(one, "c")
+    look()
+    assert (seen, other.is_behind()) == ([False, True], True)
+    other.close()
+    assert other.is_behind()
+
+
 def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
     file = StateFile(tmp_path / "x", SCHEMA)
     put(file, "a")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Heap", "growing"]
+__all__ = ["Heap", "growing", "still"]
 
 _LARGE: Final = 2_000
 _NEVER: Final = 2**30
@@ -41,6 +41,19 @@ def growing() -> Iterator[None]:
             _BEFORE.pop()
             if not _BEFORE:
                 gc.set_threshold(*first)
+
+
+@contextmanager
+def still() -> Iterator[None]:
+    """Have no collection at all while the block lasts, which must not wait for anything."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class Heap:

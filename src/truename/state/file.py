@@ -49,6 +49,7 @@ class StateFile:
         self._schema = schema
         self._lock = threading.RLock()
         self._version = -1
+        self._was_behind = False
         self._place = (-1, -1)
         with self.told():
             self._data = self._opened()
@@ -104,6 +105,7 @@ class StateFile:
     def change(self) -> Iterator[sqlite3.Connection]:
         """Keep everybody else out while the block lasts; what it does is done whole, or if it raises not at all."""
         with self.told(), _whole(self._data):
+            self._was_behind = self._is_other()
             yield self._data
 
     def has_news(self) -> bool:
@@ -120,18 +122,21 @@ class StateFile:
             return bool(before != version)
 
     def is_behind(self) -> bool:
-        """Tell whether `has_news` would find any; not while another thread uses the file, which keeps others out."""
+        """Tell whether `has_news` would find any, without waiting for a thread that changes the file."""
         if not self._lock.acquire(blocking=False):
-            return False
+            # Who changes it looked, and keeps all others out.
+            return self._was_behind
         try:
-            (version,) = self._data.execute("PRAGMA data_version").fetchone()
+            return self._is_other()
         except sqlite3.Error:
             # `has_news` says what is wrong.
             return True
-        else:
-            return bool(version != self._version)
         finally:
             self._lock.release()
+
+    def _is_other(self) -> bool:
+        (version,) = self._data.execute("PRAGMA data_version").fetchone()
+        return bool(version != self._version)
 
     def _is_moved(self) -> bool:
         if self.path is None:

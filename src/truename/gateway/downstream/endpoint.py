@@ -114,6 +114,7 @@ class Endpoint:
             raise MCPError(INVALID_PARAMS, str(error)) from error
 
     async def _routed(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        await self._prepare(ctx)
         # What the SDK does not know, or somebody else is to judge.
         beside = self._tasks if self._tasks.answers(ctx) else self._primitives if self._primitives.passes(ctx) else None
         if beside is not None:
@@ -121,12 +122,19 @@ class Endpoint:
         envelope = await self._envelopes.around(ctx, call_next)
         return envelope if ctx.request_id is None else await self._filled(ctx, envelope)
 
-    async def _filled(self, ctx: Request, envelope: HandlerResult) -> HandlerResult:
-        """Put the answer into what the SDK made for it."""
+    async def _prepare(self, ctx: Request) -> None:
+        """Have what is shown ready, beside the loop, before anything is looked up in it."""
         with suppress(TruenameError, ContextRefused):
             spec, context = self._choose(ctx), self._context_of(ctx)
+            if ctx.method == "tools/call" and spec != self._spec:
+                # The SDK asks for the schema there (`_input_schema`).
+                await self._hub.prepare(self._spec, context)
             spec = replace(spec, kind="prompts") if ctx.method.startswith("prompts/") else spec
             await self._hub.prepare(spec, context)
+
+    async def _filled(self, ctx: Request, envelope: HandlerResult) -> HandlerResult:
+        """Put the answer into what the SDK made for it."""
+        await self._prepare(ctx)
         match ctx.method:
             case "initialize" | "server/discover":
                 if ctx.method == "initialize":

@@ -158,7 +158,7 @@ class Auditing:
     def look(self) -> None:
         """Write down what became of definitions, names and requests for decisions since the last look."""
         for kind, source in (("definition", self._definitions), ("name", self._withdrawals)):
-            for fields in () if source is None else source.news():
+            for fields in () if source is None or self._recorder is None else source.news():
                 self.note(kind, **fields)
         if self._requests is not None:
             self._requests.look()

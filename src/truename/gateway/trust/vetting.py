@@ -127,8 +127,14 @@ class Vetting:
             return False
 
     def has_word(self) -> bool:
-        """Tell, without waiting, whether somebody said something of definitions that was not taken in."""
-        return self._book.has_news()
+        """Tell, without waiting, whether somebody said something of definitions that was not taken in.
+
+        Then `refresh` takes it in at once.
+        """
+        if not self._book.has_news():
+            return False
+        self._look_at = -math.inf
+        return True
 
     def look_through(self, catalog: Catalog) -> None:
         """Look at definitions that are new: it takes seconds for some thousand of them, in a thread."""

@@ -54,8 +54,8 @@ class Fleet(Mapping[str, Upstream]):
     """The servers that are shown, by key, in the configuration's order. They run among ``owners``.
 
     Another configuration is taken in two steps: `show` puts what is shown in its place at once; `follow` starts what is
-    new, and ends what is no more when its last request has ended. A server whose
-    entry is another one goes on until its successor is ready, or has failed.
+    new, and ends what is no more when its last request has ended. A server whose entry is another one goes on until its
+    successor is ready, or has failed.
     """
 
     def __init__(

@@ -212,6 +212,7 @@ class Shown:
         self.settings, self._namer = made.settings, made._namer
         self.vetting, self.approving, self.rights = made.vetting, made.approving, made.rights
         self.profiled = made.profiled
+        self.rights.recording.begin()
         self.take(made)
 
     def _take_shelf(self, made: Self) -> None:

@@ -92,7 +92,7 @@ class Ledger:
     def scopes(self) -> tuple[str, ...]:
         """The naming scopes in which anything is on record; what is withdrawn in one goes on in the others."""
         spaces = self._core.state.spaces
-        return tuple(scope for scope, space in spaces.items() if space.settings is not None or space.events)
+        return tuple(scope for scope, space in list(spaces.items()) if space.settings is not None or space.events)
 
     @property
     def _space(self) -> Space:

@@ -51,18 +51,18 @@ class SeenLedger(Ledger):
         number, known = self._known
         if number != self.withdrawals:
             number = self.withdrawals
-            pairs = ((name, self._told(standing)) for name, standing in super().withdrawn.items())
+            pairs = ((name, self._told(standing)) for name, standing in list(super().withdrawn.items()))
             known = MappingProxyType({name: told for name, told in pairs if told is not None})
             self._known = number, known
         return known
 
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
         """Return the identities on record of tools that are seen."""
-        return MappingProxyType({origin: id for origin, id in super().bindings().items() if self._sees(id)})
+        return MappingProxyType({origin: id for origin, id in list(super().bindings().items()) if self._sees(id)})
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return the identities on record of tools that are seen, with their origins."""
-        return MappingProxyType({id: origin for id, origin in super().origins().items() if self._sees(id)})
+        return MappingProxyType({id: origin for id, origin in list(super().origins().items()) if self._sees(id)})
 
     def hides(self, name: str) -> bool:
         """Tell whether exactly this spelling is on record for a tool of which the reader must not hear."""

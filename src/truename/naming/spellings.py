@@ -268,7 +268,8 @@ def _absent(table: NameTable) -> Iterator[_Named]:
         return
     servers = {tool.origin.server_id for tool in table.catalog.values()}
     held = ledger.held(table.dialect.name)
-    for id, (server, name) in ledger.origins().items():
+    # All at once: a thread may be writing down others.
+    for id, (server, name) in tuple(ledger.origins().items()):
         # A scope of one server knows nothing of the others.
         if id not in table and (not ledger.scope or server in servers):
             shown = held.get(id, "")

@@ -155,7 +155,7 @@ def _never(_: ToolId) -> tuple[ToolId, ...]:
 
 def _read_former_ids(ledger: Ledger) -> Former:
     redirected: defaultdict[ToolId, list[ToolId]] = defaultdict(list)
-    for name in {name for one in _scopes(ledger) for name in one.withdrawn if "/" in name}:
+    for name in {name for one in _scopes(ledger) for name in list(one.withdrawn) if "/" in name}:
         old, new = _id_of(name), _redirected(name, ledger)
         if old is not None and new is not None:
             redirected[new].append(old)

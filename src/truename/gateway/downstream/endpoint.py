@@ -124,6 +124,8 @@ class Endpoint:
 
     async def _prepare(self, ctx: Request) -> None:
         """Have what is shown ready, beside the loop, before anything is looked up in it."""
+        if ctx.request_id is None or ctx.method == "ping":
+            return
         with suppress(TruenameError, ContextRefused):
             spec, context = self._choose(ctx), self._context_of(ctx)
             if ctx.method == "tools/call" and spec != self._spec:

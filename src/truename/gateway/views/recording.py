@@ -49,12 +49,15 @@ class Recording:
             self._news.tell("recording", f"{error} Calls are not recorded.")
 
     def under(self, settings: Settings, exposure: Exposure) -> Recording:
-        """Return the recording, in the same file, under other settings."""
+        """Return the recording, in the same file, under other settings, which count from `begin` on."""
         other = Recording(settings, exposure, self._news)
-        if (recorder := self._recorder) is not None:
-            recorder.judge_by(exposure)
-            other._recorder = recorder
+        other._recorder = self._recorder
         return other
+
+    def begin(self) -> None:
+        """Have these settings count, also for calls that run."""
+        if self._recorder is not None:
+            self._recorder.judge_by(self._exposure)
 
     @property
     def is_open(self) -> bool:

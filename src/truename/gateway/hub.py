@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.config import Config, ServerConfig, Settings
+    from truename.gateway.shown import Listings
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import ViewSpec
     from truename.ledger import Ledger
@@ -82,19 +83,32 @@ class Hub(Shown):
                         await self._renewed()
 
     async def _renewed(self) -> None:
+        with self._answering():
+            made = await self._made_beside()
+        self.take(made)
+        self._swapped()
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Answer what made the lists stale up to now; what does so meanwhile counts for the next renewal."""
+        self.stale = False
+        try:
+            yield
+        except BaseException:
+            self.stale = True
+            raise
+
+    async def _made_beside(self) -> Hub:
         while True:
             made, swaps = self.beside_with(standing(self.fleet)), self._swaps
             with growing():
                 await beside_loop(made.look_through_and_make)
             # What was swapped in meanwhile is later.
             if swaps == self._swaps:
-                break
-        self.take(made)
-        self._swapped()
+                return made
 
     def _swapped(self) -> None:
         self._swaps += 1
-        self.stale = False
         self._heap.keep(self.views, len(self.catalog))
 
     def _is_behind(self) -> bool:
@@ -111,7 +125,7 @@ class Hub(Shown):
                 self._look()
             if not self.stale:
                 return
-        elif not (self.ledger.has_news() or self.vetting.has_word()):
+        elif not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
             return
         await self.renew()
 
@@ -147,7 +161,8 @@ class Hub(Shown):
         Raises `LedgerError` and groups of naming errors; then nothing is changed.
         """
         made = self.beside_with(standing(self.fleet))
-        made.make()
+        with self._answering():
+            made.make()
         self.take(made)
         self._swapped()
 
@@ -186,14 +201,20 @@ class Hub(Shown):
         """
         servers = tuple(servers)
         async with self._turn:
-            while True:
-                made, swaps = self.beside_under(settings, servers), self._swaps
-                before = self.listed_in(self.rights.asked_for)
-                with growing():
-                    now = await beside_loop(partial(made.made_and_listed, tuple(before)))
-                if swaps == self._swaps:
-                    break
+            with self._answering():
+                made, before, now = await self._made_under(settings, servers)
             swapped()
             self.take_under(made)
             self._swapped()
             self.note_changes(before, now)
+
+    async def _made_under(
+        self, settings: Settings, servers: tuple[ServerConfig, ...]
+    ) -> tuple[Hub, Listings, Listings]:
+        while True:
+            made, swaps = self.beside_under(settings, servers), self._swaps
+            before = self.listed_in(self.rights.asked_for)
+            with growing():
+                now = await beside_loop(partial(made.made_and_listed, tuple(before)))
+            if swaps == self._swaps:
+                return made, before, now

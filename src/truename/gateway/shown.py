@@ -63,6 +63,8 @@ __all__ = ["Shown", "standing"]
 UNIVERSAL: Final = "universal"
 # Where `openai_name` comes from, if a view shows other names.
 _FLAT: Final = (UNIVERSAL, "openai")
+# Lists that are made anew at once, of those that were asked for; the others are made when they are asked for again.
+_MOST_READY: Final = 16
 _RESTART: Final = "Restart the gateway then; until then the names stay as they are."
 
 
@@ -151,6 +153,7 @@ class Shown:
         when who waits for it does.
         """
         self._day = self._today()
+        asked_for = self.rights.asked_for[-_MOST_READY:]
         self.rights.forget()
         self.large.forget()
         self.profiled.forget()
@@ -167,6 +170,10 @@ class Shown:
                 self._changed.add(old.spec)
         # What these showed is not known any more: whoever follows one has to look.
         self._changed |= self._shelf.dropped
+        for spec, context in asked_for:
+            go_on()
+            if spec in self._shelf:
+                self.make_ready(spec, context)
         self._taken = self._standing
         self._report(found.notices)
 

@@ -43,10 +43,13 @@ class Net:
         self.status = status
         self.now = 1_000.0
         self.is_dead = False
+        self.slow = ""
         self.asked: list[tuple[str, Nearness | None]] = []
 
     async def __call__(self, url: str, *, named_by: Nearness | None = None, **_: Any) -> Fetched:
         self.asked.append((url, named_by))
+        if self.slow and self.slow in url:
+            await anyio.sleep_forever()
         if self.is_dead:
             message = "nobody is there"
             raise FetchFault(message)
@@ -72,6 +75,7 @@ async def registered(clients: Clients, uris: list[str], **more: Any) -> Client:
         clients.register(asked)
     found = await clients.get(str(asked.client_id))
     assert found is not None
+    assert (asked.client_name, asked.client_secret) == (found.client_name, None)
     return found
 
 
@@ -294,6 +298,8 @@ async def test_what_an_operator_took_out_holds_for_old_clients_too() -> None:
         ("", ["read", "write"]),
         ("write", ["write"]),
         ("write read admin", ["read", "write"]),
+        ("write admin", ["write"]),
+        ("write\tadmin", ["read", "write"]),
         ("admin", ["read", "write"]),
     ],
 )
@@ -324,6 +330,9 @@ def test_a_client_has_a_short_name() -> None:
         (ID + "x" * (2_048 - len(ID)), True),
         (ID + "x" * (2_049 - len(ID)), False),
         ("https:///id.json", False),
+        ("https://me@client.example/x", False),
+        ("https://client.example", False),
+        ("https://client.example/", False),
         ("https://client.example/./x", False),
         ("https://client.example/x/..", False),
         ("https://client.example/x#", False),
@@ -376,6 +385,24 @@ async def test_who_asks_for_one_document_at_once_asks_once() -> None:
 
     assert len(net.asked) <= 2
     assert await clients.get(ID) is not None
+
+
+async def test_a_host_that_is_slow_keeps_only_those_waiting_whose_documents_are_there_and_not_known() -> None:
+    known, other = "https://slow.example/known", "https://other.example/id.json"
+    net = Net()
+    net.body = json.dumps({**GOOD, "client_id": known}).encode()
+    clients = net.clients()
+    assert await clients.get(known) is not None
+    net.slow = "slow.example"
+    async with anyio.create_task_group() as tasks:
+        for number in range(40):
+            tasks.start_soon(clients.get, f"https://slow.example/{number}")
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(10):
+            assert await clients.get(known) is not None
+            net.body = json.dumps({**GOOD, "client_id": other}).encode()
+            assert await clients.get(other) is not None
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("more", [{}, {"token_endpoint_auth_method": "none"}, {"token_endpoint_auth_method": None}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,15 @@ async def test_an_issuer_is_asked_as_the_standard_has_it() -> None:
             {"authorization": "Basic Z2F0ZTpzM2NyZXQ="},
         )
     ]
+
+
+async def test_an_issuer_is_asked_where_its_metadata_say_if_nothing_is_written_down() -> None:
+    net = Net(issuer=ISSUER.issuer, introspection_endpoint="https://idp.example/said")
+    issuer = replace(ISSUER, introspection_url=None)
+    asked = Introspection(issuer, Speaker(issuer.issuer, net, net.clock), net.clock)
+    await asked.claims("opaque", frozenset({MINE}))
+
+    assert [url for url, form, _ in net.sent if form is not None] == ["https://idp.example/said"]
 
 
 @pytest.mark.parametrize(

@@ -144,9 +144,22 @@ async def test_while_an_issuer_is_slow_one_waits_and_the_others_go_by_what_is_kn
     assert len(net.sent) == 2
 
 
-async def test_while_there_is_nothing_good_all_wait_for_one() -> None:
+async def test_an_endpoint_that_is_not_named_is_told_with_its_issuer() -> None:
+    net = Net()
+    with pytest.raises(FetchFault) as caught:
+        await Speaker(ISSUER, net, net.clock).endpoint("revocation_endpoint", None)
+
+    assert str(caught.value) == f"{ISSUER}: its metadata has no usable revocation_endpoint"
+
+
+@pytest.mark.parametrize("had", [False, True])
+async def test_while_there_is_nothing_good_all_wait_for_one(had: bool) -> None:
     net = Net()
     keys = net.keys()
+    if had:
+        await keys.now()
+        net.sent.clear()
+        net.now += 3_600.0
     net.gate = anyio.Event()
     found = []
 

@@ -54,7 +54,7 @@ class Answers(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         self.sent.append(request)
         if not self.places:
-            return httpx2.Response(200, content=b"own")
+            return httpx2.Response(200, content=b"own", extensions={"http_version": b"HTTP/1.1"})
         return httpx2.Response(self.status, headers={"location": self.places.pop(0)})
 
 
@@ -243,7 +243,9 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
     ],
 )
 async def test_a_listed_host_is_known_in_each_of_its_spellings(elsewhere: Elsewhere, place: str, allowed: str) -> None:
-    assert (await _followed(Answers(place), allowed)).status_code == 200
+    response = await _followed(Answers(place), allowed)
+    assert (response.status_code, response.content) == (200, b"own")
+    assert response.extensions["http_version"] == b"HTTP/1.1"
     ((sent,),) = [host.sent for host in elsewhere.hosts.values()]
     assert sent.url.path == "/x"
 

@@ -118,6 +118,17 @@ def test_other_kinds_are_not(kind: str) -> None:
     assert str(refusal(signed(curve(), header={"typ": kind}), public(curve()))) == "it is no access token"
 
 
+@pytest.mark.parametrize(
+    "header", ['"kid": 7', '"typ": 7', '"kid": ["ec"], "typ": "JWT"', '"kid": "ec", "typ": ["JWT"]']
+)
+def test_a_header_whose_words_are_no_texts_is_no_access_token_s(header: str) -> None:
+    head, body = (
+        urlsafe_b64encode(text.encode()).decode().rstrip("=") for text in (f'{{"alg":"ES256",{header}}}', "{}")
+    )
+
+    assert str(refusal(f"{head}.{body}.c2ln", public(curve()))) == "it is no access token"
+
+
 def test_a_key_is_the_one_that_the_token_names() -> None:
     one, other = curve("one"), curve("other")
     token = signed(one)

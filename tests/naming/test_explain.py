@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.naming.tables import table
-from truename import Catalog, ToolId, project
+from truename import Catalog, ToolId, project, resolve
+from truename.errors import UnknownTool
 
 
 @pytest.mark.parametrize(
@@ -68,4 +71,17 @@ def test_the_explanation_says_why(tools: dict[str, list[str]], client: str, styl
 def test_a_digest_says_which_word_kept_the_plain_name_from_the_tool(style: str) -> None:
     names = project(Catalog.from_mcp({"web": ["search"], "docs": ["search"]}), "universal", style=style)
 
-    assert "'web_search' is a word that clients, providers or languages keep" in names.explain("web@1/search@1").reason
+    assert names.explain("web@1/search@1").reason == (
+        "told apart by a digest of its id, since the plain name is not legal for universal: "
+        "'web_search' is a word that clients, providers or languages keep for themselves"
+    )
+
+
+def test_a_name_with_a_digest_is_known_by_its_server_s_other_name_too() -> None:
+    names = table({"sf_b": ["c"], "zeta": ["b_c"]}, aliases={"zeta": "sf"})
+    name = names["zeta@1/b_c@1"]
+
+    assert re.fullmatch("sf_b_c_[0-9a-f]{4}", name)
+    assert resolve(name.replace("sf_", "zeta_"), names).id == ToolId.parse("zeta/b_c")
+    with pytest.raises(UnknownTool):
+        resolve(f"zeta_{name}", names)

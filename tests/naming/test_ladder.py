@@ -272,11 +272,19 @@ def test_an_empty_catalogue_has_an_empty_table() -> None:
     assert repr(names) == "<NameTable of 0 tools for openai, style prefixed>"
 
 
-def test_a_gateway_key_that_leaves_no_room_is_told() -> None:
+@pytest.mark.parametrize(("style", "length"), [("prefixed", 5), ("declared", 1)])
+def test_a_gateway_key_that_leaves_no_room_is_told_of_each_tool(style: str, length: int) -> None:
+    key = "x" * 80
     with pytest.raises(ExceptionGroup) as caught:
-        project(Catalog.of("a/b"), "cursor", server_name="x" * 80)
+        project(Catalog.of("a/b", "a/b@2"), "cursor", style=style, server_name=key)
 
-    assert all(isinstance(error, NoLegalName) for error in caught.value.exceptions)
+    text = f"it has {length} characters, 0 are allowed for the server key {key!r}"
+    assert [
+        (str(error.id), error.dialect, error.style, [reason.text for reason in error.reasons])
+        for error in caught.value.exceptions
+        if isinstance(error, NoLegalName)
+    ] == [(id, "cursor", style, [text]) for id in ("a@1/b@1", "a@1/b@2")]
+    assert caught.value.message == "2 names can't be made"
 
 
 def test_a_tool_that_is_called_like_the_gateway_has_a_name_even_if_its_own_words_can_not_stand_in_front() -> None:

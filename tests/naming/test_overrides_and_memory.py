@@ -299,3 +299,15 @@ def test_an_override_may_be_the_name_that_the_tool_holds() -> None:
 
     assert project(CATALOG, "openai", overrides={"openai": {"a/b": held.upper()}}, ledger=ledger)[AB] == held.upper()
     assert project(CATALOG, "cursor", overrides={"cursor": {"a/b": held}}, ledger=ledger)[AB] == held
+
+
+@pytest.mark.parametrize("tools", [{"sf_b": ["c"], "zeta": ["b_c"]}, ("a/x", "a/x@2", "a/x@10")])
+def test_a_digest_and_a_number_that_a_tool_holds_are_its_own_for_the_next_client_too(
+    tools: tuple[str, ...] | dict[str, list[str]],
+) -> None:
+    aliases = {"zeta": "sf"}
+    catalog = Catalog.of(*tools) if isinstance(tools, tuple) else Catalog.from_mcp(tools, aliases)
+    ledger = Ledger.memory()
+    first = project(catalog, "openai", ledger=ledger)
+
+    assert dict(project(catalog, "cursor", ledger=ledger)) == dict(first)

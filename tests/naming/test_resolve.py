@@ -6,7 +6,7 @@ import pytest
 
 from tests.naming.tables import table
 from truename import Catalog, Ledger, NameTable, ToolId, dialects, project, resolve
-from truename.errors import AmbiguousName, UnknownTool
+from truename.errors import AmbiguousName, RetiredName, UnknownTool
 
 IDS = (
     "salesforce@1/get_leads@1",
@@ -271,3 +271,72 @@ def test_a_tool_s_own_name_is_its_alone_though_another_s_would_be_adapted_to_it(
 
     called = {text: names.catalog[str(resolve(text, names).id)].origin.name for text in (own, adapted)}
     assert called == {own: own, adapted: adapted}
+
+
+@pytest.mark.parametrize("text", ["mcp__truename__a_x", "mcp_truename_a_x", "truename__a_x", "truename_a_x"])
+@pytest.mark.parametrize("ledger", [False, True])
+def test_a_client_s_frame_is_nobody_s_who_imitates_it(text: str, ledger: bool) -> None:
+    catalog = Catalog.from_mcp({"a": ["x"], "truename": ["a_x"], "mcp__truename_": ["a_x"]})
+    names = project(catalog, "openai", ledger=Ledger.memory() if ledger else None)
+
+    assert names["a@1/x@1"] == "a_x"
+    assert resolve(text, names).id == ToolId.parse("a/x")
+
+
+def test_a_frame_around_a_name_that_was_withdrawn_leads_where_the_name_leads() -> None:
+    ledger = Ledger.memory()
+    names = project(Catalog.from_mcp({"a": ["x", "y"]}), "openai", ledger=ledger)
+    ledger.redirect("a_x", "a/y")
+
+    assert resolve("mcp__truename__a_x", names).id == ToolId.parse("a/y")
+    ledger.retire("a_x")
+    with pytest.raises(RetiredName):
+        resolve("mcp__truename__a_x", names)
+
+
+def test_a_version_that_is_missing_falls_back_to_no_name_that_looks_like_it() -> None:
+    names = table({"github": ["search", "search_9"]})
+
+    assert resolve("GitHub/Search@1", names).id == ToolId.parse("github/search")
+    with pytest.raises(UnknownTool):
+        resolve("GitHub/Search@9", names)
+
+
+def test_a_version_that_is_missing_falls_back_to_no_tool_whose_own_name_looks_like_it() -> None:
+    names = table({"github": ["search"], "x": ["GitHub/Search@9", "GitHub/Seek"]})
+    own, seek = (
+        next(id for id, one in names.catalog.items() if one.origin.name == f"GitHub/{name}")
+        for name in ("Search@9", "Seek")
+    )
+
+    assert resolve("GitHub/Search@9", names).id == own
+    assert resolve("GITHUB/SEEK", names).id == seek
+    with pytest.raises(UnknownTool) as caught:
+        resolve("GITHUB/SEARCH@9", names)
+    assert caught.value.reason == "unknown"
+
+
+def test_the_latest_of_what_is_away_is_its_first_version() -> None:
+    ledger = Ledger.memory()
+    project(Catalog.of("a/x", "a/gone"), "openai", ledger=ledger)
+    names = project(Catalog.of("a/x"), "openai", ledger=ledger)
+    with pytest.raises(UnknownTool) as caught:
+        resolve("A/gone@latest", names)
+
+    assert (caught.value.reason, caught.value.id) == ("absent", ToolId.parse("a/gone"))
+
+
+@pytest.mark.parametrize(
+    ("text", "detail", "trail"),
+    [
+        ("a" * 4_097, "it is longer than 4,096 characters", ()),
+        ("a/b/c", "there is more than one '/'", ("table: no such name", "ledger: never shown")),
+    ],
+)
+def test_what_can_be_no_name_says_why_and_what_was_tried(text: str, detail: str, trail: tuple[str, ...]) -> None:
+    with pytest.raises(UnknownTool) as caught:
+        resolve(text, table(("a/b",)))
+
+    assert (caught.value.text, caught.value.reason, caught.value.detail) == (text, "malformed", detail)
+    assert caught.value.trail[: len(trail)] == trail
+    assert (caught.value.trail == ()) is (trail == ())

@@ -245,3 +245,20 @@ def test_whatever_comes_is_a_call_or_a_typed_error(payload: dict[str, Any]) -> N
         return
     assert isinstance(made, Call)
     assert made.call_id in (payload.get("call_id"), payload.get("id"))
+
+
+def test_what_is_behind_a_server_is_said_of_its_calls() -> None:
+    payload = {"name": "github_search", "call_id": "c1", "arguments": "{}"}
+    names = project(Catalog.of("github/search"), "openai")
+
+    assert call_of(payload, names).endpoint == ""
+    assert call_of(payload, names, endpoints={"github": "sha256:1", "other": "sha256:2"}).endpoint == "sha256:1"
+
+
+def test_an_id_that_is_too_long_is_told_where_it_stands() -> None:
+    names = project(Catalog.of("github/search"), "openai")
+    payload = {"type": "mcp_approval_request", "name": "github_search", "id": "x" * 10_000, "arguments": "{}"}
+    with pytest.raises(InvalidCall) as caught:
+        call_of(payload, names)
+
+    assert caught.value.field == "id"

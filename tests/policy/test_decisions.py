@@ -92,7 +92,10 @@ def test_a_rejection_counts_where_the_rules_allow_too() -> None:
 
     assert (caught.value.rule, caught.value.decision) == ("rejected", "not today")
     approvals.reject(call(NAMES, PUSH, "c3"), "always")
-    assert policy.decide(call(NAMES, PUSH, "c4")).reason == "it was rejected"
+    rejected = policy.decide(call(NAMES, PUSH, "c4"))
+    assert (rejected.outcome, rejected.reason) == ("deny", "it was rejected")
+    assert rejected.grant is not None
+    assert rejected.grant == approvals.status(call(NAMES, PUSH, "c4")).grant
 
 
 def test_a_tool_can_not_change_itself_out_of_a_rejection() -> None:
@@ -101,7 +104,11 @@ def test_a_tool_can_not_change_itself_out_of_a_rejection() -> None:
     approvals.reject(call(before, "s/x", "c1"), "always")
     policy = Policy(rules=[rule("allow")], approvals=approvals)
 
-    assert policy.decide(call(after, "s/x", "c2")).outcome == "ask"
+    decision = policy.decide(call(after, "s/x", "c2"))
+    assert (decision.outcome, decision.rule) == ("ask", "allow ")
+    assert decision.reason.startswith("the earlier decision is suspended: the tool's definition changed since (")
+    assert decision.grant is not None
+    assert decision.grant == approvals.status(call(after, "s/x", "c2")).grant
 
 
 def test_a_suspended_approval_changes_nothing_where_the_rules_allow() -> None:
@@ -120,11 +127,16 @@ def test_enforcing_gives_the_decision_or_says_what_is_missing() -> None:
         policy.enforce(call(NAMES, PUSH, "c2"))
 
     assert policy.enforce(call(NAMES, READ, "c3")).outcome == "allow"
-    assert (denied.value.rule, denied.value.decision) == (f"deny {DELETE}", "never")
-    assert (str(asked.value.id), asked.value.call, asked.value.approval_key) == (
+    assert (str(denied.value.id), denied.value.rule, denied.value.decision) == (
+        "git@1/delete_repo@1",
+        f"deny {DELETE}",
+        "never",
+    )
+    assert (str(asked.value.id), asked.value.call, asked.value.approval_key, asked.value.decision) == (
         "git@1/push@1",
         "c2",
         "git@1/push@1",
+        "no rule is about it",
     )
 
 
@@ -147,6 +159,17 @@ def test_a_call_is_asked_approved_run_and_not_run_again() -> None:
         run(call(NAMES, PUSH, arguments='{"force": true}'))
 
     assert ran == ["c1"]
+
+
+def test_a_check_and_a_recorder_that_fail_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_: Call) -> None:
+        raise KeyError
+
+    with Policy(rules=[rule("allow")], recorder=broken).running(call(NAMES, PUSH)):
+        assert caplog.messages == ["the recorder failed on git@1/push@1; the call is made all the same"]
+    caplog.clear()
+    assert Policy(checks=[broken]).decide(call(NAMES, PUSH)).outcome == "deny"
+    assert caplog.messages == ["the check broken failed on git@1/push@1"]
 
 
 def test_without_approvals_rules_alone_decide() -> None:

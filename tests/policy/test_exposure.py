@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.policy.calls import call
 from truename import Catalog, Ledger, ToolId, project
 from truename.errors import ConfigError, NotAllowed
-from truename.policy import Caller, CallRule, Context, Exposure, Policy
+from truename.policy import Caller, CallRule, Context, Exposure, Policy, read_metadata
 from truename.policy.convention import Convention
 from truename.policy.globs import fits_id
 from truename.policy.grants import formerly
@@ -44,6 +44,8 @@ STORIES: list[tuple[Context, Exposure, str]] = [
     (IOS, Exposure(), "tap clear payments_ios_refund"),
     (IOS, Exposure(required=()), "tap clear pay payments_ios_refund"),
     (ANDROID, Exposure(), "tap payments_ios_refund"),
+    (ANDROID, Exposure(required=()), "tap pay payments_ios_refund"),
+    (Context(app="shop"), Exposure(required=()), "tap clear payments_ios_refund"),
     (PAYMENTS, Exposure(), "tap clear pay payments_ios_refund"),
     (REPLAY, Exposure(), "tap clear pay old payments_ios_refund"),
     (Context(platform="ios", app="shop", origin="internal"), Exposure(), "tap clear old payments_ios_refund"),
@@ -81,6 +83,14 @@ def test_what_no_convention_knows_is_not_shown_and_said() -> None:
         assert not strict.visible(found, Context(app="x", platform="tv", origin="internal"))
 
 
+def test_what_else_is_said_of_a_tool_counts_beside_what_no_convention_knows() -> None:
+    strict = Exposure(convention=Convention.of("trailblaze", apps=["shop"]))
+    said = {"app": "x", "platforms": ["ios"], "owner": "A"}
+    (found,) = Catalog.from_mcp({"phone": [{"name": "tap", "_meta": {"truename": said}}]}).values()
+
+    assert (strict.metadata_of(found).platforms, strict.metadata_of(found).owner) == (("ios",), "A")
+
+
 def test_an_app_of_several_words_is_the_same_in_a_name_and_a_context() -> None:
     exposure = Exposure(convention=Convention.of("trailblaze", apps=["myApp"]))
     (tool,) = Catalog.from_mcp({"phone": ["myApp_scroll"]}).values()
@@ -109,8 +119,71 @@ def test_required_is_what_at_least_one_context_says() -> None:
     assert Exposure.within([]).required == ()
     assert Exposure.within([Context(), IOS]).required == ("platform",)
     assert Exposure.within([IOS, PAYMENTS]).required == ("platform", "app")
-    with pytest.raises(ConfigError, match="required"):
-        Exposure(required=("origin",))
+    assert Exposure(required=["app"]).required == ("app",)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError) as caught:
+        Exposure(required=("origin", "agent"))
+    assert str(caught.value) == "exposure: required: it has ['agent', 'origin']. Use of: platform, app."
+
+
+def test_a_tool_for_several_platforms_says_them_all() -> None:
+    (tool,) = Catalog.from_mcp(
+        {"phone": [{"name": "tap", "_meta": {"dev.truename/platforms": ["ios", "tv"]}}]}
+    ).values()
+    refusal = Exposure().refusal(tool, ANDROID)
+
+    assert refusal is not None
+    assert refusal.reason == "it works on ios and tv, and this session is on android"
+
+
+def test_what_an_operator_said_is_read_once() -> None:
+    said: dict[str, dict[str, Any]] = {"Phone/Tap": {"platforms": ["IOS"]}}
+    exposure = Exposure(metadata=said)
+    said["phone/clear"] = {"is_for_llm": False}
+
+    assert exposure.metadata == read_metadata({"Phone/Tap": {"platforms": ["IOS"]}})
+    assert exposure == Exposure(metadata={"Phone/Tap": {"platforms": ["IOS"]}})
+
+
+def test_what_counts_of_a_tool_is_the_operator_s_word_the_author_s_and_what_its_name_tells() -> None:
+    operators = {"phone/pay": {"app": "shop"}}
+    exposure = Exposure.within([PAYMENTS], convention=SEED, metadata=operators)
+    catalog = Catalog.from_mcp({"phone": TOOLS})
+    said = {tool.origin.name: exposure.metadata_of(tool) for tool in catalog.values()}
+
+    assert {name: (one.platforms, one.app) for name, one in said.items() if name != "odd"} == {
+        "tap": ((), ""),
+        "clear": (("ios",), ""),
+        "pay": ((), "shop"),
+        "old": ((), ""),
+        "payments_ios_refund": (("ios",), "payments"),
+    }
+    assert Exposure.within([PAYMENTS]).metadata_of(catalog["phone@1/payments_ios_refund@1"]).app == ""
+
+
+def test_what_was_kept_from_a_session_under_another_id_is_kept_from_it_under_this_one() -> None:
+    tool = Catalog.from_mcp({"phone": TOOLS})["phone@1/tap@1"]
+    exposure = Exposure(metadata={"phone/old-tap": {"is_for_llm": False}})
+    former = (ToolId.parse("phone/old-tap"),)
+
+    exposure.check(tool, IOS)
+    assert exposure.metadata_of(tool).is_for_llm
+    assert not exposure.metadata_of(tool, former).is_for_llm
+    assert exposure.visible(tool, IOS)
+    assert not exposure.visible(tool, IOS, former)
+    with pytest.raises(NotAllowed) as caught:
+        exposure.check(tool, IOS, former)
+    assert (caught.value.id, caught.value.rule, caught.value.decision) == (
+        tool.id,
+        "not_for_llm",
+        "it is not for models, but for replays and programs",
+    )
+
+
+def test_what_can_t_be_read_is_said_of_former_ids_too() -> None:
+    tool = Catalog.from_mcp({"phone": TOOLS})["phone@1/odd@1"]
+
+    assert Exposure().faults(tool) == {"platforms": "it is no list of at most 64 words"}
+    assert Exposure(metadata={"phone/odd": {"platforms": ["ios"]}}).faults(tool) == {}
 
 
 NAMES: NameTable = project(Catalog.from_mcp({"phone": TOOLS}), "openai", style="declared")

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.calls import ADA, call, shown
-from truename import Catalog, Ledger
+from truename import Catalog, Ledger, ToolId
 from truename.errors import ConfigError
-from truename.policy import Caller, CallRule, Decision, Policy
+from truename.policy import Caller, CallRule, Decision, Exposure, Policy
 
 if TYPE_CHECKING:
     from truename.policy import Call
@@ -192,6 +192,27 @@ def test_a_tool_that_is_denied_whatever_the_call_is_not_seen() -> None:
 
     assert seen["ios"] == seen[""] == ["read", "write"]
     assert len(seen["android"]) == 5
+
+
+@pytest.mark.parametrize("terms", [{"principals": ("Ada",)}, {"agents": ("writer",)}])
+def test_a_tool_that_is_denied_to_somebody_is_not_seen_by_them(terms: dict[str, Any]) -> None:
+    policy = Policy(rules=[rule("deny", READ, **terms), rule("deny", PUSH)])
+    read, push = (NAMES.catalog[f"git@1/{name}@1"] for name in ("get_repo", "push"))
+    theirs, others = Caller(principal="Ada", agent="writer"), Caller(principal="Bob", agent="reader")
+
+    assert [policy.hides(read, caller) for caller in (theirs, others)] == [True, False]
+    assert [policy.visible(read, caller) for caller in (theirs, others)] == [False, True]
+    assert [policy.hides(push, caller) for caller in (theirs, others)] == [True, True]
+    # A list that several callers share leaves out what none of them has.
+    assert [policy.hides(one, theirs, whoever_calls=True) for one in (read, push)] == [False, True]
+
+
+def test_what_was_kept_from_a_session_under_a_former_id_is_not_seen() -> None:
+    exposure = Exposure(metadata={"git/fetch": {"is_for_llm": False}})
+    read = NAMES.catalog["git@1/get_repo@1"]
+
+    assert Policy(exposure=exposure).visible(read, ADA)
+    assert not Policy(exposure=exposure).visible(read, ADA, (ToolId.parse("git/fetch"),))
 
 
 BAD: list[dict[str, Any]] = [

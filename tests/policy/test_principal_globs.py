@@ -46,6 +46,34 @@ def test_a_key_without_wildcards_is_taken_if_it_is_one(text: str) -> None:
     assert (principal_fault(text) == "") is is_key
 
 
+@pytest.mark.parametrize(
+    ("text", "is_key"),
+    [
+        (r"\n", True),
+        (r"\u00e4", True),
+        (r"\"", True),
+        (r"\\", True),
+        (r"\u*", True),
+        (r"\u00??", True),
+        (r"\?", True),
+        (r"\x", False),
+        (r"\U00e4", False),
+        (r"\u00zz", False),
+        (r"\u00E4", False),
+        (r"\u00", False),
+        (r"\u", False),
+    ],
+)
+def test_a_key_is_escaped_as_json_is(text: str, is_key: bool) -> None:
+    for glob in (f'["{text}", "ann"]', f'["iss", "{text}"]'):
+        assert (principal_fault(glob) == "") is is_key
+
+
+@pytest.mark.parametrize("glob", ['["x', '["ann"]', '["a", "b", "c"]', "[1, 2]", '["iss", 7]', "[" * 100_000])
+def test_a_glob_that_is_meant_for_nobody_is_told_with_the_form_alone(glob: str) -> None:
+    assert principal_fault(glob) == 'it fits no principal: a key with an issuer is written ["ISSUER", "NAME"]'
+
+
 CASES = pytest.mark.parametrize(
     ("glob", "meant"),
     [

@@ -174,11 +174,10 @@ def call_of(
     """
     _check_fields(payload)
     name, namespace = _text(payload, "name"), _optional(payload, "namespace")
-    identifier = call_id(payload)
     return bound_call(
         name=name,
         namespace=namespace,
-        call_id=_text(payload, _source_of_id(payload)) if identifier is None else identifier,
+        call_id=_text(payload, _source_of_id(payload)),
         arguments=field(payload, "arguments"),
         names=names,
         caller=caller,

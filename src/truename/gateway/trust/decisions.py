@@ -140,14 +140,14 @@ class Decisions:
         # A call that is made again may come in another session: the key of its request tells it.
         caller = replace(call.caller, session="")
         once = replace(call, call_id=CallId(waiting.key), caller=caller)
-        # Without an approval of just this request, it has to be allowed in its session.
-        possible = (call, once) if self._is_approved_once(once) else (call,)
+        # Without a decision on just this request, what was decided for its session counts.
+        possible = (call, once) if self._is_decided_once(once) else (call,)
         return next((one for one in possible if (said := self.judge(one)) and said.outcome == "allow"), None)
 
-    def _is_approved_once(self, once: Call) -> bool:
+    def _is_decided_once(self, once: Call) -> bool:
         with self._closed(once):
             known = self._approvals.grants(once.caller.principal, once.caller.agent)
-            return any(one.approved and one.scope == "call" and one.call_id == once.call_id for one in known)
+            return any(one.scope == "call" and one.call_id == once.call_id for one in known)
 
     async def keep(self, call: Call, decision: Decision) -> Pending:
         """Keep the request for a decision, or find the one that is for the same call.

@@ -85,14 +85,15 @@ class State:
         What the first server lists under the old name is a tool of its own then, and needs another id.
         """
         given_away = set()
-        for name in self.spaces[""].withdrawn_names:
+        # Another thread may write meanwhile: what is iterated over is copied first, which no thread can interrupt.
+        for name in list(self.spaces[""].withdrawn_names):
             with suppress(InvalidToolId):
                 origin = self.origins.get(ToolId.parse(name)) if "/" in name else None
                 if origin is not None and self._is_given_away(*origin):
                     given_away.add(origin)
         if not given_away:
             return self.bindings
-        return {origin: id for origin, id in self.bindings.items() if origin not in given_away}
+        return {origin: id for origin, id in list(self.bindings.items()) if origin not in given_away}
 
     def _is_given_away(self, server: str, name: str) -> bool:
         origin = server, name

@@ -226,3 +226,12 @@ def test_a_clashing_name_is_nobody_s_also_where_a_server_is_called_like_its_tool
     assert sorted(names.values()) == ["get_get", "git_get", "hub_get"]
     with pytest.raises(AmbiguousName):
         resolve("get", names)
+
+
+def test_spellings_that_were_prepared_are_those_of_a_first_search() -> None:
+    tools = {"Weather": ["get_data", "getData"], "X": ["Weather_get_data"]}
+    prepared, fresh = (project(Catalog.from_mcp(tools), "universal") for _ in range(2))
+    prepared.spellings.prepare()
+
+    for text in ("Weather:get_data", "WEATHER-GET-DATA", "getData", "weather@2/get_data@1", "nothing"):
+        assert meaning(text, prepared) == meaning(text, fresh)

@@ -228,8 +228,10 @@ class Shown:
         self._shelf = made._shelf
 
     def make_ready(self, spec: ViewSpec, context: Context) -> None:
-        """Make a view, and what is listed of it in a context."""
-        self.view(spec)
+        """Make a view, what is listed of it in a context, and the spellings by which its tools are called."""
+        table = self.view(spec).table
+        for names in (table, table.whole):
+            names.spellings.prepare()
         self.large.listed(self.rights.limited(self.view(replace(spec, kind="tools")), context))
 
     def is_ready(self, spec: ViewSpec, context: Context) -> bool:

@@ -70,6 +70,12 @@ class SpellingIndex:
     def __init__(self, table: NameTable) -> None:
         self._table = table
 
+    def prepare(self) -> None:
+        """Build all indexes now: some tenths of a second for 10,000 tools, which the first search would take else."""
+        for search in (self.exact, self.shown_as, self.folded):
+            search("")
+        self.knows_family(ToolRef.parse("a/b"))
+
     def exact(self, text: str) -> Collection[ToolId]:
         """Return the tools that have exactly this spelling."""
         return _of(self._exact, text)

@@ -144,3 +144,16 @@ def test_a_redirected_tool_keeps_its_id_until_its_successor_was_seen_and_where_t
     ledger.redirect("docs/look", "docs/look")
     listed(ledger, "search")
     assert "docs@1/look@1" in map(str, listed(ledger, "look", "search"))
+
+
+@pytest.mark.parametrize("text", ["files@1_get@1", "Files@1_get@1", "files@1:get@1"])
+def test_the_redirect_of_an_id_does_not_take_a_name_that_folds_like_it(text: str) -> None:
+    ledger = Ledger.memory()
+    before = project(Catalog.from_mcp({"disk": ["files@1/get@1"]}), "native", style="on-conflict", ledger=ledger)
+    assert [str(name) for name in before.values()] == ["files@1_get@1"]
+
+    ledger.redirect("files@1/get@1", "docs/read")
+    names = project(Catalog.from_mcp({"docs": ["read"]}), "universal", style="on-conflict", ledger=ledger)
+
+    with pytest.raises(UnknownTool):
+        resolve(text, names)

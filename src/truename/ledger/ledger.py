@@ -305,7 +305,8 @@ class Ledger:
         if successor is not None:
             as_recorded(successor)
         with self.transaction():
-            if self.standing_folded(fold(wanted)) is None and not self._is_known(wanted):
+            is_told_of = self.standing(wanted) or self.standing_folded(fold(wanted)) or self._is_known(wanted)
+            if not is_told_of:
                 raise LedgerError(code="not_held", name=name)
             self.record([Retire(name=wanted, successor=successor)])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
+from truename.errors import InvalidToolId
 from truename.identity import ToolId, fold
 from truename.ledger.events import Break, Claim, Event, Redirect, Retire, Settings
 
@@ -104,21 +105,23 @@ class Space:
         key = fold(name)
         self.withdrawals += 1
         self.events[key].append(event)
+        if _is_id(name):
+            # Names that fold alike are one name; an id is itself alone, also where a name folds like it.
+            self.withdrawn_names[name] = standing
+            return
         if _is_respelled(key, standing):
             self.withdrawn_names[name] = standing
-            if standing.id is not None and "/" not in name:
+            if standing.id is not None:
                 # The successor is another spelling of what was broken, which was perhaps another tool's.
                 self._handed[key] = standing.id
             return
         self.withdrawn[key] = standing
         self.withdrawn_names[name] = standing
-        if "/" not in name:
-            # Names that fold alike are one name; ids that do are several tools.
-            self._spellings[key].add(name)
-            for spelling in self._spellings[key]:
-                # What was broken off stays so until an operator names exactly that spelling.
-                if spelling == name or not self._is_broken(spelling):
-                    self.withdrawn_names[spelling] = standing
+        self._spellings[key].add(name)
+        for spelling in self._spellings[key]:
+            # What was broken off stays so until an operator names exactly that spelling.
+            if spelling == name or not self._is_broken(spelling):
+                self.withdrawn_names[spelling] = standing
 
     def _is_broken(self, name: str) -> bool:
         standing = self.withdrawn_names.get(name)
@@ -127,7 +130,6 @@ class Space:
     def _cut_circle(self, old: str, new: ToolId, at: str) -> None:
         """Take the redirect of ``new`` back where it leads to ``old``: the latest word of the operator counts."""
         if "/" in old and old != str(new) and old in map(str, self.successors(new)):
-            self.withdrawn[fold(str(new))] = Standing("redirected", new, at, str(new))
             self.withdrawn_names[str(new)] = Standing("redirected", new, at, str(new))
 
     def spellings(self, key: str) -> Collection[str]:
@@ -148,7 +150,7 @@ class Space:
 
     def bars(self, name: str, id: ToolId) -> bool:
         """Tell whether a name was withdrawn and this tool can't have it; what was redirected to it, it can."""
-        standing = self.withdrawn.get(fold(name))
+        standing = self.withdrawn_names.get(name) or self.withdrawn.get(fold(name))
         if self._is_broken(name):
             return True
         return standing is not None and (standing.status, standing.id) != ("redirected", id)
@@ -186,6 +188,13 @@ class Space:
         """Tell whether a name was in this table's list; one that was in no list so far belongs in every."""
         tables = {event.table for event in self.events.get(fold(name), ()) if _is_claim_of(event, name)}
         return table in tables or not tables
+
+
+def _is_id(name: str) -> bool:
+    try:
+        return "/" in name and str(ToolId.parse(name)) == name
+    except InvalidToolId:
+        return False
 
 
 def _is_respelled(key: str, standing: Standing) -> bool:

@@ -190,6 +190,24 @@ async def test_one_users_sessions_keep_no_other_out(lab: Lab) -> None:
     assert ann == [200, 503]
 
 
+async def test_one_users_paths_keep_no_other_out(lab: Lab) -> None:
+    access, headers = _people("ann", "eve")
+    clients = ("openai", "cursor", "claude-code", "codex", "windsurf", "gemini-cli")
+    async with (
+        lab.serving(lab.normal("w", "get"), access=access, max_views=4) as address,
+        httpx2.AsyncClient(timeout=60) as http,
+    ):
+
+        async def begin(who: str, path: str) -> int:
+            return (await http.post(address + path, json=HELLO, headers={**JSON, **headers[who]})).status_code
+
+        eve = [await begin("eve", f"/mcp/for/{client}") for client in clients]
+        ann = [await begin("ann", path) for path in ("/mcp", f"/mcp/for/{clients[-1]}")]
+
+    assert eve == [200] * 2 + [503] * 4
+    assert ann == [200] * 2
+
+
 @contextlib.contextmanager
 def _sockets(address: str, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
     host, _, port = address.removeprefix("http://").rpartition(":")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Paths"]
 
 _LATER: Final = {"retry-after": "1"}
-_TOO_MANY: Final = "Too many paths of this gateway are in use. Try again later, or raise max_views."
+_TOO_MANY: Final = "Too many paths of this gateway are in use, by all or by you (principal_share). Try again later, or raise max_views."
 _TOO_MUCH: Final = (
     "The requests that are being answered take as many bytes as max_incoming, or your principal_share of it, allows. "
     "Try again later."
@@ -38,12 +38,15 @@ _TOO_MUCH: Final = (
 @dataclass(eq=False)
 class _Running:
     sessions: Sessions
+    # Who needed the path first: it counts as theirs.
+    who: str | None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
 class Paths:
     """Serves requests at endpoints, ``max_views`` of them at a time; of requests ``max_incoming`` bytes at a time.
 
+    Of both, one principal has a share (`Share`), so that none keeps the next one out.
     A client may ask for any path that means something: a client, a context and a server make one each.
     """
 
@@ -55,6 +58,7 @@ class Paths:
         self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
         self._busy: Counter[Endpoint] = Counter()
         self._incoming = Room(share_of(kept, kept.max_incoming))
+        self._share = share_of(kept, kept.max_views)
         self._lock = anyio.Lock()
 
     def __len__(self) -> int:
@@ -75,27 +79,27 @@ class Paths:
             if not found:
                 await _refuse(_TOO_MUCH, scope, receive, send)
                 return
-            async with self._used(endpoint, tasks) as sessions:
+            async with self._used(endpoint, tasks, who) as sessions:
                 if sessions is None:
                     await _refuse(_TOO_MANY, scope, receive, send)
                 else:
                     await sessions.handle_request(scope, receive, send)
 
     @asynccontextmanager
-    async def _used(self, endpoint: Endpoint, tasks: TaskGroup) -> AsyncIterator[Sessions | None]:
+    async def _used(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> AsyncIterator[Sessions | None]:
         # Counted before anything is waited for: what is counted makes room for no other.
         self._busy[endpoint] += 1
         try:
-            yield await self._of(endpoint, tasks)
+            yield await self._of(endpoint, tasks, who)
         finally:
             self._busy[endpoint] -= 1
             if not self._busy[endpoint]:
                 del self._busy[endpoint]
 
-    async def _of(self, endpoint: Endpoint, tasks: TaskGroup) -> Sessions | None:
+    async def _of(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> Sessions | None:
         if endpoint not in self._running:
             async with self._lock:
-                if endpoint not in self._running and self._has_room():
+                if endpoint not in self._running and self._has_room(who):
                     # Host and Origin are checked by the doorkeeper, for every path.
                     sessions = Sessions(
                         endpoint.server,
@@ -106,7 +110,7 @@ class Paths:
                     sessions.beside, sessions.replay = self, self._replay
                     sessions.max_entries = self._settings.max_entries
                     sessions.share = share_of(self._settings, self._settings.max_sessions)
-                    running = _Running(sessions)
+                    running = _Running(sessions, who)
                     await tasks.start(_run, running)
                     self._running[endpoint] = running
         if (found := self._running.get(endpoint)) is None:
@@ -116,16 +120,20 @@ class Paths:
         self._running.move_to_end(endpoint)
         return found.sessions
 
-    def _has_room(self) -> bool:
-        """Make room where there is none, if a path is not in use; tells whether there is room."""
-        if len(self._running) < self._settings.max_views:
-            return True
-        found = next((one for one, running in self._running.items() if self._is_idle(one, running)), None)
-        if found is None:
-            return False
-        self._running.pop(found).scope.cancel()
-        self._gateway.release(found)
-        return True
+    def _has_room(self, who: str | None) -> bool:
+        """Make room where there is none for somebody, if a path is not in use; tells whether there is room."""
+        while True:
+            held = sum(running.who == who for running in self._running.values())
+            if self._share.fits(held, len(self._running), is_alone=who is None):
+                return True
+            idle = (one for one, running in self._running.items() if self._is_idle(one, running))
+            # Where their own share is used up, only what is theirs helps.
+            is_full = who is not None and held >= self._share.each
+            found = next((one for one in idle if not is_full or self._running[one].who == who), None)
+            if found is None:
+                return False
+            self._running.pop(found).scope.cancel()
+            self._gateway.release(found)
 
     def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
         return not self._busy[endpoint] and not running.sessions.open_sessions

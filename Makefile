@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab bench fuzz package clean
+.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab bench fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,13 @@ bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer
 
 fuzz: $(VENV)/.dev ## hostile input, by chance and by coverage (SHORT=1: 36 seconds; else FUZZ_SECONDS, or 600)
 	$(BIN)/python -m tests.fuzz --seconds $(if $(SHORT),36,$(or $(FUZZ_SECONDS),600))
+
+$(VENV)/.mutants: $(VENV)/.dev requirements/mutants.txt
+	$(PIP) -r requirements/mutants.txt
+	@touch $@
+
+mutants: $(VENV)/.mutants ## change the code that decides, and see the tests notice it (SHORT=1: two modules; MODULE=truename.policy.policy)
+	$(BIN)/python -m tests.mutants $(if $(SHORT),--short) $(addprefix --module ,$(MODULE))
 
 package: $(VENV)/.dev ## build wheel and sdist, install each in a clean environment, run it
 	$(BIN)/python tests/package/check.py

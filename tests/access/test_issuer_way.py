@@ -38,6 +38,9 @@ class Net:
         self.said = {"active": True, "aud": MINE, "sub": "ann", **said}
 
     async def __call__(self, url: str, **_: Any) -> Fetched:
+        if "/.well-known/" in url:
+            said = {"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys", "introspection_endpoint": f"{ISSUER}/asked"}
+            return Fetched(200, json.dumps(said).encode())
         keys = {"keys": [self.key.as_dict(private=False)]}
         return Fetched(self.status, json.dumps(keys if url.endswith("/keys") else self.said).encode())
 
@@ -45,8 +48,8 @@ class Net:
         return Nearness.PUBLIC
 
     def way(self, **more: Any) -> IssuerWay:
-        issuer = Issuer(issuer=ISSUER, jwks_url=f"{ISSUER}/keys", introspection_url=f"{ISSUER}/asked", **more)
-        return IssuerWay(issuer, MINE, self, lambda: self.now)
+        places = {"jwks_url": f"{ISSUER}/keys", "introspection_url": f"{ISSUER}/asked"}
+        return IssuerWay(Issuer(issuer=ISSUER, **{**places, **more}), MINE, self, lambda: self.now)
 
 
 @pytest.fixture
@@ -74,6 +77,12 @@ async def refusal(way: IssuerWay, token: str) -> str:
     assert isinstance(found, Refusal)
     assert found.error == "invalid_token"
     return found.text
+
+
+async def test_where_its_keys_are_and_where_it_is_asked_an_issuer_says_itself() -> None:
+    way = Net(sub="bob").way(introspection="always", jwks_url=None, introspection_url=None)
+
+    assert (await admitted(way, signed(curve()))).principal.name == "bob"
 
 
 @pytest.mark.parametrize(("introspection", "is_known"), [("never", False), ("opaque", True), ("always", True)])

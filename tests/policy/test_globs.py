@@ -79,7 +79,8 @@ def test_versions_are_left_out_of_what_an_id_names(id: str, parts: tuple[str, ..
         ("GIT@2/Push@3", ""),
         ("*", ""),
         ("*@*/*@*", ""),
-        ("git/" + "x" * 1_000, "it is longer than"),
+        ("git/" + "x" * 508, ""),
+        ("git/" + "x" * 509, "it is longer than 512 characters"),
         ("delete_*", "it has no '/' between integration and tool"),
         ("**", "it has no '/' between integration and tool"),
         ("a/b/c", "it can't fit any tool id"),
@@ -89,7 +90,7 @@ def test_versions_are_left_out_of_what_an_id_names(id: str, parts: tuple[str, ..
     ],
 )
 def test_a_glob_that_fits_nothing_is_told(glob: str, fault: str) -> None:
-    assert fault_in(glob) == fault if not fault.endswith("than") else fault_in(glob).startswith(fault)
+    assert fault_in(glob) == fault
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.policy.calls import call, shown, tool
 from tests.policy.ruled import rule
 from truename import Ledger, ToolId
-from truename.policy import Approvals, Policy
+from truename.policy import Approvals, Policy, grants
 from truename.policy.grants import Grant, Subject, chain, formerly, suspension
 
 FIND, LOOK, SEARCH = (ToolId.parse(f"docs/{name}") for name in ("find", "look", "search"))
@@ -30,6 +30,26 @@ def test_a_tool_is_followed_to_where_it_was_led_step_by_step(scope: str) -> None
 
     assert [list(chain(id, ledger)) for id in (FIND, LOOK, SEARCH)] == [[FIND, LOOK, SEARCH], [LOOK, SEARCH], [SEARCH]]
     assert [formerly(id, ledger) for id in (FIND, LOOK, SEARCH)] == [(), (FIND,), (FIND, LOOK)]
+
+
+def test_what_was_led_is_read_once_and_again_when_more_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Ledger] = []
+
+    def reading(ledger: Ledger) -> Any:
+        read.append(ledger)
+        return original(ledger)
+
+    original = grants._read_former_ids
+    monkeypatch.setattr(grants, "_read_former_ids", reading)
+    ledger = Ledger.memory()
+    shown({"docs": ["find", "look", "search"]}, ledger=ledger)
+    assert (formerly(SEARCH, ledger), read) == ((), [])
+    ledger.redirect(str(LOOK), str(SEARCH))
+    assert [formerly(SEARCH, ledger) for _ in range(3)] == [(LOOK,)] * 3
+    assert len(read) == 1
+    ledger.redirect(str(FIND), str(SEARCH))
+    assert [formerly(SEARCH, ledger) for _ in range(3)] == [(FIND, LOOK)] * 3
+    assert len(read) == 2
 
 
 def test_without_a_ledger_nothing_was_led_anywhere() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -235,7 +236,7 @@ BAD: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("change", BAD, ids=str)
+@pytest.mark.parametrize("change", BAD, ids=lambda change: next(iter(change)))
 def test_a_rule_that_could_fit_nothing_or_is_not_understood_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
         CallRule(**{"name": "r", "outcome": "deny", **change})
@@ -243,9 +244,59 @@ def test_a_rule_that_could_fit_nothing_or_is_not_understood_is_refused(change: d
     assert caught.value.key == f"{change.get('name', 'r')}.{next(iter(change))}"
 
 
+def test_a_fault_in_a_rule_is_told_in_a_sentence() -> None:
+    with pytest.raises(ConfigError) as caught:
+        CallRule(name="r", outcome="deny", tools=("delete_*",))
+
+    assert str(caught.value) == (
+        "policy: r.tools: 'delete_*' fits no tool: it has no '/' between integration and tool. Mend the rule."
+    )
+
+
 def test_a_default_that_is_no_outcome_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"default: 'maybe' is no decision. Use one of: allow, ask, deny"):
+    with pytest.raises(ConfigError) as caught:
         Policy(default="maybe")  # type: ignore[arg-type]
+
+    assert str(caught.value) == "policy: default: 'maybe' is no decision. Use one of: allow, ask, deny."
+
+
+def test_rules_and_checks_that_are_given_one_by_one_count_for_each_call() -> None:
+    def no(one: Call) -> Any:
+        return "deny" if one.id.tool == "push" else None
+
+    policy = Policy(rules=iter([rule("allow", READ)]), checks=iter([no]))
+    for _ in range(2):
+        assert [outcome(policy, name) for name in (READ, PUSH, DELETE)] == ["allow", "deny", "ask"]
+    assert isinstance(policy.rules, tuple)
+    assert isinstance(policy.checks, tuple)
+
+
+@pytest.mark.parametrize(
+    ("shown_now", "offered", "outcomes"),
+    [
+        ({"readOnlyHint": True}, None, ["allow", "allow"]),
+        ({"readOnlyHint": False}, None, ["ask", "deny"]),
+        ({"readOnlyHint": True}, {"readOnlyHint": True}, ["allow", "allow"]),
+        ({"readOnlyHint": True}, {"readOnlyHint": False}, ["ask", "deny"]),
+        ({"readOnlyHint": False}, {"readOnlyHint": True}, ["ask", "deny"]),
+        ({"readOnlyHint": False}, {"readOnlyHint": False}, ["ask", "deny"]),
+    ],
+)
+def test_a_rule_allows_by_all_that_is_said_of_a_tool_and_denies_by_any(
+    shown_now: dict[str, Any], offered: dict[str, Any] | None, outcomes: list[str]
+) -> None:
+    allowing = Policy(rules=[rule("allow", annotations={"readOnlyHint": True})])
+    denying = Policy(rules=[rule("deny", annotations={"readOnlyHint": False})], default="allow")
+    one = replace(call(NAMES, PUSH), annotations=shown_now, offered=offered)
+
+    assert [policy.decide(one).outcome for policy in (allowing, denying)] == outcomes
+
+
+def test_a_tool_that_says_something_else_now_is_judged_anew() -> None:
+    policy = Policy(rules=[rule("deny", annotations={"readOnlyHint": False})], default="allow")
+    said = [replace(call(NAMES, PUSH), annotations={"readOnlyHint": value}) for value in (True, False, True)]
+
+    assert [policy.decide(one).outcome for one in said] == ["allow", "deny", "allow"]
 
 
 def test_a_name_made_to_keep_a_search_long_does_not() -> None:

@@ -1,0 +1,54 @@
+"""What is changed, and which tests have to notice it: the modules that decide who and what runs."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+__all__ = ["SHORT", "TARGETS", "Target"]
+
+
+class Target(NamedTuple):
+    """Modules that the same tests judge."""
+
+    name: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+_POLICY: Final = (
+    *("policy", "decisions", "default", "exposure", "globs", "grants", "principal_globs"),
+    *("digested", "approvals", "context", "unfolded"),
+)
+_JUDGES: Final = ("tokens", "signed", "claims", "introspection", "keys", "admission", "oauth", "doors")
+_TOKENS: Final = ("tokens", "doors", "issuer_way", "signed", "claims", "introspection", "keys")
+_ADDRESSES: Final = ("addresses", "clients", "hostile_documents", "redirecting", "metadata")
+
+TARGETS: Final = (
+    Target(
+        "tokens",
+        tuple(f"truename.access.{name}" for name in _JUDGES),
+        tuple(f"tests/access/test_{name}.py" for name in _TOKENS),
+    ),
+    Target(
+        "addresses",
+        (
+            *("truename.access.addresses", "truename.access.metadata", "truename.access.sign_in.clients"),
+            *("truename.config.access_words", "truename.gateway.questions.addresses"),
+            *("truename.gateway.upstream.redirecting", "truename.gateway.downstream.doorkeeper"),
+        ),
+        (
+            *(f"tests/access/test_{name}.py" for name in _ADDRESSES),
+            "tests/config/test_config_access.py",
+            *("tests/gateway/test_addresses.py", "tests/gateway/test_gateway_doorkeeper.py"),
+        ),
+    ),
+    Target(
+        "policy",
+        tuple(
+            f"truename.policy.{name}"
+            for name in ("policy", "call_rules", "globs", "grants", "exposure", "principal_globs", "digested")
+        ),
+        tuple(f"tests/policy/test_{name}.py" for name in _POLICY),
+    ),
+)
+SHORT: Final = ("truename.access.tokens", "truename.gateway.questions.addresses")

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.gateway.test_gateway_asking import Person
 from tests.gateway.test_gateway_questions import Handshaking
+from tests.gateway.test_gateway_shares import people
 from truename.config import Settings
 from truename.gateway.faults import UpstreamError
 from truename.gateway.questions.holding import Holding
@@ -171,6 +172,21 @@ async def test_calls_that_wait_are_bounded(lab: Lab, raw: Callable[[str], Any], 
         assert (await http.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
 
 
+async def test_the_calls_of_one_user_that_wait_keep_no_other_from_being_asked(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams
+) -> None:
+    access, headers = people("ann", "eve")
+    async with (
+        upstreams.serve(Handshaking().server) as url,
+        lab.serving(lab.at("far", url), access=access, max_held=4) as address,
+        raw(address) as http,
+    ):
+        eve = [(await http.post("tools/call", ASK, headers=headers["eve"])).json() for _ in range(3)]
+        ann = (await http.post("tools/call", ASK, headers=headers["ann"])).json()
+    assert ["error" in one for one in eve] == [False, False, True]
+    assert ann["result"]["resultType"] == "input_required"
+
+
 async def test_errors_of_a_server_pass_as_they_are(lab: Lab, era: str, connect: Callable[..., Any]) -> None:
     async with (
         lab.serving(lab.normal("w", "boom")) as address,
@@ -200,7 +216,7 @@ async def test_questions_that_wait_are_bounded_in_bytes(
 
 @pytest.mark.parametrize(("most", "is_kept"), [(10_000, True), (1_000, False)])
 async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: int, is_kept: bool) -> None:
-    asker: Any = SimpleNamespace(request=None, by_result=None)
+    asker: Any = SimpleNamespace(request=SimpleNamespace(request=None), by_result=None)
     gate, target = anyio.Event(), ("far", "tools/call")
 
     async def send(_: object) -> dict[str, Any]:

@@ -165,14 +165,14 @@ class Connections(RuleBasedStateMachine):
 TestConnections = Connections.TestCase
 
 
-def _people(*names: str) -> tuple[Access, dict[str, dict[str, str]]]:
+def people(*names: str) -> tuple[Access, dict[str, dict[str, str]]]:
     tokens = {name: fresh(name, groups=(), scopes=(), expires=None) for name in names}
     known = {name: KnownToken(name=name, hash=f"tn1:{one.id}:{one.digest}") for name, (_, one) in tokens.items()}
     return Access(tokens=known), {name: {"authorization": f"Bearer {text}"} for name, (text, _) in tokens.items()}
 
 
 async def test_one_users_sessions_keep_no_other_out(lab: Lab) -> None:
-    access, headers = _people("ann", "ben", "eve")
+    access, headers = people("ann", "ben", "eve")
     async with (
         lab.serving(lab.normal("w", "get"), access=access, max_sessions=10) as address,
         httpx2.AsyncClient(timeout=60) as http,
@@ -191,7 +191,7 @@ async def test_one_users_sessions_keep_no_other_out(lab: Lab) -> None:
 
 
 async def test_one_users_paths_keep_no_other_out(lab: Lab) -> None:
-    access, headers = _people("ann", "eve")
+    access, headers = people("ann", "eve")
     clients = ("openai", "cursor", "claude-code", "codex", "windsurf", "gemini-cli")
     async with (
         lab.serving(lab.normal("w", "get"), access=access, max_views=4) as address,
@@ -233,7 +233,7 @@ HALF = [
 @pytest.mark.parametrize("sent", HALF)
 @pytest.mark.parametrize("asks", [False, True])
 async def test_requests_that_are_half_sent_keep_nobody_out(lab: Lab, sent: bytes, asks: bool) -> None:
-    access, headers = _people("ann")
+    access, headers = people("ann")
     settings: dict[str, Any] = {"access": access} if asks else {}
     who = headers["ann"] if asks else {}
     async with lab.serving(lab.normal("w", "echo"), max_sessions=1, **settings) as address:
@@ -254,7 +254,7 @@ def _modern() -> dict[str, str]:
 
 
 async def test_one_users_large_requests_keep_no_other_out(lab: Lab) -> None:
-    access, headers = _people("ann", "eve")
+    access, headers = people("ann", "eve")
     size = 10_000
     head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: {size}\r\n".encode()
     head += f"authorization: {headers['eve']['authorization']}\r\ncontent-type: application/json\r\n\r\n{{".encode()
@@ -277,7 +277,7 @@ async def test_one_users_large_requests_keep_no_other_out(lab: Lab) -> None:
 async def test_answers_that_nobody_reads_are_bounded_in_sum_and_whoever_does_not_read_is_named(
     lab: Lab, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    access, headers = _people("ann", "eve")
+    access, headers = people("ann", "eve")
     kept: list[int] = []
     plain = ConnectionLimits.wrote
 

@@ -64,6 +64,10 @@ class Room:
         self._share = share
         self._held: Counter[str | None] = Counter()
 
+    def resize(self, share: Share) -> None:
+        """Have another share for what is taken from now on."""
+        self._share = share
+
     @property
     def taken(self) -> int:
         """How much is taken."""

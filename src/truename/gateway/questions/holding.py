@@ -15,8 +15,10 @@ import anyio
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
 
 from truename.gateway.faults import UpstreamError
+from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.questions.asking import INPUT_REQUIRED
+from truename.gateway.room import Room, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -32,6 +34,7 @@ __all__ = ["Holding"]
 
 # What belongs to one sending of a call, and not to the call.
 _OF_ONE_SENDING: Final = frozenset({"_meta", "inputResponses", "requestState"})
+_TOO_MANY: Final = "Nobody was asked: too many calls wait for answers, in all or of this user. Try again later."
 _UNKNOWN: Final = (
     "No call waits with this requestState for these parameters: it was answered before, took too long, or is "
     "another's. Call again without requestState."
@@ -176,9 +179,10 @@ class _Held:
 
 
 class Holding:
-    """The calls of all servers that are held open, ``max_held`` at most. They run among ``tasks``.
+    """The calls of all servers that are held open, with ``max_held`` questions at most. They run among ``tasks``.
 
-    They, their questions and their answers take ``max_held_bytes`` at most while their clients are away.
+    One principal has a share of these (`Share`). The calls, their questions and their answers take ``max_held_bytes``
+    at most while their clients are away.
     """
 
     def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
@@ -186,11 +190,12 @@ class Holding:
         self._held: dict[str, _Held] = {}
         self._gone = anyio.Event()
         self._memory = _Memory(settings.max_held_bytes)
+        self._room = Room(share_of(settings, settings.max_held))
         self.retune(settings)
 
     def retune(self, settings: Settings) -> None:
         """Have other limits for the calls to come."""
-        self._most = settings.max_held
+        self._room.resize(share_of(settings, settings.max_held))
         self._memory.most = settings.max_held_bytes
         self._limit = settings.answer_timeout
 
@@ -231,9 +236,10 @@ class Holding:
         held = _Held(what, asker, self._limit, self._memory)
 
         async def ask(method: str, question: Mapping[str, Any] | None) -> dict[str, Any]:
-            if len(self._held) >= self._most:
-                raise MCPError(INVALID_REQUEST, "Nobody was asked: too many calls wait for answers. Try again later.")
-            return await held.ask(method, question)
+            with self._room.place(whose(principal_of(asker.request))) as found:
+                if not found:
+                    raise MCPError(INVALID_REQUEST, _TOO_MANY)
+                return await held.ask(method, question)
 
         asker.by_result = ask
         self._tasks.start_soon(self._run, held, send, params)

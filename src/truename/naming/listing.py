@@ -55,7 +55,7 @@ def listing(names: NameTable, today: date) -> tuple[Listed, ...]:
         return tuple(present)
     # Where an old name is another tool's place, that place is kept: nothing else in the list moves.
     places = {one.name: ledger.holder(fold(one.name)) or one.id for one in former}
-    order = {id: rank for rank, id in enumerate(ledger.pinned({*names, *places.values()}))}
+    order = {id: rank for rank, id in enumerate(ledger.pinned(dict.fromkeys((*names, *places.values()))))}
     return tuple(sorted([*present, *former], key=lambda one: (order[places.get(one.name, one.id)], one.now != "")))
 
 

@@ -26,6 +26,7 @@ from truename.gateway.news import News
 from truename.gateway.protocol.bounded import BoundedDispatcher
 from truename.gateway.questions.origins import Origins
 from truename.gateway.questions.sparing import Sparing
+from truename.gateway.room import Share
 from truename.gateway.upstream.exchange import Exchange
 from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.watching import Watching
@@ -326,15 +327,32 @@ async def test_changes_of_a_resource_are_told_once_more_however_many_come_and_th
     upstream: Any = SimpleNamespace(
         key="far", follower=SimpleNamespace(watch=AsyncMock(), unwatch=lambda _: None), awake=AsyncMock()
     )
-    watching = Watching({"far": upstream})
+    watching = Watching({"far": upstream}, Share(10, 5, 1))
 
     async def quick() -> None:
         told.append("quick")
 
-    await watching.add(upstream, "x://a", "slow", anyio.sleep_forever)
-    await watching.add(upstream, "x://a", "quick", quick)
+    await watching.add(upstream, "x://a", "slow", anyio.sleep_forever, None)
+    await watching.add(upstream, "x://a", "quick", quick, None)
     async with anyio.create_task_group() as tasks:
         for number in range(200):
             tasks.start_soon(watching._updated, "far", f"x://a/{number}")
 
     assert told == ["quick", "quick"]
+
+
+async def test_the_resources_that_one_user_watches_keep_no_other_out() -> None:
+    upstream: Any = SimpleNamespace(
+        key="far", follower=SimpleNamespace(watch=AsyncMock(), unwatch=lambda _: None), awake=AsyncMock()
+    )
+    watching = Watching({"far": upstream}, Share(10, 5, 1))
+    for number in range(5):
+        await watching.add(upstream, f"x://{number}", "eve's", AsyncMock(), "eve")
+
+    with pytest.raises(MCPError, match="Too many resources"):
+        await watching.add(upstream, "x://5", "eve's", AsyncMock(), "eve")
+    await watching.add(upstream, "x://5", "ann's", AsyncMock(), "ann")
+
+    watching.remove(upstream, "x://0", "eve's")
+    watching.remove(upstream, "x://0", "eve's")
+    await watching.add(upstream, "x://5", "eve's", AsyncMock(), "eve")

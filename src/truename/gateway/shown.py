@@ -24,7 +24,7 @@ from truename.gateway.trust.decisions import Decisions
 from truename.gateway.trust.vetting import Vetting
 from truename.gateway.upstream.known import Standing
 from truename.gateway.upstream.logs import Levels
-from truename.gateway.upstream.watching import Watching
+from truename.gateway.upstream.watching import MOST_WATCHED, Watching
 from truename.gateway.views.descriptors import described
 from truename.gateway.views.large import Large
 from truename.gateway.views.naming import Namer
@@ -85,7 +85,7 @@ class Shown:
         self.ledger = ledger
         self.settings = settings
         self.levels = Levels()
-        self.watching = Watching(fleet)
+        self.watching = Watching(fleet, share_of(settings, MOST_WATCHED))
         self.streams = Room(share_of(settings, settings.max_sessions))
         self.traffic = Traffic()
         self.accounts = Accounts()

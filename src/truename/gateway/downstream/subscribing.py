@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 
+from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError, connection_of
 from truename.gateway.protocol.templates import LONGEST
 from truename.gateway.protocol.writable import unwritable
+from truename.gateway.room import whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -74,7 +76,7 @@ class Subscribing:
             if self._shows(self._spec_of(request), upstream):
                 await connection.notify("notifications/resources/updated", said)
 
-        await self._hub.watching.add(upstream, own, connection, tell)
+        await self._hub.watching.add(upstream, own, connection, tell, whose(principal_of(request)))
         if not watched:
             connection.exit_stack.callback(_end_all, watched)
         watched[uri] = partial(self._hub.watching.remove, upstream, own, connection)
@@ -132,7 +134,7 @@ class Subscribing:
         self._streams[place] += 1
         try:
             # Also where another stream watches: whether the server has confirmed that is not known yet.
-            await self._hub.watching.add(upstream, own, who, tell_if_shown)
+            await self._hub.watching.add(upstream, own, who, tell_if_shown, whose(principal_of(request)))
         except BaseException:
             end()
             raise

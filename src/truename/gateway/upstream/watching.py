@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -13,14 +13,15 @@ from truename.gateway.protocol.sdk import MCPError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping
 
+    from truename.gateway.room import Share
     from truename.gateway.upstream.upstream import Upstream
 
     Tell = Callable[[], Awaitable[None]]
 
-__all__ = ["Watching"]
+__all__ = ["MOST_WATCHED", "Watching"]
 
-# Over all clients and servers.
-_MOST: Final = 10_000
+# Over all clients and servers; one principal has a share of them.
+MOST_WATCHED: Final = 10_000
 _TELL_TIMEOUT: Final = 5.0
 _Place = tuple[str, str]
 
@@ -28,8 +29,11 @@ _Place = tuple[str, str]
 class Watching:
     """Who watches what: by server and its own URI, each watcher with what tells it."""
 
-    def __init__(self, fleet: Mapping[str, Upstream]) -> None:
+    def __init__(self, fleet: Mapping[str, Upstream], share: Share) -> None:
         self._fleet = fleet
+        self._share = share
+        self._owners: dict[tuple[_Place, Hashable], str | None] = {}
+        self._held: Counter[str | None] = Counter()
         self._pending: dict[_Place, anyio.Event] = {}
         self._telling: set[_Place] = set()
         self._news: set[_Place] = set()
@@ -44,14 +48,20 @@ class Watching:
             if key == upstream.key:
                 upstream.follower.expect(uri)
 
-    async def add(self, upstream: Upstream, uri: str, who: Hashable, tell: Tell) -> None:
-        """Have somebody told when this resource changes. Raises `MCPError`: too many, or the server's own refusal."""
-        if sum(map(len, self._watchers.values())) >= _MOST:
+    async def add(self, upstream: Upstream, uri: str, who: Hashable, tell: Tell, owner: str | None) -> None:
+        """Have somebody told when this resource changes; it counts for ``owner`` (`room.whose`).
+
+        Raises `MCPError`: too many, or the server's own refusal.
+        """
+        if not self._share.fits(self._held[owner], len(self._owners), is_alone=owner is None):
             raise MCPError(INTERNAL_ERROR, "Too many resources are watched. End a subscription first.")
         place = upstream.key, uri
         while (first := self._pending.get(place)) is not None:
             # Whether the server confirms it is not known yet.
             await first.wait()
+        if (place, who) not in self._owners:
+            self._owners[place, who] = owner
+            self._held[owner] += 1
         is_first = not self._watchers[place]
         self._watchers[place][who] = tell
         if not is_first:
@@ -70,6 +80,8 @@ class Watching:
         """Tell somebody no more. The last who watched a resource ends the subscription at its server."""
         watchers = self._watchers.get((upstream.key, uri), {})
         watchers.pop(who, None)
+        if ((upstream.key, uri), who) in self._owners:
+            self._held[self._owners.pop(((upstream.key, uri), who))] -= 1
         if not watchers:
             self._watchers.pop((upstream.key, uri), None)
             # Another one may have come in its place.

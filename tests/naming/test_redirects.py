@@ -157,3 +157,13 @@ def test_the_redirect_of_an_id_does_not_take_a_name_that_folds_like_it(text: str
 
     with pytest.raises(UnknownTool):
         resolve(text, names)
+
+
+def test_a_name_with_slashes_that_is_no_id_is_redirected_as_a_name() -> None:
+    ledger = Ledger.memory()
+    names = project(Catalog.from_mcp({"docs": ["read"]}), "universal", ledger=ledger)
+
+    ledger.redirect("a/b/c", "docs/read")
+
+    assert found("a/b/c", names) == ("docs@1/read@1", "ledger")
+    assert ledger.standing_folded("a_b_c") is not None

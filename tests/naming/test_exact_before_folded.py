@@ -235,3 +235,10 @@ def test_spellings_that_were_prepared_are_those_of_a_first_search() -> None:
 
     for text in ("Weather:get_data", "WEATHER-GET-DATA", "getData", "weather@2/get_data@1", "nothing"):
         assert meaning(text, prepared) == meaning(text, fresh)
+
+
+def test_an_encoded_name_is_no_spelling_of_a_tool_that_no_style_would_call_so() -> None:
+    names = project(Catalog.from_mcp({"get": ["a", "get.%61"]}), "claude-code", style="server-prefix")
+
+    assert meaning("get_%61", names) == "get@1/a@1"
+    assert meaning("get.%61", names) != "get@1/a@1"

@@ -177,7 +177,7 @@ class SpellingIndex:
 
     def _texts(self, named: _Named, own: Container[str]) -> Iterator[str]:
         """Yield the exact spellings of one tool; an adapted name of its own gives way to the tool that is called so."""
-        adapted = {*_in_words(named.name), named.name.replace(".", "__")} - {named.name}
+        adapted = {*_adapted(named.name)} - {named.name}
         for text in _all_spellings(named, self._table.catalog.aliases.get(named.id.integration)):
             if text not in adapted or text not in own:
                 yield text
@@ -230,7 +230,7 @@ def plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> It
     >>> list(plain_spellings(ToolId.parse("weather/get"), "Weather", "get", None))
     ['get', 'Weather:get', 'weather_get', 'mcp_weather__get', 'mcp_weather_get']
     """
-    yield from dict.fromkeys((name, *_in_words(name), name.replace(".", "__")))
+    yield from dict.fromkeys((name, *_adapted(name)))
     yield from server_spellings(name, id, server, alias)
 
 
@@ -255,6 +255,12 @@ def _loose_spellings(named: _Named, alias: str | None) -> Iterator[str]:
         yield f"{part}_{words}"
         yield f"mcp_{part}_{words}"
         yield f"{part}_{named.id.tool}"
+
+
+def _adapted(name: str) -> tuple[str, ...]:
+    """Return what styles make of a tool's own name."""
+    plain = _ID_SYNTAX.sub("_", name)
+    return (*_in_words(plain), plain.replace(".", "__"))
 
 
 def _in_words(name: str) -> tuple[str, ...]:

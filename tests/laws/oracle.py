@@ -479,13 +479,20 @@ class Oracle:
             elif id in self.known or id in self.moved_ids:
                 found.others.update({str(id)})
                 found.own.update(self._own(inner))
-            elif inner not in self.table and inner in self.retired | self.moved.keys():
-                found.others.add(self.moved.get(inner, ""))
+            elif inner not in self.table and (withdrawn := self._withdrawn_like(inner)):
+                found.others.update(self.moved.get(name, "") for name in withdrawn)
             elif inner in self.table or inner in self.shown:
                 found.shown.add(self.table.get(inner) or self.shown[inner][-1])
             else:
                 found.own.update(self._own(inner))
         return found
+
+    def _withdrawn_like(self, name: str) -> set[str]:
+        """Return the spellings under which a name that was shown, or this one, was withdrawn."""
+        withdrawn = self.retired | self.moved.keys()
+        if name not in self.shown and name not in withdrawn:
+            return set()
+        return {other for other in withdrawn if _plain(other) == _plain(name)}
 
     def _settled(self, rule: str, text: str, found: set[str]) -> Verdict:
         ends: set[str] = set()

@@ -374,6 +374,9 @@ SPOILED: dict[str, Callable[[Path], object]] = {
     "a number": lambda file: file.write_text(json.dumps(json.loads(file.read_text()) | {"digest": 1})),
     "a link": _linked,
     "another path's": _for_another_path,
+    "half a character": lambda file: file.write_text(
+        json.dumps(json.loads(file.read_text()) | {"path": "/" + chr(0xD800)})
+    ),
     "a directory that others write": lambda file: file.parent.chmod(0o777),
     "nested": lambda file: file.write_text("[" * 60_000),
 }

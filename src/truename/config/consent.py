@@ -114,10 +114,11 @@ class ConsentStore:
                 return None
             said = json.loads(read_own(file, _LONGEST))
             found = Consent(**said)
+            is_text = all(isinstance(value, str) for value in said.values())
+            # A path that no file system has (half a character) is a `ValueError`.
+            return found if is_text and file == self.file(Path(found.path)) else None
         except (OSError, ValueError, TypeError, RecursionError):
             return None
-        is_text = all(isinstance(value, str) for value in said.values())
-        return found if is_text and file == self.file(Path(found.path)) else None
 
     def _is_private(self) -> bool:
         """Tell whether nobody else can put files into the directory."""

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from bench.measure import Case
 from truename import Catalog, Ledger, ToolId, naming
-from truename.errors import ResolutionError
+from truename.errors import AmbiguousName, ResolutionError
 from truename.naming import words
 from truename.policy import Declaration, lint
 
@@ -104,6 +104,8 @@ def _resolving(table: NameTable) -> Iterator[Case]:
     by_short = {id.short: id for id in ids}
     by_fold = {name.replace("_", "-"): id for name, id in by_name.items()}
     naming.resolve(ids[0].short, table)
+    # A fold that two tools share is no look-up, but an error.
+    derived = [text for text in by_fold if "-" in text and _is_one_tools(text, table)]
     spellings: dict[str, tuple[list[str], Callable[[str], object]]] = {
         "canonical": ([str(id) for id in ids], by_text.__getitem__),
         "percent-encoded": (
@@ -115,7 +117,7 @@ def _resolving(table: NameTable) -> Iterator[Case]:
             lambda text: by_text[text.replace("~", "/")],
         ),
         "without versions": ([_bare(id) for id in ids if _bare(id) in by_short], by_short.__getitem__),
-        "derived (hyphens)": ([name for name in by_fold if "-" in name], by_fold.__getitem__),
+        "derived (hyphens)": (derived, by_fold.__getitem__),
     }
     yield _lookups("resolve an exact name", names, table, by_name.__getitem__, 0.5 * _US)
     for what, (texts, plain) in spellings.items():
@@ -123,10 +125,18 @@ def _resolving(table: NameTable) -> Iterator[Case]:
     yield Case(
         name="first derived look-up",
         prepare=lambda: naming.project(table.catalog, "universal"),
-        run=lambda fresh: naming.resolve(names[0].replace("_", "-"), fresh),
+        run=lambda fresh: naming.resolve(derived[0], fresh),
     )
     wrong = [f"{name}x" for name in names[:100]]
     yield Case(name="a wrong name, with suggestions", count=len(wrong), run=lambda _: _fail(wrong, table))
+
+
+def _is_one_tools(text: str, table: NameTable) -> bool:
+    try:
+        naming.resolve(text, table)
+    except AmbiguousName:
+        return False
+    return True
 
 
 def _bare(id: ToolId) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from truename.cli.app import app
 from truename.cli.consenting import CODE
+from truename.migration import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -217,8 +218,6 @@ def test_what_a_found_file_names_as_a_source_is_not_asked_without_consent(
 
 
 def _lock(source: str) -> str:
-    from truename.migration import Lock  # noqa: PLC0415 - for this table alone
-
     return Lock.of((), [source], "").text()
 
 

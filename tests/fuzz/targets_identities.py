@@ -41,8 +41,11 @@ def _declared_anew(chance: Random, servers: dict[str, list[str]], bound: dict[tu
     now = _declared(chance, servers)
     kept = Catalog.from_mcp(servers, bound=bound, identities=now, strict=False)
     for id, tool in kept.items():
-        # One that was another's id before was left out, and may come in under what is declared now.
-        must(bound.get((tool.origin.server, tool.origin.name), id) == id, "an id on record stays until it is renamed")
+        origin = tool.origin.server, tool.origin.name
+        # A tool that was left out has none on record: its id was another's, and is not as it is declared now.
+        is_new = origin not in bound
+        must(is_new or bound[origin] == id, "an id on record stays until it is renamed")
+        must(not is_new or id not in bound.values(), "an id on record never becomes another tool's")
     if identity_changes(bound, now):
         try:
             Catalog.from_mcp(servers, bound=bound, identities=now)

@@ -183,6 +183,7 @@ def test_two_gateways_that_differ_in_hidden_tools_answer_the_same(
     assert dict(tables[0]) == dict(tables[1])
     # One name never means two tools: a hidden tool's is unknown, also where it is another spelling of one that is seen.
     kept = {text for id, name in whole.items() if id not in tables[0] for text in (name, str(id), id.short)}
+    assert all(isinstance(meaning(text, tables[0]), str) for text in kept)
     probes = [text for text in probes if text not in kept]
     assert [meaning(text, tables[0]) for text in probes] == [meaning(text, tables[1]) for text in probes]
     assert not benches[0].told

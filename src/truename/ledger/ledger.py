@@ -171,11 +171,11 @@ class Ledger:
         """Return the tool that had the name with this fold first."""
         return self._space.holders.get(key)
 
-    def tells_of(self, id: ToolId) -> bool:  # noqa: ARG002 - a ledger that is read by everybody hides nothing
-        """Tell whether the reader of this ledger may hear of a tool."""
+    def tells_of(self, _id: ToolId, /) -> bool:
+        """Tell whether the reader of this ledger may hear of a tool: everybody may, of a `SeenLedger` not everybody."""
         return True
 
-    def hides(self, name: str) -> bool:  # noqa: ARG002 - a ledger that is read by everybody hides nothing
+    def hides(self, _name: str, /) -> bool:
         """Tell whether exactly this spelling is on record for a tool of which the reader must not hear."""
         return False
 

@@ -64,7 +64,7 @@ class SeenLedger(Ledger):
         """Return the identities on record of tools that are seen, with their origins."""
         return MappingProxyType({id: origin for id, origin in list(super().origins().items()) if self._sees(id)})
 
-    def hides(self, name: str) -> bool:
+    def hides(self, name: str, /) -> bool:
         """Tell whether exactly this spelling is on record for a tool of which the reader must not hear."""
         standing = super().standing(name)
         if standing is None or self._told(standing) is not None:
@@ -84,7 +84,7 @@ class SeenLedger(Ledger):
         """Return what any spelling with this fold stands for, or None."""
         return self._told(super().standing_folded(key))
 
-    def tells_of(self, id: ToolId) -> bool:
+    def tells_of(self, id: ToolId, /) -> bool:
         """Tell whether a tool, or one to which it leads, is seen."""
         return self._sees(id) or any(map(self._sees, self._whole.successors(id)))
 

@@ -481,6 +481,9 @@ class Oracle:
                 found.own.update(self._own(inner))
             elif inner not in self.table and (withdrawn := self._withdrawn_like(inner)):
                 found.others.update(self.moved.get(name, "") for name in withdrawn)
+                if inner in self.shown and inner not in withdrawn:
+                    # Another spelling was withdrawn, and this one was shown: the rules leave open which of them counts.
+                    found.shown.add(self.shown[inner][-1])
             elif inner in self.table or inner in self.shown:
                 found.shown.add(self.table.get(inner) or self.shown[inner][-1])
             else:

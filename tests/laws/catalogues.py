@@ -11,7 +11,22 @@ from truename import Catalog
 __all__ = ["CATALOGUES", "LABELS", "NAMES", "listed"]
 
 # Words that meet: verbs, numbers that look like suffixes, what clients put in front, other scripts, separators.
-_WORDS: Final = ["get", "data", "Data", "lead", "2", "3", "mcp", "truename", "search", "a", "create", "天気", "é"]
+_WORDS: Final = [
+    "get",
+    "tool",
+    "data",
+    "Data",
+    "lead",
+    "2",
+    "3",
+    "mcp",
+    "truename",
+    "search",
+    "a",
+    "create",
+    "天気",
+    "é",
+]
 _JOINS: Final = ["_", "-", "", "__", ".", " ", ":", "/"]
 _ODD: Final = [
     "class",

@@ -16,7 +16,7 @@ class Target(NamedTuple):
 
 
 _POLICY: Final = (
-    *("policy", "decisions", "default", "exposure", "globs", "grants", "principal_globs"),
+    *("policy", "call", "decisions", "default", "exposure", "globs", "grants", "principal_globs"),
     *("digested", "approvals", "context", "unfolded"),
 )
 _JUDGES: Final = ("tokens", "signed", "claims", "introspection", "keys", "admission", "oauth", "doors")
@@ -46,9 +46,14 @@ TARGETS: Final = (
         "policy",
         tuple(
             f"truename.policy.{name}"
-            for name in ("policy", "call_rules", "globs", "grants", "exposure", "principal_globs", "digested")
+            for name in ("policy", "call", "call_rules", "globs", "grants", "exposure", "principal_globs", "digested")
         ),
         tuple(f"tests/policy/test_{name}.py" for name in _POLICY),
+    ),
+    Target(
+        "naming",
+        ("truename.naming.assign", "truename.naming.resolve"),
+        ("tests/naming", "tests/laws/test_forms_of_clients.py"),
     ),
 )
 SHORT: Final = ("truename.access.tokens", "truename.gateway.questions.addresses")

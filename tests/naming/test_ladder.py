@@ -287,7 +287,14 @@ def test_a_gateway_key_that_leaves_no_room_is_told_of_each_tool(style: str, leng
     assert caught.value.message == "2 names can't be made"
 
 
-def test_a_tool_that_is_called_like_the_gateway_has_a_name_even_if_its_own_words_can_not_stand_in_front() -> None:
+def test_a_tool_that_is_called_like_the_gateway_is_told_apart_behind_a_word() -> None:
     names = project(Catalog.from_mcp({"x" * 60: ["truename"], "truename": ["truename"]}), "universal")
 
-    assert sorted(re.sub("[0-9a-f]{4}", "####", name) for name in names.values()) == ["tool_####", "truename"]
+    assert sorted(re.sub("[0-9a-f]{4}", "####", name) for name in names.values()) == ["tool_truename_####", "truename"]
+
+
+def test_a_number_that_is_the_gateways_own_key_tells_no_version_apart() -> None:
+    names = project(Catalog.of("b/mcp", "b/mcp@2"), "universal", style="on-conflict", server_name="2")
+
+    # LibreChat shows a tool `x` of this gateway as `x_mcp_2`.
+    assert [re.sub("[0-9a-f]{4}", "####", name) for name in names.values()] == ["mcp", "mcp_####"]

@@ -226,7 +226,7 @@ class Assignment:
             return
         prefix = speller.wishes(tool)[-1].prefix
         for name in self._with_digest(tool):
-            if self._free(name, id) and not speller.dialect.check(name, speller.server_name):
+            if self._free(name, id) and self._fits(name):
                 kept = prefix if name.startswith(prefix) else ""
                 how = "told apart by a digest of its id"
                 if obstacle.reason is not None:
@@ -239,19 +239,16 @@ class Assignment:
     def _with_digest(self, tool: Tool) -> Iterator[str]:
         hexadecimal = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
         digests = [hexadecimal[:length] for length in _DIGEST_LENGTHS]
-        fitted = [self._speller.fitted(tool, f"_{digest}") for digest in digests]
-        yield from fitted
+        yield from (self._speller.fitted(tool, f"_{digest}") for digest in digests)
         # A tool that is called like the gateway can't keep its word in front: clients take it for their own prefix.
-        reasons = self._speller.dialect.check(fitted[0], self._speller.server_name)
-        if any(reason.code == "prefix" for reason in reasons):
-            yield from (f"tool_{digest}" for digest in digests)
+        yield from (f"{self._speller.word}_{digest}" for digest in digests)
 
     def _number(self, tool: Tool, sibling: ToolId, base: Assigned) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""
         named = ((number, self._numbered(tool, base, number)) for number in count(self._numbers[tool.id.family]))
         number, name = next(pair for pair in named if self._free(pair[1], tool.id))
         self._numbers[tool.id.family] = number + 1
-        if self._speller.dialect.check(name, self._speller.server_name):
+        if not self._fits(name) or not name.endswith(f"_{number}"):
             return False
         kept = base.prefix if name.startswith(base.prefix) else ""
         how = f"variant {number} of {sibling}"
@@ -260,7 +257,7 @@ class Assignment:
 
     def _numbered(self, tool: Tool, base: Assigned, number: int) -> str:
         suffix = f"_{number}"
-        name = base.unnumbered + suffix
+        name = self._speller.led(base.unnumbered + suffix)
         if base.rung == "digest" or len(name) > self._speller.room:
             return self._speller.fitted(tool, suffix)
         return name
@@ -282,6 +279,11 @@ class Assignment:
         if self._withdrawn(name, id):
             return (Reason("withdrawn", "it was retired or redirected"),)
         return (Reason("identity", "it reads as the id of another tool"),) if _reads_as_another(name, id) else ()
+
+    def _fits(self, name: str) -> bool:
+        """Tell whether a name with a number or a digest can be shown; its end may be one that a client puts there."""
+        speller = self._speller
+        return not speller.dialect.check(name, speller.server_name) and not any(speller.framed(name))
 
     def _free(self, name: str, id: ToolId) -> bool:
         key = fold(name)

@@ -12,7 +12,7 @@ from typing import Final
 from truename import dialects
 from truename.identity import fold
 
-__all__ = ["looks_framed", "unframed"]
+__all__ = ["framed_edges", "unframed"]
 
 _Frame = tuple[str, str]
 _PROBE: Final = "truename_probe"
@@ -40,15 +40,18 @@ def _edges(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(beginnings), tuple(endings)
 
 
-def looks_framed(text: str, server_name: str) -> bool:
-    """Tell whether a name begins or ends like one that a client has framed.
+def framed_edges(text: str, server_name: str) -> tuple[bool, bool]:
+    """Tell whether a name begins, and whether it ends, like one that a client has framed.
 
-    >>> looks_framed("truename:search", "truename"), looks_framed("search", "truename")
-    (True, False)
+    An ending counts also as a whole name: with ``search`` and ``mcp_search``, a gateway that is called ``search`` would
+    have two tools that clients show as ``search_mcp_search``.
+
+    >>> framed_edges("truename:search", "truename"), framed_edges("mcp_truename", "truename")
+    ((True, False), (False, True))
     """
     beginnings, endings = _edges(server_name)
     folded = fold(text)
-    return folded.startswith(beginnings) or folded.endswith(endings)
+    return folded.startswith(beginnings), f"_{folded}".endswith(endings)
 
 
 @lru_cache(maxsize=64)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import usable_aliases
 from truename.identity import digest_of, fold
-from truename.naming.frames import looks_framed
+from truename.naming.frames import framed_edges
 from truename.naming.shorten import drop_words, prefix_words, server_variants, telling_words
 from truename.naming.words import snake, split, words
 
@@ -62,6 +63,9 @@ class Speller:
         self.style = style
         self.server_name = server_name
         self._own_words = tuple((name, fold(name).partition("_")[0]) for name in dict.fromkeys((server_name, *former)))
+        # A word that is not the gateway's own either: `tool_search` is a name that clients frame for a gateway `tool`.
+        taken = {word for name in (server_name, *former) for word in fold(name).split("_")}
+        self.word = next(word for n in count(1) if (word := f"{_FALLBACK}{n if n > 1 else ''}") not in taken)
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
@@ -96,8 +100,8 @@ class Speller:
         if self.style.prefix == "always":
             text = self._fit_prefixed(tool, room).text
         else:
-            text = self._fit_tool(tool, self._led(self.tool_text(tool)), room)
-        return text.rstrip("_") + suffix
+            text = self._fit_tool(tool, self.led(self.tool_text(tool)), room)
+        return self.led(text.rstrip("_") + suffix)
 
     def tool_text(self, tool: Tool) -> str:
         """Return the tool's own part, legal in this dialect but for its length."""
@@ -139,7 +143,7 @@ class Speller:
         own = words(plain.rstrip("/").rpartition("/")[2]) or full
         alias = self._aliases.get(integration)
         text = self._legal(alias if alias is not None else label if self._verbatim_server else plain)
-        if self._led(text) != text and self._led(own[0]) == own[0]:
+        if self.led(text) != text and self.led(own[0]) == own[0]:
             text = "_".join(own)
         return _ServerPart(text or "_".join(full), full, own, alias)
 
@@ -152,7 +156,7 @@ class Speller:
         return self._illegal.sub("_", shown).strip("_") if shown.isascii() else ""
 
     def _bare(self, tool: Tool) -> Spelling:
-        text = self._led(self.tool_text(tool))
+        text = self.led(self.tool_text(tool))
         how = "the tool's own name" if text == tool.origin.name else "the tool's own name, adapted to the client"
         if len(text) <= self.room:
             return Spelling(text, rank=self._rank(tool, text), how=how)
@@ -166,48 +170,54 @@ class Speller:
             return _VERBATIM
         return _ADAPTED if own.isascii() else _TRANSLITERATED
 
-    def _led(self, text: str) -> str:
-        """Put a word in front of what can't stand there: a wrong first character, or a client's own frame."""
+    def led(self, text: str) -> str:
+        """Put a word where a name must not begin or end so: at a wrong first character, or at a client's own frame."""
         first = self.dialect.first
         if first is not None and text[:1] not in first:
-            return f"{_FALLBACK}_{text}"
+            text = f"{self.word}_{text}"
+        begins, ends = self.framed(text)
+        if ends:
+            text = f"{text}_{self.word}"
+            begins, _ = self.framed(text)
+        return f"{self.word}_{text}" if begins else text
+
+    def framed(self, text: str) -> tuple[bool, bool]:
+        """Tell whether a name begins, and whether it ends, like one that a client has framed."""
         lowered = text.lower()
-        for name, word in self._own_words:
-            # Nearly no name has the gateway's own in it; the look at the frames is for those that do.
-            if word in lowered and looks_framed(text, name):
-                return f"{_FALLBACK}_{text}"
-        return text
+        # Nearly no name has the gateway's own in it; the look at the frames is for those that do.
+        edges = [framed_edges(text, name) for name, word in self._own_words if word in lowered]
+        return any(begins for begins, _ in edges), any(ends for _, ends in edges)
 
     def _prefixed(self, tool: Tool) -> tuple[Spelling, ...]:
         server, text = self.server_part(tool), self.tool_text(tool)
         prefix = f"{self.style.lead}{server.text}{self.separator}"
         how = f"alias {server.alias} for {tool.id.integration}" if server.alias else f"the server's name, {server.text}"
-        name = self._led(prefix + text)
+        name = self.led(prefix + text)
         if len(name) > self.room:
             return (self._fit_prefixed(tool, self.room),)
         full = Spelling(name, prefix, self._rank(tool, text), how)
         if self.style.lead or not _stutters(server.text, text):
             return (full,)
-        short = Spelling(self._led(text), "", _GIVES_WAY, f"the tool's name already begins with {server.text}")
+        short = Spelling(self.led(text), "", _GIVES_WAY, f"the tool's name already begins with {server.text}")
         return (short, full._replace(rank=_GIVES_WAY))
 
     def _fit_prefixed(self, tool: Tool, room: int) -> Spelling:
         server, text = self.server_part(tool), self.tool_text(tool)
         lead, separator = self.style.lead, self.separator
         plain = Spelling(
-            self._led(f"{lead}{server.text}{separator}{text}"), f"{lead}{server.text}{separator}", _GIVES_WAY, ""
+            self.led(f"{lead}{server.text}{separator}{text}"), f"{lead}{server.text}{separator}", _GIVES_WAY, ""
         )
         if len(plain.text) <= room:
             return plain
         if not server.alias and room >= _LEAST_SERVER_ROOM:
             for variant in server_variants(server.own, server.words):
                 prefix = f"{lead}{'_'.join(variant)}{separator}"
-                if len(name := self._led(prefix + text)) <= room:
+                if len(name := self.led(prefix + text)) <= room:
                     return Spelling(
                         name, prefix, _GIVES_WAY, f"the server's part shortened to {'_'.join(variant)}", shortened=True
                     )
         return Spelling(
-            self._fit_tool(tool, self._led(text), room),
+            self._fit_tool(tool, self.led(text), room),
             "",
             _GIVES_WAY,
             "shortened to the tool's own words",
@@ -220,9 +230,9 @@ class Speller:
         own = self._split(tool)
         shorter = drop_words(own, room, self._telling(tool.origin.server_id).get(own, frozenset()))
         if shorter is not None:
-            return self._led("_".join(shorter))
+            return self.led("_".join(shorter))
         digest = digest_of(str(tool.id), 4)
-        return self._led(f"{'_'.join(prefix_words(own, room - 5))}_{digest}")
+        return self.led(f"{'_'.join(prefix_words(own, room - 5))}_{digest}")
 
     def _split(self, tool: Tool) -> tuple[str, ...]:
         own = words(tool.origin.name) if self._snake else split(tool.origin.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 from tests.policy.calls import ADA, call, shown, tool
 from truename import Catalog, Ledger, project
 from truename.errors import AmbiguousName, RetiredName, TruenameError, UnknownTool
+from truename.identity import ToolId, definition_digest
 from truename.identity.keys import LookupKey
-from truename.policy import Call, Caller, InvalidCall, call_of
+from truename.policy import Call, Caller, InvalidCall, bound_call, call_of
+
+if TYPE_CHECKING:
+    from truename.catalog import Tool
 
 NAMES = shown({"docs": [tool("search", readOnlyHint=True), "fetch"], "git": ["search"]})
 GOOD: dict[str, Any] = {"type": "function_call", "name": "docs_search", "call_id": "c1", "arguments": '{"q": "x"}'}
@@ -33,6 +37,9 @@ def test_a_call_says_all_that_policy_asks_about() -> None:
     assert made.digest == NAMES.catalog["docs@1/search@1"].digest
     assert (made.key, made.caller) == (LookupKey("bare", "docs_search"), ADA)
     assert made.annotations == {"readOnlyHint": True}
+    assert (made.claims, made.offered) == (({"readOnlyHint": True},), None)
+    assert (made.copied(), made.copied().annotations) == (made, made.annotations)
+    assert made.copied().annotations is not made.annotations
 
 
 @pytest.mark.parametrize("name", ["docs_search", "docs/search", "docs@1/search@v1", "docs%401~search", "Docs_Search"])
@@ -47,7 +54,53 @@ def test_a_call_that_is_built_by_hand_has_texts_where_texts_belong(field: str) -
     with pytest.raises(InvalidCall) as caught:
         replace(call(NAMES, "docs_search"), **{field: 12})  # type: ignore[arg-type]
 
-    assert caught.value.field == field
+    assert (caught.value.field, caught.value.problem) == (field, "is of type int, not text")
+
+
+class Word(str):
+    """A text of a library's own kind."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("field", ["call_id", "digest", "wire_name", "shape", "endpoint"])
+def test_a_text_that_is_built_by_hand_may_be_empty_and_as_long_as_any(field: str) -> None:
+    made = call(NAMES, "docs_search")
+
+    for value in ("", "x" * 1_024, Word(""), Word("x")):
+        assert getattr(replace(made, **{field: value}), field) == value  # type: ignore[arg-type]
+    with pytest.raises(InvalidCall, match=f"{field} has 1,025 characters, more than 1,024"):
+        replace(made, **{field: "x" * 1_025})  # type: ignore[arg-type]
+    with pytest.raises(InvalidCall, match=f"{field} is missing"):
+        replace(made, **{field: None})  # type: ignore[arg-type]
+
+
+def test_a_definition_that_is_shown_beside_a_newer_one_is_judged_by_both() -> None:
+    catalog = Catalog.from_mcp({"docs": [tool("search", readOnlyHint=True)]})
+    (old,) = catalog.values()
+    offered = tool("search", "rewritten", readOnlyHint=False)
+    now = replace(old, offered=offered, presented={"annotations": {"idempotentHint": True}})
+    made = call(project(Catalog([now]), "openai"), "docs_search")
+
+    assert made.claims == (
+        {"readOnlyHint": True, "idempotentHint": True},
+        {"readOnlyHint": False, "idempotentHint": True},
+    )
+    assert (made.annotations, made.offered) == made.claims
+    assert made.digest == definition_digest(offered)
+    assert made.shape == definition_digest({key: value for key, value in offered.items() if key != "name"})
+
+
+def test_who_knows_the_digests_of_a_definition_gives_them() -> None:
+    met: list[str] = []
+
+    def known(tool: Tool) -> tuple[str, str]:
+        met.append(str(tool.id))
+        return "digest of it", "shape of it"
+
+    made = bound_call(name="docs_search", call_id="c1", arguments="{}", names=NAMES, digests=known)
+
+    assert (made.digest, made.shape, met) == ("digest of it", "shape of it", ["docs@1/search@1"])
 
 
 def test_calls_can_be_told_apart_and_gathered() -> None:
@@ -100,6 +153,7 @@ BAD: list[tuple[dict[Any, Any], str, str]] = [
     ({"call_id": 0, "id": "fc_1"}, "call_id", "is of type int, not text"),
     ({"call_id": b"c1"}, "call_id", "is of type bytes, not text"),
     ({"call_id": "c" * 1_025}, "call_id", "has 1,025 characters, more than 1,024"),
+    ({"namespace": "c" * 1_025}, "namespace", "has 1,025 characters, more than 1,024"),
     ({"arguments": None}, "arguments", "is missing"),
     ({"arguments": "{oops"}, "arguments", "is no JSON (Expecting property name enclosed in double quotes)"),
     ({"arguments": "[1]"}, "arguments", "is of type list, not an object"),
@@ -127,9 +181,10 @@ def test_a_bad_payload_is_refused_with_its_field(change: dict[str, Any], field: 
 
 
 def test_what_is_no_payload_at_all_is_refused() -> None:
-    for payload in (None, "docs_search", [GOOD], object()):
-        with pytest.raises(InvalidCall):
+    for payload, kind in ((None, "NoneType"), ("docs_search", "str"), ([GOOD], "list"), (object(), "object")):
+        with pytest.raises(InvalidCall) as caught:
             call_of(payload, NAMES)
+        assert (caught.value.field, caught.value.problem) == ("the payload", f"is of type {kind}, not a call")
     extended = SimpleNamespace(**GOOD, model_extra={"recipient": "evil"})
     with pytest.raises(InvalidCall, match="recipient is no field"):
         call_of(extended, NAMES)
@@ -142,6 +197,12 @@ def test_a_caller_is_told_in_texts(field: str) -> None:
         with pytest.raises(InvalidCall) as caught:
             Caller(**{field: value})
         assert caught.value.field == f"caller.{field}"
+
+
+def test_a_caller_calls_on_a_word_that_is_known() -> None:
+    with pytest.raises(InvalidCall) as caught:
+        Caller(origin="robot")  # type: ignore[arg-type]
+    assert (caught.value.field, caught.value.problem) == ("caller.origin", "is none of llm, replay, internal")
 
 
 @pytest.mark.parametrize(
@@ -174,6 +235,12 @@ def test_an_adapter_that_shows_namespaces_gives_their_keys() -> None:
     with pytest.raises(UnknownTool) as caught:
         call_of({**payload, "namespace": "evil"}, NAMES, keys=keys)
     assert caught.value.text == "evil.search"
+    assert caught.value.trail == ("keys: no tool has this name and namespace",)
+    assert caught.value.suggestions == NAMES.suggester.nearest("search")
+    # A key of a tool that this reader does not see is no way to call it.
+    hidden = {LookupKey("namespaced", "search", "docs"): ToolId.parse("away@1/search@1")}
+    with pytest.raises(UnknownTool):
+        call_of({**payload, "namespace": "docs"}, NAMES, keys=hidden)
     with pytest.raises(AmbiguousName):
         call_of(payload, NAMES, keys=keys)
 
@@ -185,6 +252,10 @@ def test_a_withdrawn_name_makes_no_call() -> None:
 
     with pytest.raises(RetiredName):
         call_of(GOOD, names)
+
+
+def test_an_id_may_be_as_long_as_any_text() -> None:
+    assert call_of({**GOOD, "call_id": "c" * 1_024}, NAMES).call_id == "c" * 1_024
 
 
 def test_no_arguments_may_be_an_empty_text() -> None:

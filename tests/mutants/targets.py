@@ -53,7 +53,10 @@ TARGETS: Final = (
     Target(
         "naming",
         ("truename.naming.assign", "truename.naming.resolve"),
-        ("tests/naming", "tests/laws/test_forms_of_clients.py"),
+        (
+            *("tests/naming", "tests/laws/test_forms_of_clients.py", "tests/laws/test_resolution.py"),
+            *(f"tests/ledger/test_{name}.py" for name in ("promises", "scopes_and_order", "seen")),
+        ),
     ),
 )
 SHORT: Final = ("truename.access.tokens", "truename.gateway.questions.addresses")

@@ -107,7 +107,8 @@ class _Search:
         hit = self.whole.exact.get(text)
         if hit is not None and hit.id is not None and not self._is_withdrawn(text):
             self._require_visible(hit.id)
-            return self._found("table", hit.id, "found" if text == self.text else f"decoded to {text!r}")
+            # A name that stands in the table as it came is found before a search begins.
+            return self._found("table", hit.id, f"decoded to {text!r}")
         self.trail.append("table: no such name")
         return None
 

@@ -126,13 +126,20 @@ class SessionEvents(EventStore):
         self._is_closed = False
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Keep an event of a stream and return its id; no message is the place at which a request's stream begins."""
+        """Keep an event of a stream and return its id; no message is the place at which a request's stream begins.
+
+        An answer before which its client was told no id has none ("") either, and is not kept: nobody can come back
+        for it. The TypeScript SDK in Gemini CLI comes back for any stream with an id, answered or not.
+        """
+        is_answer = stream_id != GET_STREAM_KEY and isinstance(message, JSONRPCResponse | JSONRPCError)
+        if is_answer and self._is_untold(stream_id):
+            return ""
         stream = self._begun(stream_id) if message is None else self._of(stream_id)
         serial = next(self._replay.numbers)
         if message is None or (stream.number not in self._streams):
             return f"{stream.number}-{serial}"
         event = self._event(stream, serial, message)
-        if stream_id != GET_STREAM_KEY and isinstance(message, JSONRPCResponse | JSONRPCError):
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and is_answer:
             stream.is_over = True
             if event.size > self._replay.bounds.bytes:
                 event = self._stand_in(event, message)
@@ -156,6 +163,10 @@ class SessionEvents(EventStore):
             before.tell()
             self._forget(before)
         return stream
+
+    def _is_untold(self, key: str) -> bool:
+        stream = self._by_key.get(key)
+        return stream is None or stream.is_over
 
     def _of(self, key: str) -> _Stream:
         stream = self._by_key.get(key)
@@ -221,6 +232,11 @@ class SessionEvents(EventStore):
         """Return under which key the stream is being sent, if it is; its request's id may be another's by now."""
         key = position.stream.key
         return key if self._by_key.get(key) is position.stream and self._is_live(key) else None
+
+    def is_done(self, position: Position) -> bool:
+        """Tell whether nothing comes after a place any more."""
+        stream, serial = position
+        return stream.is_over and not any(one.stream is stream and one.serial > serial for one in self._kept.values())
 
     async def following(self, position: Position) -> AsyncIterator[dict[str, str]]:
         """Give the events of a stream that come after a place, until it is over or somebody else goes on with it."""

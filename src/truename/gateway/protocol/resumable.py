@@ -26,6 +26,8 @@ _GONE: Final = (
     "The events after this Last-Event-ID are of another session, or are not kept any more: go on without it. A call "
     "whose answer is missing may have been run."
 )
+_DONE: Final = "There is no more of this stream: its request was answered."
+_ALLOWED: Final = {"allow": "GET, POST, DELETE"}
 _STREAM: Final = {"cache-control": "no-cache, no-transform", "connection": "keep-alive"}
 
 
@@ -60,6 +62,11 @@ class ResumableTransport(StreamableHTTPServerTransport):
         position = self._events.after(last_event_id)
         if position is None:
             refused = self._create_error_response(_GONE, HTTPStatus.BAD_REQUEST)
+            await refused(request.scope, request.receive, send)
+            return
+        if self._events.is_done(position):
+            # After an empty stream some clients would ask for the next one.
+            refused = self._create_error_response(_DONE, HTTPStatus.METHOD_NOT_ALLOWED, headers=_ALLOWED)
             await refused(request.scope, request.receive, send)
             return
         if (live := self._events.live_key(position)) is not None:

@@ -487,7 +487,11 @@ class Oracle:
             elif inner in self.table or inner in self.shown:
                 found.shown.add(self.table.get(inner) or self.shown[inner][-1])
             else:
-                found.own.update(self._own(inner))
+                own, encoded = self._own(inner), _decoded(inner)
+                if own and encoded is not None and self._referred(encoded)[1]:
+                    # As without what clients add: another tool's id in other form may be one of both.
+                    found.others.add(str(_read(encoded)))
+                found.own.update(own)
         return found
 
     def _withdrawn_like(self, name: str) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -123,19 +124,16 @@ def test_a_name_that_is_held_and_no_longer_legal_is_told_with_its_tool(caplog: p
     assert project(catalog, tighter, server_name="t")["a@1/bcd@1"] == "a_bcd"
 
 
-def test_digests_grow_until_a_name_is_free() -> None:
-    id = ToolId.parse("a_b/c")
-    whole = digest_of(str(id), 64)
-    taken = [f"a_b_c_{whole[:length]}" for length in (4, 6, 8, 16)]
-    catalog = Catalog.of("a/b_c", "a_b/c", *(f"x/t{number}" for number in range(4)))
-    fixed: dict[ToolId | str, str] = {f"x/t{number}": name for number, name in enumerate(taken)}
+def test_digests_grow_until_a_name_is_free_and_a_hostile_server_can_not_take_them_all() -> None:
+    whole = digest_of("a_b@1/c@1", 16)
+    taken = [f"b_c_{whole[:length]}" for length in (4, 6, 8, 16)]
+    further = [f"b_c_{digest_of(f'a_b@1/c@1 {number}', 8)}" for number in range(2, 30)]
 
-    found = [
-        project(catalog, "openai", overrides={"openai": dict(list(fixed.items())[:count])})[id] for count in range(5)
-    ]
-
-    # 64 digits leave no room for a name of 64 characters.
-    assert found == [*taken, f"tool_{whole[:4]}"]
+    for count in range(5):
+        names = table({"a": ["b_c", *taken[:count]], "a_b": ["c"]}, "universal")
+        assert names["a_b@1/c@1"] == f"a_{[*taken, further[0]][count]}"
+    names = table({"a": ["b_c", *taken, *further], "a_b": ["c"]}, "universal")
+    assert re.fullmatch("a_b_c_[0-9a-f]{8}", names["a_b@1/c@1"])
 
 
 @pytest.mark.parametrize("style", ["declared", "prefixed"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from itertools import count
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from truename.dialects import Reason
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Assigned", "Assignment", "Memory"]
 
 Family = tuple[str, str | None, str]
-_DIGEST_LENGTHS: Final = (4, 6, 8, 16, 64)
+_DIGEST_LENGTHS: Final = (4, 6, 8, 16)
 _ID_SYNTAX: Final = re.compile(r"[/~%]")
 _log = logging.getLogger("truename.naming")
 
@@ -224,24 +224,24 @@ class Assignment:
         base = obstacle.sibling if sibling is None else self._names[sibling]
         if base is not None and self._number(tool, sibling or obstacle.holder or id, base):
             return
+        name = next((name for name in self._with_digest(tool) if self._free(name, id)), None)
+        if name is None:
+            self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
+            self._names[id] = Assigned("", "none")
+            return
         prefix = speller.wishes(tool)[-1].prefix
-        for name in self._with_digest(tool):
-            if self._free(name, id) and self._fits(name):
-                kept = prefix if name.startswith(prefix) else ""
-                how = "told apart by a digest of its id"
-                if obstacle.reason is not None:
-                    how += f", since the plain name is not legal for {speller.dialect.name}: {obstacle.reason.text}"
-                self._give(id, Assigned(name, "digest", kept, how, obstacle.holder))
-                return
-        self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
-        self._names[id] = Assigned("", "none")
+        kept = prefix if name.startswith(prefix) else ""
+        how = "told apart by a digest of its id"
+        if obstacle.reason is not None:
+            how += f", since the plain name is not legal for {speller.dialect.name}: {obstacle.reason.text}"
+        self._give(id, Assigned(name, "digest", kept, how, obstacle.holder))
 
     def _with_digest(self, tool: Tool) -> Iterator[str]:
-        hexadecimal = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
-        digests = [hexadecimal[:length] for length in _DIGEST_LENGTHS]
-        yield from (self._speller.fitted(tool, f"_{digest}") for digest in digests)
-        # A tool that is called like the gateway can't keep its word in front: clients take it for their own prefix.
-        yield from (f"{self._speller.word}_{digest}" for digest in digests)
+        """Yield legal names with a digest, without an end where any is legal: a server may call its tools like some."""
+        whole = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
+        yield from filter(self._fits, (self._speller.fitted(tool, f"_{whole[:n]}") for n in _DIGEST_LENGTHS))
+        more = (self._speller.fitted(tool, f"_{digest_of(f'{tool.id} {n}', 8)}") for n in count(2))
+        yield from takewhile(self._fits, more)
 
     def _number(self, tool: Tool, sibling: ToolId, base: Assigned) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""

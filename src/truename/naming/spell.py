@@ -65,7 +65,7 @@ class Speller:
         self._own_words = tuple((name, fold(name).partition("_")[0]) for name in dict.fromkeys((server_name, *former)))
         # A word that is not the gateway's own either: `tool_search` is a name that clients frame for a gateway `tool`.
         taken = {word for name in (server_name, *former) for word in fold(name).split("_")}
-        self.word = next(word for n in count(1) if (word := f"{_FALLBACK}{n if n > 1 else ''}") not in taken)
+        self._word = next(word for n in count(1) if (word := f"{_FALLBACK}{n if n > 1 else ''}") not in taken)
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
@@ -96,12 +96,15 @@ class Speller:
 
     def fitted(self, tool: Tool, suffix: str) -> str:
         """Return the name with this suffix, shortened as far as it must be."""
-        room = self.room - len(suffix)
+        name = self._shortened(tool, self.room - len(suffix)) + suffix
+        # A word that has to stand there takes room too.
+        more = len(self.led(name)) - len(name)
+        return self.led(self._shortened(tool, self.room - len(suffix) - more) + suffix) if more else name
+
+    def _shortened(self, tool: Tool, room: int) -> str:
         if self.style.prefix == "always":
-            text = self._fit_prefixed(tool, room).text
-        else:
-            text = self._fit_tool(tool, self.led(self.tool_text(tool)), room)
-        return self.led(text.rstrip("_") + suffix)
+            return self._fit_prefixed(tool, room).text.rstrip("_")
+        return self._fit_tool(tool, self.led(self.tool_text(tool)), room).rstrip("_")
 
     def tool_text(self, tool: Tool) -> str:
         """Return the tool's own part, legal in this dialect but for its length."""
@@ -174,12 +177,12 @@ class Speller:
         """Put a word where a name must not begin or end so: at a wrong first character, or at a client's own frame."""
         first = self.dialect.first
         if first is not None and text[:1] not in first:
-            text = f"{self.word}_{text}"
+            text = f"{self._word}_{text}"
         begins, ends = self.framed(text)
         if ends:
-            text = f"{text}_{self.word}"
+            text = f"{text}_{self._word}"
             begins, _ = self.framed(text)
-        return f"{self.word}_{text}" if begins else text
+        return f"{self._word}_{text}" if begins else text
 
     def framed(self, text: str) -> tuple[bool, bool]:
         """Tell whether a name begins, and whether it ends, like one that a client has framed."""

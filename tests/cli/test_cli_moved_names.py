@@ -44,7 +44,7 @@ def anyio_backend() -> str:
     [
         (("--context", "iphon"), ["is known as 'iphon'", "Did you mean 'iphone'?"]),
         (("--context", "zzz"), ["It has iphone, pay."]),
-        (("--context", "iphone", "--http", "127.0.0.1:0"), ["--context are for stdio", "/mcp/in/CONTEXT"]),
+        (("--context", "iphone", "--http", "127.0.0.1:0"), ["--context and --search are for stdio", "/mcp/in/CONTEXT"]),
     ],
 )
 def test_a_context_that_can_not_be_is_told(

@@ -47,12 +47,18 @@ def found(result: Any) -> list[str]:
     ("settings", "path", "is_large"),
     [
         ({}, "/mcp", False),
-        ({"max_listed": 6}, "/mcp", False),
-        ({"max_listed": 5}, "/mcp", True),
-        ({"max_listed": 5}, "/mcp/only/files", True),
-        ({"max_listed": 5, "tool_search": "off"}, "/mcp", False),
-        ({"list_budget": 200}, "/mcp", False),
-        ({"list_budget": 100}, "/mcp", True),
+        ({"max_listed": 5}, "/mcp", False),
+        ({"list_budget": 100}, "/mcp/only/files", False),
+        ({"max_listed": 6, "tool_search": "auto"}, "/mcp", False),
+        ({"max_listed": 5, "tool_search": "auto"}, "/mcp", True),
+        ({"max_listed": 5, "tool_search": "auto"}, "/mcp/only/files", True),
+        ({"list_budget": 300, "tool_search": "auto"}, "/mcp", False),
+        ({"list_budget": 100, "tool_search": "auto"}, "/mcp", True),
+        ({}, "/mcp/search", True),
+        ({}, "/mcp/search/", True),
+        ({}, "/mcp/search/only/files", True),
+        ({}, "/mcp/for/cursor/search", True),
+        ({"tool_search": "off"}, "/mcp/for/native/search", True),
         ({"tool_search": "on"}, "/mcp/for/cursor", True),
         ({"tool_search": "on"}, "/mcp/for/native", True),
     ],
@@ -64,15 +70,57 @@ async def test_a_list_that_would_be_too_long_is_a_pinned_selection_and_three_too
     more = {"pinned": ("files/tool3", "other/*"), **settings}
     async with lab.serving(server, **more) as address, connect(address + path, era) as client:
         tools = (await client.list_tools()).tools
-        native = "files@1/tool3@1" if path.endswith("native") else "tool3"
+        native = "files@1/tool3@1" if "native" in path else "tool3"
         assert [tool.name for tool in tools] == ([native, *OWN] if is_large else [f"tool{n}" for n in range(6)])
         assert all((LOADED in (tool.meta or {})) == is_large for tool in tools)
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "why"),
+    [
+        (
+            {"max_listed": 5},
+            "/mcp",
+            "the list for universal is searched, and few tools are in it: it has 6 tools, and max_listed is 5",
+        ),
+        (
+            {"max_listed": 5},
+            "/mcp/for/cursor/only/files",
+            "the list for cursor of server 'files' is searched, and few tools are in it: it has 6 tools",
+        ),
+        ({"list_budget": 9}, "/mcp", "and few tools are in it: its definitions take about"),
+    ],
+)
+async def test_a_list_that_is_searched_by_itself_is_logged(
+    lab: Lab, connect: Any, caplog: pytest.LogCaptureFixture, *, settings: dict[str, Any], path: str, why: str
+) -> None:
+    server = lab.normal("files", *(f"tool{number}" for number in range(6)))
+    async with (
+        lab.serving(server, tool_search="auto", **settings) as address,
+        connect(address + path, "legacy") as client,
+    ):
+        await client.list_tools()
+        await client.list_tools()
+
+    assert len([text for text in caplog.messages if why in text]) == 1
+
+
+async def test_tools_are_searched_at_one_address_and_listed_at_another(lab: Lab, connect: Any) -> None:
+    async with lab.serving(lab.normal("a", "one", "two")) as address:
+        for _ in range(2):
+            async with connect(address + "/mcp/search", "legacy") as searching:
+                assert names_in(await searching.list_tools()) == OWN
+                assert found(await searching.call_tool("search_tools", {"query": "two"})) == ["two"]
+                assert not (await searching.call_tool("call_tool", {"name": "two"})).is_error
+            async with connect(address + "/mcp", "legacy") as listing:
+                assert names_in(await listing.list_tools()) == ["one", "two"]
+                assert (await listing.call_tool("call_tool", {"name": "two"})).is_error
 
 
 async def test_a_clients_own_limit_counts(lab: Lab, connect: Any) -> None:
     server = lab.script("many", "many", "90")
     async with (
-        lab.serving(server, max_listed=500, pinned=("*",)) as address,
+        lab.serving(server, tool_search="auto", max_listed=500, pinned=("*",)) as address,
         connect(address + "/mcp/for/openai", "legacy") as client,
     ):
         assert len(names_in(await client.list_tools())) == 90
@@ -108,7 +156,7 @@ async def test_a_list_that_grows_becomes_searched_and_clients_are_told(lab: Lab,
             told.set()
 
     async with (
-        lab.serving(lab.script("x", "changing"), max_listed=3) as address,
+        lab.serving(lab.script("x", "changing"), tool_search="auto", max_listed=3) as address,
         connect(address + "/mcp", "legacy", message_handler=on_message) as client,
     ):
         assert names_in(await client.list_tools()) == ["grow", "shrink"]
@@ -305,7 +353,7 @@ def test_settings_are_read(tmp_path: Path) -> None:
     read = load(path).settings
     assert (read.tool_search, read.max_listed, read.list_budget) == ("on", 40, 5_000)
     assert read.pinned == ("github/create_*", "*")
-    assert Settings().tool_search == "auto"
+    assert Settings().tool_search == "off"
     assert Config().settings.pinned == ()
 
 

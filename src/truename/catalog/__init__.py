@@ -12,6 +12,7 @@ from truename.catalog.declared import (
     identity_mismatch,
     integration_fault,
 )
+from truename.catalog.size import estimated_tokens
 from truename.catalog.tool import Notice, Origin, Tool
 from truename.catalog.unfolded import Unfolded, unfolded
 
@@ -26,6 +27,7 @@ __all__ = [
     "ServerIdentity",
     "Tool",
     "Unfolded",
+    "estimated_tokens",
     "identity_changes",
     "identity_mismatch",
     "integration_fault",

@@ -12,6 +12,7 @@ from truename.cli.presented import plain_presented, show_presented, tell_idle
 from truename.cli.rendering import Cell, is_wide, output, print_json, print_table, show, styled
 from truename.cli.scene import Scene, set_up
 from truename.cli.seeing import Seeing
+from truename.config.searching import why_searched
 from truename.naming import NameTable
 from truename.policy import Policy
 
@@ -63,6 +64,8 @@ def names(
         show(styled(summary(table.catalog, table), "bold"))
         if said := by_default(scene.settings.policy):
             show(said)
+        if why := _why_searched(scene, table):
+            show(f"{table.dialect.title} is not given this list, but tools to search it: {why}.")
     return EXIT_UPSTREAM if scene.failed else 0
 
 
@@ -122,6 +125,11 @@ def by_default(policy: Policy | None) -> str:
     return f"Policy: {_count(len(tuple(policy.rules)), 'rule')}; calls that no rule is about {said} (policy.default)."
 
 
+def _why_searched(scene: Scene, table: NameTable) -> str:
+    definitions = [tool.shown for tool in table.catalog.values()]
+    return why_searched(scene.settings, definitions, table.dialect.max_tools)
+
+
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
@@ -146,6 +154,7 @@ def _document(scene: Scene, table: NameTable, compared: "Compared | None") -> di
         "client": table.dialect.name,
         "style": table.style.name,
         "server_name": table.server_name,
+        "searched": _why_searched(scene, table) or None,
         "tools": tools,
         "conflicts": sorted(table.catalog.conflicts()),
         "failed": list(scene.failed),

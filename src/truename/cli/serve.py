@@ -51,6 +51,10 @@ Format = Annotated[
 Level = Annotated[
     LogLevel, Parameter(name="--log-level", help="From which level on the gateway's own log messages are shown.")
 ]
+Search = Annotated[
+    bool,
+    Parameter(name="--search", negative=(), help="Over stdio: list few tools, and three to search the others with."),
+]
 _AS_IT_IS = Making()
 
 
@@ -65,23 +69,24 @@ def serve(
     client: Client = None,
     only: Only = None,
     context: Context = None,
+    search: Search = False,
     log_format: Format = "text",
     log_level: Level = "warning",
     as_json: JsonOutput = False,
 ) -> int:
     """Run the gateway: one MCP server in front of all servers of a configuration, until Ctrl-C or end of input."""
     address = None if http is None else _address(http)
-    if address is not None and (client, only, context) != (None, None, None):
+    if address is not None and (client, only, context, search) != (None, None, None, False):
         raise UsageFault(
-            fact="--for, --only and --context are for stdio",
-            advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT and /mcp/only/SERVER.",
+            fact="--for, --only, --context and --search are for stdio",
+            advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT, /mcp/search and /mcp/only/SERVER.",
         )
     if token is not None:
         check_option("--token", "token", token)
 
     def read(before: Config | None) -> tuple[Config, str]:
         config = configuration(source) if before is None else _again(before, source)
-        path = _path(config, client, only, context)
+        path = _path(config, client, only, context, search=search)
         settings = configured(config.settings, making)
         settings = replace(
             settings,
@@ -148,11 +153,13 @@ def _run(
     return run(config, address, path, only=only, reread=reading, logs=logs, as_json=as_json)
 
 
-def _path(config: Config, client: str | None, only: str | None, context: str | None) -> str:
+def _path(config: Config, client: str | None, only: str | None, context: str | None, *, search: bool) -> str:
     asked = "" if client is None else f"/for/{dialects.get(client).name}"
     if context is not None:
         _require(context, "context", list(config.settings.contexts), config)
         asked += f"/in/{context}"
+    if search:
+        asked += "/search"
     if only is not None:
         _require(only, "server", [server.key for server in config.enabled], config)
         asked += f"/only/{quote(only, safe='')}"

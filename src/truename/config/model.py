@@ -140,7 +140,7 @@ class Settings:
     convention: Convention | None = None
     context: Context = field(default_factory=Context)
     contexts: Mapping[str, Context] = field(default_factory=_nothing)
-    tool_search: SearchMode = "auto"
+    tool_search: SearchMode = "off"
     max_listed: int = 100
     list_budget: int = 10_000
     pinned: tuple[str, ...] = ()

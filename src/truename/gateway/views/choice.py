@@ -30,21 +30,29 @@ def view_for(dialect: str) -> ViewSpec:
 
 def fixed_view(asked: Asked, settings: Settings) -> ViewSpec:
     """Return the view that a path stands for (`views.read_path`), before anything of a request is known."""
+    return replace(_named(asked, settings), profiles=asked.profiles, search=asked.search)
+
+
+def _named(asked: Asked, settings: Settings) -> ViewSpec:
     if asked.server is not None:
-        return ViewSpec("own", "on-conflict", only=asked.server, client=asked.client, profiles=asked.profiles)
+        return ViewSpec("own", "on-conflict", only=asked.server, client=asked.client)
     if asked.client is not None:
-        return replace(view_for(asked.client), profiles=asked.profiles)
-    return replace(CANONICAL if settings.names == "canonical" else UNIVERSAL, profiles=asked.profiles)
+        return view_for(asked.client)
+    return CANONICAL if settings.names == "canonical" else UNIVERSAL
 
 
-def main_view(request: Request, settings: Settings) -> ViewSpec:
-    """Return the view of a request to the main endpoint.
+def main_view(request: Request, settings: Settings, *, search: bool = False) -> ViewSpec:
+    """Return the view of a request to the main endpoint; ``search`` is whether tools are searched there.
 
     A header that asks for a dialect is followed in every era. What a client says of itself is looked at only with
     ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection. Who is not known
     gets canonical names (seed 000).
     Raises `UnknownDialect` if the header asks for one that does not exist.
     """
+    return replace(_main(request, settings), search=search)
+
+
+def _main(request: Request, settings: Settings) -> ViewSpec:
     headers = _headers(request)
     asked = {name: headers[name] for name in _ASKING if name in headers}
     if asked and (wanted := dialects.detect(headers=asked).dialect) is not None:

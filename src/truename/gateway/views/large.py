@@ -8,11 +8,13 @@ is decided, so that there is one way that every call goes.
 from __future__ import annotations
 
 import json
+import logging
 from collections import OrderedDict
 from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.config.searching import why_searched
 from truename.errors import LedgerError, ResolutionError, UnknownTool, excerpt
 from truename.gateway.views.discovery import Discovery
 from truename.gateway.views.own_tools import (
@@ -51,9 +53,6 @@ _FOUND: Final = 10
 _LONGEST_LINE: Final = 200
 # Half of what clients accept in one message: the text and the structure say the same.
 _MOST_BYTES: Final = 384 * 1024
-# Measured on the corpus: the median definition has 490 characters and 109 tokens of o200k.
-_CHARACTERS_A_TOKEN: Final = 4.5
-_TOLD_TO_MODELS: Final = ("name", "description", "inputSchema")
 _FOR_PROGRAMS: Final = frozenset({"_meta", "openai_name", "canonical_name"})
 
 
@@ -102,7 +101,7 @@ class Large:
 
         What hinders it costs the search alone, and is told.
         """
-        if self._hub.settings.tool_search == "off" or not self._is_large(view):
+        if not self._why_searched(view):
             return
         try:
             own_names(view.table)
@@ -126,25 +125,26 @@ class Large:
         return found
 
     def _decided(self, view: View) -> _Looked:
-        if self._is_large(view) and (own := known_names(view.table)) is not None:
-            self._note_large(view.spec)
+        if (why := self._why_searched(view)) and (own := known_names(view.table)) is not None:
+            self._note_large(view.spec, why)
             return _Looked(view, self._selected(view, own), own)
         # Where the list was longer a moment ago, clients remember our names; where it never was, others' lists were.
         was = view.spec.profiles is None or view.spec in self._were_large
-        held = None if self._hub.settings.tool_search == "off" or not was else held_names(view.table)
+        held = held_names(view.table) if was and self._hub.settings.tool_search != "off" else None
         return _Looked(view, view, held)
 
-    def _note_large(self, spec: ViewSpec) -> None:
+    def _note_large(self, spec: ViewSpec, why: str) -> None:
+        only = "" if spec.only is None else f" of server {excerpt(spec.only)}"
+        text = f"the list for {spec.client or spec.dialect}{only} is searched, and few tools are in it: {why}"
+        self._news.tell(("searched", spec), text, level=logging.INFO if spec.search else logging.WARNING)
         self._were_large[spec] = None
         if len(self._were_large) > _MOST_VIEWS:
             self._were_large.popitem(last=False)
 
-    def _is_large(self, view: View) -> bool:
-        settings = self._hub.settings
-        if settings.tool_search != "auto":
-            return settings.tool_search == "on"
-        most = min(settings.max_listed, view.spec.rules.max_tools or settings.max_listed)
-        return len(view.described) > most or _tokens(view) > settings.list_budget
+    def _why_searched(self, view: View) -> str:
+        if view.spec.search:
+            return "its address asks for it"
+        return why_searched(self._hub.settings, view.tools, view.spec.rules.max_tools)
 
     def _selected(self, view: View, names: OwnNames) -> View:
         own = definitions(names, view.table)
@@ -289,9 +289,3 @@ def _line(view: View, id: ToolId, tool: Mapping[str, Any]) -> dict[str, str]:
 def _always_loaded(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = tool.get("_meta")
     return {**tool, "_meta": {**(meta if isinstance(meta, dict) else {}), ALWAYS_LOAD: True}}
-
-
-def _tokens(view: View) -> float:
-    """Return about how many tokens the definitions take in a model's context."""
-    told = ({key: tool.get(key) for key in _TOLD_TO_MODELS} for tool in view.tools)
-    return sum(len(json.dumps(one, separators=(",", ":"))) for one in told) / _CHARACTERS_A_TOKEN

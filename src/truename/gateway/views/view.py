@@ -30,6 +30,8 @@ _FOR: Final = "/for/"
 _IN: Final = "/in/"
 _PROFILE: Final = "/profile/"
 _ONLY: Final = "/only/"
+_SEARCH: Final = "/search"
+_WAYS: Final = ("/for/CLIENT", "/profile/NAME", "/in/CONTEXT", _SEARCH, "/only/SERVER")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class ViewSpec:
     """Which names to show: a dialect, a style (None: the ledger's), and the one server that is shown, if it is one.
 
     ``client`` is who asks, where the address says so; ``kind`` is what is named: tools or prompts. ``profiles`` are
-    those of which any shows it; None is everything.
+    those of which any shows it; None is everything. ``search`` is whether tools are searched here and few are listed,
+    whatever the configuration says.
     """
 
     dialect: str
@@ -46,6 +49,7 @@ class ViewSpec:
     client: str | None = None
     kind: Literal["tools", "prompts"] = "tools"
     profiles: tuple[str, ...] | None = None
+    search: bool = False
 
     @property
     def rules(self) -> Dialect:
@@ -129,6 +133,7 @@ class Asked(NamedTuple):
     """What a path asks for: a client's names (None: whoever it is), one server (None: all), a context (None: any).
 
     ``profile`` is the one by which is to be seen (None: all of who asks), ``profiles`` are those by which is seen.
+    ``search`` is whether tools are to be searched.
     """
 
     client: str | None = None
@@ -136,6 +141,7 @@ class Asked(NamedTuple):
     context: str | None = None
     profile: str | None = None
     profiles: tuple[str, ...] | None = None
+    search: bool = False
 
 
 def only_path(server: str) -> str:
@@ -150,7 +156,7 @@ def only_path(server: str) -> str:
 def read_path(
     path: str, servers: Collection[str], contexts: Collection[str] = (), profiles: Collection[str] = ()
 ) -> Asked:
-    """Return what a path asks for: ``/mcp[/for/CLIENT][/profile/NAME][/in/CONTEXT][/only/SERVER]``.
+    """Return what a path asks for: ``/mcp[/for/CLIENT][/profile/NAME][/in/CONTEXT][/search][/only/SERVER]``.
 
     Raises `UnknownView` with suggestions; of ``servers`` and ``profiles`` only those exist that are given here.
 
@@ -162,10 +168,14 @@ def read_path(
     client, rest = _taken(_FOR, path.removeprefix(MAIN))
     profile, rest = _taken(_PROFILE, rest)
     context, rest = _taken(_IN, rest)
+    search = f"{rest}/".startswith(f"{_SEARCH}/")
+    rest = rest.removeprefix(_SEARCH) if search else rest
     # A server's key may have slashes, so it is all that is left.
     server = rest.removeprefix(_ONLY) if rest.startswith(_ONLY) else None
     if not path.startswith(MAIN) or (server is None and rest.rstrip("/")):
-        ways = ", ".join(f"{MAIN}{way}" for way in ("/for/CLIENT", "/profile/NAME", "/in/CONTEXT", "/only/SERVER"))
+        ways = ", ".join(
+            f"{MAIN}{way}" for way in ("/for/CLIENT", "/profile/NAME", "/in/CONTEXT", _SEARCH, "/only/SERVER")
+        )
         message = f"There is nothing at {excerpt(path)}. Use {MAIN}, {ways}, or several of them in this order."
         raise UnknownView(message)
     known = None if profile is None else _profile(profile, profiles)
@@ -174,6 +184,7 @@ def read_path(
         None if server is None else _server(server, servers),
         None if context is None else _context(context.rstrip("/"), contexts),
         known,
+        search=search,
     )
 
 

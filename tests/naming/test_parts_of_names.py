@@ -11,7 +11,7 @@ import pytest
 
 from tests.naming.tables import table
 from truename import Catalog, Ledger, NameTable, ToolId, dialects, project, resolve
-from truename.errors import AmbiguousName, InvalidName, NoLegalName, RetiredName, UnknownTool
+from truename.errors import AmbiguousName, DuplicateTool, InvalidName, NoLegalName, RetiredName, UnknownTool
 from truename.identity import digest_of
 
 AB, CD = ToolId.parse("a/b"), ToolId.parse("c/d")
@@ -56,6 +56,16 @@ def remembered(ledger: Ledger, *tools: str, style: str = "prefixed") -> NameTabl
             {"x": ["get"], "y": ["get"]},
             "on-conflict",
             {"x@1/get@1": ("x_get", "namespaced", "x_", None), "y@1/get@1": ("y_get", "namespaced", "y_", None)},
+        ),
+        (
+            ("truename/get", "truename/get@2", "truename/b_c", "truename_b/c"),
+            "prefixed",
+            {
+                "truename@1/b_c@1": ("tool_truename_b_c", "natural", "truename_", None),
+                "truename@1/get@1": ("tool_truename_get", "natural", "truename_", None),
+                "truename@1/get@2": ("tool_truename_get_2", "numbered", "", 2),
+                "truename_b@1/c@1": (f"tool_truename_b_c_{digest_of('truename_b@1/c@1', 4)}", "digest", "", None),
+            },
         ),
         # The word that keeps a name apart from a client's form is no part of the server's.
         (
@@ -111,17 +121,15 @@ def test_a_name_that_is_held_and_no_longer_legal_is_told_with_its_tool(caplog: p
     ledger = Ledger.memory()
     cursor = dialects.get("cursor")
     catalog = Catalog.of("a/bcd")
-    project(catalog, cursor, ledger=ledger)
-    tighter = replace(cursor, max_length=12, mangling=replace(cursor.mangling, over="drop"))
+    project(catalog, cursor, ledger=ledger, server_name="a_longer_key")
+    tighter = replace(cursor, max_length=16, mangling=replace(cursor.mangling, over="drop"))
 
-    names = project(catalog, tighter, ledger=ledger)
+    names = project(catalog, tighter, ledger=ledger, server_name="a_longer_key")
 
-    how = "held since it was first shown, but no longer legal for cursor: "
-    assert names.explain("a@1/bcd@1").reason.startswith(how)
+    how = "held since it was first shown, but no longer legal for cursor: it has 5 characters, 4 are allowed"
+    assert names.explain("a@1/bcd@1").reason == f"{how} for the server key 'a_longer_key'"
     (record,) = caplog.records
     assert record.message == f"a_bcd, the name of a@1/bcd@1, is {names.explain('a@1/bcd@1').reason}"
-    # Legal is what is legal behind the gateway's own key.
-    assert project(catalog, tighter, server_name="t")["a@1/bcd@1"] == "a_bcd"
 
 
 def test_digests_grow_until_a_name_is_free_and_a_hostile_server_can_not_take_them_all() -> None:
@@ -136,20 +144,46 @@ def test_digests_grow_until_a_name_is_free_and_a_hostile_server_can_not_take_the
     assert re.fullmatch("a_b_c_[0-9a-f]{8}", names["a_b@1/c@1"])
 
 
-@pytest.mark.parametrize("style", ["declared", "prefixed"])
-def test_a_withdrawn_name_is_shown_for_nobody_but_its_heir(style: str) -> None:
+@pytest.mark.parametrize("style", ["declared", "on-conflict", "prefixed"])
+def test_a_redirected_name_is_its_heirs_from_then_on(style: str) -> None:
     ledger = Ledger.memory()
-    first = project(Catalog.from_mcp({"a": ["x"], "b": ["other"]}), "openai", style=style, ledger=ledger)
+    first = project(Catalog.from_mcp({"a": ["x"]}), "openai", style=style, ledger=ledger)
     name = first["a@1/x@1"]
-    heir = Catalog.from_mcp({"a": [], "b": [name]}, identities=None)
+    heir = Catalog.from_mcp({"b": [name]})
     (id,) = heir
     ledger.redirect(name, id)
 
-    again = project(heir, "openai", style=style, ledger=ledger, overrides={"openai": {id: name}})
+    overrides = {"openai": {id: name}} if style == "prefixed" else {}
+    for given in (overrides, {}):
+        assert dict(project(heir, "openai", style=style, ledger=ledger, overrides=given)) == {id: name}
 
-    assert dict(again) == {id: name}
-    if style == "declared":
-        assert dict(project(heir, "openai", style=style, ledger=ledger)) == {id: name}
+
+def test_a_number_that_was_redirected_is_its_heirs() -> None:
+    ledger = Ledger.memory()
+    overrides: dict[str, dict[ToolId | str, str]] = {"openai": {"c/d": "a_b_2"}}
+    project(Catalog.of("a/b", "c/d"), "openai", ledger=ledger, overrides=overrides)
+    ledger.redirect("a_b_2", ToolId.parse("a/b@2"))
+
+    assert remembered(ledger, "a/b", "a/b@2")["a@1/b@2"] == "a_b_2"
+
+
+def test_a_redirected_name_is_not_its_heirs_while_its_tool_is_here() -> None:
+    ledger = Ledger.memory()
+    remembered(ledger, "a/b", "c/d")
+    ledger.redirect("a_b", CD)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        project(Catalog.of("a/b", "c/d"), "openai", ledger=ledger, overrides={"openai": {"c/d": "a_b"}})
+
+    assert [type(error) for error in caught.value.exceptions] == [DuplicateTool]
+
+
+def test_a_version_is_numbered_behind_what_the_operator_called_its_sibling() -> None:
+    overrides: dict[str, dict[ToolId | str, str]] = {"openai": {"a/b": "mine", "x/y": "a_b"}}
+
+    names = project(Catalog.of("a/b", "a/b@2", "x/y"), "openai", overrides=overrides)
+
+    assert names["a@1/b@2"] == "mine_2"
 
 
 @pytest.mark.parametrize(

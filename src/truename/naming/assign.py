@@ -216,7 +216,7 @@ class Assignment:
             else:
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
                 self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash, option.shortened))
-                return _Obstacle(clash)
+                return _Obstacle()
         return _Obstacle(clash, illegal)
 
     def _number_or_digest(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:

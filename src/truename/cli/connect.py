@@ -48,6 +48,14 @@ Stdio = Annotated[
     bool,
     Parameter(name="--stdio", show_default=False, help="Have the client start the gateway, in place of its address."),
 ]
+Search = Annotated[
+    bool,
+    Parameter(
+        name="--search",
+        show_default=False,
+        help="An address that lists few tools, and three to search the others; not for a client with lists of tools.",
+    ),
+]
 Name = Annotated[str | None, Parameter(name="--name", help="The key of the one entry; else server_name, or tn.")]
 Scope = Annotated[
     tuple[Literal["user", "local", "project", "deployment"], ...],
@@ -81,6 +89,7 @@ def connect(
     url: Url = _URL,
     one: One = False,
     stdio: Stdio = False,
+    search: Search = False,
     name: Name = None,
     scope: Scope = (),
     catalog: Dump = None,
@@ -104,14 +113,19 @@ def connect(
         client=client,
         one=one,
         stdio=stdio,
+        search=search,
         name=name or _key(config.settings),
         scopes=frozenset(scope) or OWN_SCOPES,
     )
     dialect = config_files(client)[0].dialect
     names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
-    plan = plan_connection(machine, find(machine), Address(config=config, url=url, program=_program()), wish, names)
+    address = Address(config=config, url=url, program=_program())
+    plan = plan_connection(machine, find(machine), address, wish, names)
     check(plan)
     backups: Sequence[Backup] = ()
+    if not (yes or dry_run or as_json) and _wants_search(plan):
+        wish = replace(wish, search=True)
+        plan = plan_connection(machine, find(machine), address, wish, names)
     if not as_json:
         _show(plan, wish, dry_run=dry_run)
     done = bool(plan.steps) and not dry_run and agreed(yes=yes, files=len(plan.steps), as_json=as_json)
@@ -148,12 +162,29 @@ def agreed(*, yes: bool, files: int, as_json: bool) -> bool:
     """Ask whether to go on, if there is somebody to ask. Raises `UsageFault` if there is not."""
     if yes:
         return True
-    if as_json or not (sys.stdin.isatty() and output(error=True).is_terminal):
+    if as_json or not _is_somebody_there():
         raise UsageFault(
             fact="nothing was changed, for there is nobody to ask",
             advice="Say --yes to make the changes, or --dry-run to see them.",
         )
-    say(styled(f"Change {files} {'file' if files == 1 else 'files'}? [y/N] ", "bold"))
+    return _answered(f"Change {files} {'file' if files == 1 else 'files'}? [y/N] ")
+
+
+def _wants_search(plan: Plan) -> bool:
+    """Ask whether tools are to be searched, where the client takes fewer than there are and keeps no lists of them."""
+    note = next((one for one in plan.notes if one.kind == "crowded" and "--search" in one.advice), None)
+    if note is None or not plan.steps or not _is_somebody_there():
+        return False
+    show_notes([note])
+    return _answered("List few tools, and have the others searched? [y/N] ")
+
+
+def _is_somebody_there() -> bool:
+    return sys.stdin.isatty() and output(error=True).is_terminal
+
+
+def _answered(question: str) -> bool:
+    say(styled(question, "bold"))
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
@@ -251,6 +282,7 @@ def _document(
         "client": plan.client,
         "mode": "one" if wish.one else "each",
         "transport": "stdio" if wish.stdio else "http",
+        "search": wish.search,
         "connected": list(plan.servers),
         "already": list(plan.already),
         "changed": bool(backups),

@@ -83,15 +83,19 @@ class Address:
     url: str
     program: str
 
-    def server(self, key: str, upstream: str | None, *, file: ConfigFile, stdio: bool) -> ServerConfig:
-        """Return what a client is to have under ``key``: one server of the gateway, or (None) all of them."""
+    def server(self, key: str, upstream: str | None, *, file: ConfigFile, stdio: bool, search: bool) -> ServerConfig:
+        """Return what a client is to have under ``key``: one server of the gateway, or (None) all of them.
+
+        ``search`` has its tools searched there.
+        """
         if stdio or not speaks_http(file.shape):
-            asked: list[str] = []
+            asked = ["--search"] if search else []
             if upstream is not None:
                 client = client_of(file.dialect)
-                asked = [*(["--for", client] if client else []), _ONLY, upstream]
+                asked = [*(["--for", client] if client else []), *asked, _ONLY, upstream]
             return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *asked))
-        path = "/mcp" if upstream is None else alone_path(upstream, file.dialect)
+        main = "/mcp/search" if search else "/mcp"
+        path = main if upstream is None else alone_path(upstream, file.dialect, search=search)
         token = reference(file.client) if self.config.asks_for_token else None
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)

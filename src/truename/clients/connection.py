@@ -18,10 +18,11 @@ from truename.clients.drafting import Draft
 from truename.clients.foreseen import foreseen, unforeseen
 from truename.clients.joining import Leaving, joined
 from truename.clients.plan import Change, Note, Plan
+from truename.clients.searching import crowded, lists_about, restricted, searched_beside_lists
 from truename.clients.shapes import speaks_http
 from truename.clients.table import config_files
 from truename.clients.telling import lost_settings, other_files, stdio_notes, token_notes, way_of
-from truename.documents import ABSENT, Document, Where, left_alone, reached
+from truename.documents import ABSENT, Document, Where, left_alone
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -45,11 +46,15 @@ _HEADS: Final[dict[str, dict[str, Any]]] = {"continue": {"name": "Truename", "ve
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What is asked for: which client, one entry or one for each server, over what, under which key, in which files."""
+    """What is asked for: which client, one entry or one for each server, over what, under which key, in which files.
+
+    ``search`` is whether its addresses search the tools.
+    """
 
     client: str
     one: bool = False
     stdio: bool = False
+    search: bool = False
     name: str = "tn"
     scopes: frozenset[str] = OWN_SCOPES
 
@@ -58,12 +63,14 @@ def plan_connection(machine: Machine, found: Iterable[Found], address: Address, 
     """Return what to change in the files of one client; nothing is changed.
 
     ``names`` are the names at the new address, by the gateway's key of each server, as far as they are known.
-    Raises `ConfigError` for a file that can't be used, a key that is taken, and a client that keeps no file.
+    Raises `ConfigError` for a file that can't be used, a key that is taken, a client that keeps no file, and one with
+    lists of tools that a search would go around.
     """
     mine = [one for one in found if one.file.client == wish.client]
     files = usable(mine, wish.scopes)
     choice = choose(files, address)
     making = _Making(machine=machine, mine=mine, files=files, address=address, wish=wish, names=names, choice=choice)
+    making.require_no_lists()
     return making.together() if wish.one else making.each()
 
 
@@ -83,14 +90,22 @@ class _Making:
     ) -> None:
         self._machine, self._mine, self._files = machine, mine, files
         self._address, self._wish, self._names, self._choice = address, wish, names, choice
+        self._way = {"stdio": wish.stdio, "search": wish.search}
+        self._is_searched = wish.search or address.config.settings.tool_search != "off"
+        self._lists = tuple(lists_about(mine, choice))
         self._draft = Draft()
         self._notes = list(choice.notes)
+
+    def require_no_lists(self) -> None:
+        """Raise `ConfigError` where tools would be searched, and the client keeps lists of tools."""
+        if self._is_searched and self._lists:
+            raise searched_beside_lists(self._wish.client, self._lists, is_asked=self._wish.search)
 
     def each(self) -> Plan:
         """Give each server the address of its own."""
         taken = self._choice.taken
         for one in taken:
-            server = self._address.server(one.key, one.upstream, file=one.found.file, stdio=self._wish.stdio)
+            server = self._address.server(one.key, one.upstream, file=one.found.file, **self._way)
             document, where = document_of(one.found), one.sighting.where
             entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
             what = f"server {one.key}"
@@ -130,6 +145,9 @@ class _Making:
             self._notes += token_notes(kinds, self._address) if is_http else stdio_notes(kinds)
         if kinds:
             self._notes += foreseen(kinds[0].dialect, shown, one=self._wish.one)
+            if not self._is_searched:
+                number = sum(len(tuple(names)) for names in shown.values())
+                self._notes += crowded(kinds[0].dialect, number, has_lists=bool(self._lists))
         self._notes += other_files(self._mine, self._files)
         reload = next((one.found.file.reload for one in taken), kinds[0].reload if kinds else "")
         return Plan(
@@ -161,7 +179,7 @@ class _Making:
         if refused:
             fact = f"{excerpt(one.key)} is refused by {refused[0].path}, so it stays as it is"
             self._notes.append(Note(kind="left", subject=one.key, fact=fact))
-        elif (about or _restricted(one)) and move.names is None:
+        elif (about or restricted(one)) and move.names is None:
             fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept, and which it has is not known"
             advice = "Start the gateway once (`truename serve`), or give a list of them (--catalog DUMP)."
             self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))
@@ -181,7 +199,7 @@ class _Making:
             place = one.sighting.where
             change = Change(where=place, what=f"server {one.key}", old=way_of(one))
             self._draft.enter(document, place, one.key, ABSENT, change)
-        server = self._address.server(name, None, file=found.file, stdio=self._wish.stdio)
+        server = self._address.server(name, None, file=found.file, **self._way)
         if any(one.path == document.path and one.where[:-1] == where for one in self._choice.already):
             return
         entry = joined(entry_for(server, shape), servers, found.file)
@@ -192,7 +210,7 @@ class _Making:
         """Put the entry where the client looks for servers: it has none that could show the place."""
         found = next((one for one in self._files if "*" not in one.file.key), None)
         file = found.file if found else self._new_kind()
-        server = self._address.server(self._wish.name, None, file=file, stdio=self._wish.stdio)
+        server = self._address.server(self._wish.name, None, file=file, **self._way)
         if found is not None:
             document = document_of(found)
         else:
@@ -262,12 +280,6 @@ class _Making:
 
     def _is_mine(self, found: Found) -> bool:
         return found.file.scope in self._wish.scopes or ".local." in found.path.name
-
-
-def _restricted(one: Taken) -> bool:
-    """Tell whether an entry says which tools it offers, if only that it offers none."""
-    former = reached(document_of(one.found).value, one.sighting.where)
-    return any(reached(former, kind.path) is not ABSENT for kind in one.found.file.entry if kind.effect == "only")
 
 
 def _is_below(kept: KeptName, where: Where) -> bool:

@@ -43,7 +43,7 @@ def remembered(ledger: Ledger) -> dict[str, list[str]]:
     return dict(found)
 
 
-def alone_path(server: str, dialect: str) -> str:
+def alone_path(server: str, dialect: str, *, search: bool = False) -> str:
     """Return the address of one server, for a client of this dialect: its names are as long as this client takes them.
 
     >>> alone_path("my server", "claude-code"), alone_path("my server", "universal")
@@ -51,7 +51,7 @@ def alone_path(server: str, dialect: str) -> str:
     """
     client = client_of(dialect)
     asked = "" if client is None else f"/for/{client}"
-    return f"/mcp{asked}/only/{quote(server, safe='')}"
+    return f"/mcp{asked}{'/search' if search else ''}/only/{quote(server, safe='')}"
 
 
 def client_of(dialect: str) -> str | None:

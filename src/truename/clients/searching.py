@@ -1,0 +1,74 @@
+"""Where a client may be given an address at which tools are searched, and where it takes fewer tools than it would get.
+
+A client with lists hides the tools that it denies; behind a search the model sees `call_tool` alone, which runs any.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from truename import dialects
+from truename.clients.choosing import document_of
+from truename.clients.kept import matches
+from truename.clients.plan import Note
+from truename.documents import ABSENT, reached
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from truename.clients.choosing import Choice, Taken
+    from truename.clients.find import Found
+
+__all__ = ["LIMITING", "crowded", "lists_about", "restricted", "searched_beside_lists"]
+
+# What takes tools away: a permission that denies, a list of all that is offered, a list of what is left out.
+LIMITING: Final = frozenset({"deny", "only", "without"})
+_MOST: Final = 3
+
+
+def restricted(one: Taken) -> bool:
+    """Tell whether an entry says which tools it offers, if only that it offers none."""
+    former = reached(document_of(one.found).value, one.sighting.where)
+    return any(reached(former, kind.path) is not ABSENT for kind in one.found.file.entry if kind.effect == "only")
+
+
+def lists_about(mine: Sequence[Found], choice: Choice) -> Iterator[tuple[str, Path]]:
+    """Yield what a client's lists say that takes tools of its servers at the gateway away, and in which file."""
+    keys = dict.fromkeys([*(one.key for one in choice.taken), *(one.server.key for one in choice.already)])
+    for found in mine:
+        for kept in found.kept:
+            if kept.effect in LIMITING and any(matches(kept, key, None) for key in keys):
+                yield kept.text, kept.path
+    yield from ((f"no tool of {one.key}", one.sighting.path) for one in choice.taken if restricted(one))
+
+
+def searched_beside_lists(client: str, lists: Iterable[tuple[str, Path]], *, is_asked: bool) -> ConfigError:
+    """Return why a client with lists of tools can't be given an address that searches."""
+    texts: dict[str, Path] = dict(lists)
+    told = ", ".join(map(excerpt, list(texts)[:_MOST]))
+    more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    why = "with --search" if is_asked else "as tool_search is set"
+    instead = (
+        "Connect without --search" if is_asked else "Set tool_search to off, and connect other clients with --search"
+    )
+    return ConfigError(
+        code="searched_beside_lists",
+        file=str(next(iter(texts.values()))),
+        key="",
+        problem=f"it takes tools away from {client} ({told}{more}), and {why} the model could call them all the same",
+        remedy=f"{instead}. To have the gateway say what these lists say: truename policy from-client {client}",
+    )
+
+
+def crowded(dialect: str, number: int, *, has_lists: bool) -> Iterator[Note]:
+    """Yield that a client gets more tools than it is known to take."""
+    rules = dialects.get(dialect)
+    if rules.max_tools is None or number <= rules.max_tools:
+        return
+    fact = f"{rules.title} takes {rules.max_tools:,} tools, and these are {number:,}"
+    advice = "Connect with --search: few tools are listed, and the others searched."
+    if has_lists:
+        advice = "Switch off servers that it does not need, or show it fewer tools with a profile."
+    yield Note(kind="crowded", subject=rules.name, fact=fact, advice=advice)

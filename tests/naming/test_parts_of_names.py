@@ -153,7 +153,7 @@ def test_a_redirected_name_is_its_heirs_from_then_on(style: str) -> None:
     (id,) = heir
     ledger.redirect(name, id)
 
-    overrides = {"openai": {id: name}} if style == "prefixed" else {}
+    overrides: dict[str, dict[ToolId | str, str]] = {"openai": {id: name}} if style == "prefixed" else {}
     for given in (overrides, {}):
         assert dict(project(heir, "openai", style=style, ledger=ledger, overrides=given)) == {id: name}
 

@@ -43,6 +43,7 @@ _COMMANDS: Final = (
     ("logout", "Log out at a server, and have its tokens revoked."),
     ("logins", "Show who is logged in at which server."),
     ("profiles", "Show which tools there are for whom."),
+    ("policy", "Propose rules for the gateway from a client's own lists of tools."),
     ("pins", "Show, accept and reject definitions of tools that are new or have changed."),
     ("approvals", "Show the calls that wait for your word, and decide on them."),
     ("audit", "Prove, follow and export the journal of calls and decisions."),

@@ -34,7 +34,7 @@ from truename.config import Config, Settings
 from truename.documents import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
-__all__ = ["agreed", "client_named", "connect", "reloading", "show_notes"]
+__all__ = ["agreed", "client_named", "configured_for_clients", "connect", "program", "reloading", "show_notes"]
 
 Client = Annotated[str, Parameter(help="The client whose configuration is changed (`truename clients` lists many).")]
 Source = Annotated[
@@ -105,7 +105,7 @@ def connect(
     """
     client = client_named(client)
     url = checked_url(url)
-    config = _configured(source)
+    config = configured_for_clients(source)
     machine = Machine.here(project)
     alone = stdio or not any(speaks_http(file.shape) for file in config_files(client))
     reached = not alone and answers(url)
@@ -119,7 +119,7 @@ def connect(
     )
     dialect = config_files(client)[0].dialect
     names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
-    address = Address(config=config, url=url, program=_program())
+    address = Address(config=config, url=url, program=program())
     plan = plan_connection(machine, find(machine), address, wish, names)
     check(plan)
     backups: Sequence[Backup] = ()
@@ -194,7 +194,7 @@ def reloading(advice: str) -> str:
     return f" {told[:1].upper()}{told[1:]}" if told else ""
 
 
-def show_notes(notes: Sequence[Note]) -> None:
+def show_notes(notes: Sequence[Note], *, error: bool = False) -> None:
     """Print what there is to know, each with what to do."""
     show_hanging(
         [
@@ -202,10 +202,11 @@ def show_notes(notes: Sequence[Note]) -> None:
             for note in notes
         ],
         indent=2,
+        error=error,
     )
 
 
-def _configured(source: str | None) -> Config:
+def configured_for_clients(source: str | None) -> Config:
     """Read the gateway's configuration; a variable that only the gateway's environment has stays a reference."""
     environ = dict(os.environ)
     try:
@@ -228,7 +229,8 @@ def _key(settings: Settings) -> str:
     return _SHORT if settings.server_name == Settings().server_name else settings.server_name
 
 
-def _program() -> str:
+def program() -> str:
+    """Return the path of the program that clients are to start."""
     # A client has another PATH than this shell, so the program is named in full.
     running = Path(sys.argv[0]).absolute()
     return str(running) if running.stem == "truename" else shutil.which("truename") or "truename"

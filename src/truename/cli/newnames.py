@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.clients.upcoming import NewNames
     from truename.config import Config
 
-__all__ = ["new_names"]
+__all__ = ["known_tools", "new_names"]
 
 
 def new_names(config: Config, dump: str | None, *, client: str, one: bool, url: str | None) -> NewNames:
@@ -29,8 +29,7 @@ def new_names(config: Config, dump: str | None, *, client: str, one: bool, url: 
     Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
     """
     keys = [server.key for server in config.enabled]
-    path = config.ledger_path()
-    ledger = Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
+    ledger = _ledger(config)
     listed = _listed(dump, ledger, keys)
     known: NewNames = {}
     # Without a memory, names of all servers together can be told only from all of them.
@@ -40,6 +39,19 @@ def new_names(config: Config, dump: str | None, *, client: str, one: bool, url: 
     if url is None or not missing:
         return known
     return {**ask_names(url, missing, config.settings.token, one=one, dialect=client), **known}
+
+
+def known_tools(config: Config, dump: str | None) -> Mapping[str, Sequence[str]]:
+    """Return the servers' own names of their tools, by server, as a dump or the ledger knows them.
+
+    Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
+    """
+    return _listed(dump, _ledger(config), [server.key for server in config.enabled])
+
+
+def _ledger(config: Config) -> Ledger | None:
+    path = config.ledger_path()
+    return Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
 
 
 def _listed(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Mapping[str, Sequence[str]]:

@@ -179,7 +179,7 @@ class _Making:
         if refused:
             fact = f"{excerpt(one.key)} is refused by {refused[0].path}, so it stays as it is"
             self._notes.append(Note(kind="left", subject=one.key, fact=fact))
-        elif (about or restricted(one)) and move.names is None:
+        elif (about or restricted(one.found, one.sighting)) and move.names is None:
             fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept, and which it has is not known"
             advice = "Start the gateway once (`truename serve`), or give a list of them (--catalog DUMP)."
             self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from truename import dialects
-from truename.clients.choosing import document_of
 from truename.clients.kept import matches
 from truename.clients.plan import Note
 from truename.documents import ABSENT, reached
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from truename.clients.choosing import Choice, Taken
-    from truename.clients.find import Found
+    from truename.clients.choosing import Choice
+    from truename.clients.find import Found, Sighting
 
 __all__ = ["LIMITING", "crowded", "lists_about", "restricted", "searched_beside_lists"]
 
@@ -28,20 +27,23 @@ LIMITING: Final = frozenset({"deny", "only", "without"})
 _MOST: Final = 3
 
 
-def restricted(one: Taken) -> bool:
+def restricted(found: Found, sighting: Sighting) -> bool:
     """Tell whether an entry says which tools it offers, if only that it offers none."""
-    former = reached(document_of(one.found).value, one.sighting.where)
-    return any(reached(former, kind.path) is not ABSENT for kind in one.found.file.entry if kind.effect == "only")
+    former = None if found.document is None else reached(found.document.value, sighting.where)
+    return any(reached(former, kind.path) is not ABSENT for kind in found.file.entry if kind.effect == "only")
 
 
 def lists_about(mine: Sequence[Found], choice: Choice) -> Iterator[tuple[str, Path]]:
     """Yield what a client's lists say that takes tools of its servers at the gateway away, and in which file."""
-    keys = dict.fromkeys([*(one.key for one in choice.taken), *(one.server.key for one in choice.already)])
+    servers = [*(one.sighting for one in choice.taken), *choice.already]
+    keys = dict.fromkeys(one.server.key for one in servers)
     for found in mine:
         for kept in found.kept:
             if kept.effect in LIMITING and any(matches(kept, key, None) for key in keys):
                 yield kept.text, kept.path
-    yield from ((f"no tool of {one.key}", one.sighting.path) for one in choice.taken if restricted(one))
+        for one in found.servers:
+            if one in servers and restricted(found, one):
+                yield f"tools of {one.server.key}", one.path
 
 
 def searched_beside_lists(client: str, lists: Iterable[tuple[str, Path]], *, is_asked: bool) -> ConfigError:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truename.config.model import Config, ServerConfig
     from truename.policy import Convention, Policy
 
-__all__ = ["render"]
+__all__ = ["render", "render_rules"]
 
 _SERVERS: Final = "mcpServers"
 _WIDTH: Final = 100
@@ -74,6 +74,11 @@ def render(
     return text
 
 
+def render_rules(rules: Iterable[Mapping[str, Any]]) -> str:
+    """Return rules of a policy as TOML, to be added to a configuration."""
+    return "\n".join("\n".join(_rule(rule)) + "\n" for rule in rules)
+
+
 def _settings(settings: Settings) -> tuple[list[str], list[list[str]]]:
     """Return the settings that stand at the top, and those that are tables of their own."""
     changed = {name: value for name in SETTINGS if (value := getattr(settings, name)) != getattr(_DEFAULTS, name)}
@@ -120,10 +125,11 @@ def _default(field: Field[Any]) -> Any:
 
 def _policy(policy: Policy) -> list[list[str]]:
     table = plain_policy(policy)
-    rules = [
-        ["[[policy.rules]]", *(f"{key} = {_value(value)}" for key, value in rule.items())] for rule in table["rules"]
-    ]
-    return [_table(("policy",), [("default", table["default"])]), *rules]
+    return [_table(("policy",), [("default", table["default"])]), *map(_rule, table["rules"])]
+
+
+def _rule(rule: Mapping[str, Any]) -> list[str]:
+    return ["[[policy.rules]]", *(f"{key} = {_value(value)}" for key, value in rule.items())]
 
 
 def _convention(convention: Convention) -> list[list[str]]:

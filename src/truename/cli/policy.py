@@ -1,0 +1,68 @@
+"""`truename policy`: rules of the gateway that say what a client's own lists of tools say."""
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from truename.cli.connect import Dump, Project, Source, Url, client_named, configured_for_clients, program, show_notes
+from truename.cli.failure import EXIT_FINDINGS
+from truename.cli.newnames import known_tools
+from truename.cli.options import JsonOutput
+from truename.cli.reachable import checked_url
+from truename.cli.rendering import print_json, say, show
+from truename.clients import Machine, config_files, find
+from truename.clients.address import Address
+from truename.clients.choosing import choose
+from truename.clients.permissions import proposed_rules
+from truename.config.render import render_rules
+
+__all__ = ["policy"]
+
+Client = Annotated[str, Parameter(help="The client whose lists of tools are read (`truename clients` lists many).")]
+
+policy = App(
+    name="policy",
+    help="Propose rules for the gateway.",
+    help_format="plaintext",
+    default_parameter=Parameter(negative=()),
+)
+
+
+@policy.command(name="from-client")
+def from_client(
+    client: Client,
+    /,
+    *,
+    source: Source = None,
+    url: Url = "http://127.0.0.1:8750",
+    catalog: Dump = None,
+    project: Project = None,
+    as_json: JsonOutput = False,
+) -> int:
+    """Print rules that say what a client's lists deny, leave out or ask about. Nothing is changed.
+
+    They hold for this client alone, whichever way a tool is called. Add them to the configuration. Exit status 1: the
+    client keeps no such list.
+    """
+    client = client_named(client)
+    config = configured_for_clients(source)
+    address = Address(config=config, url=checked_url(url), program=program())
+    mine = [found for found in find(Machine.here(project)) if found.file.client == client]
+    choice = choose([found for found in mine if found.servers], address)
+    there = [(one.server.key, address.upstream(one.server)) for one in choice.already]
+    servers = [
+        *((one.key, one.upstream) for one in choice.taken),
+        *((key, one) for key, one in there if one is not None),
+    ]
+    proposed = proposed_rules(mine, servers, known_tools(config, catalog), config_files(client)[0].dialect)
+    if as_json:
+        notes = [{"subject": one.subject, "fact": one.fact, "advice": one.advice} for one in proposed.notes]
+        print_json({"client": client, "rules": list(proposed.rules), "notes": notes})
+    elif proposed.rules:
+        for line in render_rules(proposed.rules).splitlines():
+            show(line)
+    else:
+        say(f"{config_files(client)[0].title} keeps no list that takes tools of the gateway's servers away.")
+    if not as_json:
+        show_notes(proposed.notes, error=True)
+    return 0 if proposed.rules else EXIT_FINDINGS

@@ -65,9 +65,7 @@ def home(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     Path("truename.toml").write_text(CONFIGURED, "utf-8")
-    Path("tools.json").write_text(
-        json.dumps({"gitlab": {"tools": [{"name": name} for name in TOOLS]}}), "utf-8"
-    )
+    Path("tools.json").write_text(json.dumps({"gitlab": {"tools": [{"name": name} for name in TOOLS]}}), "utf-8")
     run("allow")
     return home
 
@@ -188,3 +186,13 @@ def test_a_list_of_what_is_offered_needs_to_know_what_there_is(run: Run, home: P
     told: dict[str, Any] = json.loads(done.out)
     assert (done.status, told["rules"]) == (1, [])
     assert "which it has is not known" in told["notes"][0]["fact"]
+
+
+def test_a_list_entry_that_no_name_matches_any_more_is_told(run: Run, home: Path) -> None:
+    gemini(home, excludeTools=["drop_branch"])
+
+    done = run("connect", "gemini-cli", "--catalog", "tools.json", "--yes")
+
+    assert done.status == 0
+    assert "'drop_branch' in" in words(done.out)
+    assert "stays as it is: it matches no tool. Look at it by hand." in words(done.out)

@@ -63,14 +63,14 @@ def carry(kept: KeptName, moves: Iterable[Move]) -> Carried:
         return Carried(same.texts, f"which tools {' and '.join(unknown)} has is not known")
     if renamed and kept.server is None and not kept.template and kept.within:
         return Carried(same.texts, "it is a pattern of its own")
-    return _by_tool(kept, concerned, renamed=renamed)
+    return _by_tool(kept, concerned)
 
 
-def _by_tool(kept: KeptName, moves: Sequence[Move], *, renamed: bool) -> Carried:
+def _by_tool(kept: KeptName, moves: Sequence[Move]) -> Carried:
     same = (kept.text,)
     wanted = [(move.new_key, wire) for move in moves for wire in images(kept, move)]
     if not wanted:
-        return Carried(same, "it matches no tool" if renamed else "")
+        return Carried(same, "it matches no tool")
     if _still_means(kept, wanted, moves):
         return Carried(same)
     # Left as the glob that it may be, it would take in the tools of others too.

@@ -139,6 +139,33 @@ def test_http_serves_until_interrupted_and_ends_with_0(configure: Callable[..., 
     assert status == 0
 
 
+def test_a_start_with_many_tools_is_told_in_a_few_lines(
+    configure: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home := tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {}}', "utf-8")
+    source = configure({f"server{number}": [f"tool_{n}" for n in range(9)] for number in range(10)})
+
+    with serving(source, "--http", "127.0.0.1:0") as (process, out, _):
+        out.until("Ctrl-C ends it.")
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    with serving(source, "--http", "127.0.0.1:0", "--verbose") as (process, whole, _):
+        whole.until("Ctrl-C ends it.")
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+    # What is longer than a terminal's line takes several.
+    assert sum(max(1, -(-len(line) // 80)) for line in out.seen) <= 30
+    assert "90 tools of 10 servers" in out.seen[1]
+    losses = [line for line in out.seen if line.startswith("Without Truename, ")]
+    assert [line.partition(" would")[0] for line in losses] == ["Without Truename, Cursor"]
+    assert any("server7/tool_3" in line for line in whole.seen)
+    assert not any("server7/tool_3" in line for line in out.seen)
+
+
 def test_the_start_is_one_json_document_when_asked(configure: Callable[..., Path]) -> None:
     source = configure({"one": ["search"]}, servers={"gone": MISSING})
 

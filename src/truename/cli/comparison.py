@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.doctor.prediction import Key
     from truename.identity import ToolId
 
-__all__ = ["Compared", "Fate", "collapses", "fates", "in_words", "manglers"]
+__all__ = ["Compared", "Fate", "collapses", "fates", "in_words", "losses", "manglers"]
 
 Compared: TypeAlias = "Mapping[ToolId, Sequence[Fate]]"
 _FAILURES: Final = {"refused": "fails", "falls": "falls"}
@@ -120,6 +120,23 @@ def in_words(several: Sequence[Fate], most: int = 2) -> str:
 def _clients(group: Sequence[Fate], most: int) -> str:
     titles = [fate.title + ("" if fate.confidence == "run" else "*") for fate in group]
     return ", ".join(titles[:most]) + (f" +{len(titles) - most}" if len(titles) > most else "")
+
+
+def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
+    """Return a sentence for each of these clients that would lose tools, or run others in their place; worst first."""
+    lost: defaultdict[str, list[Fate]] = defaultdict(list)
+    for several in fates(catalog, clients).values():
+        for fate in several:
+            if fate.kind != "renamed":
+                lost[fate.title].append(fate)
+    told = sorted(lost.items(), key=lambda one: -len(one[1]))
+    return [_lost(title, several, len(catalog)) for title, several in told]
+
+
+def _lost(title: str, several: Sequence[Fate], there: int) -> str:
+    others = sum(fate.kind == "runs" for fate in several)
+    more = f", and run another tool in the place of {others:,} of them" if others else ""
+    return f"{title} would lose {len(several):,} of {there:,} tools{more}"
 
 
 def collapses(compared: Mapping[ToolId, Sequence[Fate]], most: int = 5) -> list[str]:

@@ -55,6 +55,15 @@ Search = Annotated[
     bool,
     Parameter(name="--search", negative=(), help="Over stdio: list few tools, and three to search the others with."),
 ]
+Verbose = Annotated[
+    bool,
+    Parameter(
+        name="--verbose",
+        negative=(),
+        show_default=False,
+        help="Show all names at the start, and what every client would make of the tools without Truename.",
+    ),
+]
 _AS_IT_IS = Making()
 
 
@@ -73,6 +82,7 @@ def serve(
     log_format: Format = "text",
     log_level: Level = "warning",
     as_json: JsonOutput = False,
+    verbose: Verbose = False,
 ) -> int:
     """Run the gateway: one MCP server in front of all servers of a configuration, until Ctrl-C or end of input."""
     address = None if http is None else _address(http)
@@ -101,7 +111,8 @@ def serve(
     config, path = read(None)
     logs = log_format, log_level
     watched = () if source or config.path is None else (ConsentStore.here().file(config.path),)
-    return _run(config, address, path, only, Reread(lambda: read(config)[0], watched), logs=logs, as_json=as_json)
+    reading = Reread(lambda: read(config)[0], watched)
+    return _run(config, address, path, only, reading, logs=logs, as_json=as_json, verbose=verbose)
 
 
 def _again(before: Config, source: str | None) -> Config:
@@ -145,12 +156,13 @@ def _run(
     *,
     logs: tuple[LogFormat, LogLevel],
     as_json: bool,
+    verbose: bool,
 ) -> int:
     try:
         from truename.cli.serving import run  # noqa: PLC0415 - the gateway and its web server, for this command only
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
-    return run(config, address, path, only=only, reread=reading, logs=logs, as_json=as_json)
+    return run(config, address, path, only=only, reread=reading, logs=logs, as_json=as_json, verbose=verbose)
 
 
 def _path(config: Config, client: str | None, only: str | None, context: str | None, *, search: bool) -> str:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import anyio
+from anyio import to_thread
 
-from truename.cli.comparison import fates
+from truename import dialects
+from truename.cli.comparison import fates, losses
 from truename.cli.ending import Ending, ending_signals
 from truename.cli.hanging import show_hanging
 from truename.cli.logs import log_to_stderr
@@ -21,21 +23,35 @@ from truename.cli.names import by_default, listing, summary
 from truename.cli.progress import Progress
 from truename.cli.reloading import Reloads
 from truename.cli.rendering import print_json, say, show, styled
+from truename.clients import Machine, find
+from truename.clients.choosing import OWN_SCOPES
 from truename.config import verify
 from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector, traces_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from socket import socket
+    from typing import Literal, TypeAlias
 
+    from truename.catalog import Catalog
     from truename.cli.options import LogFormat, LogLevel
     from truename.config import Config
     from truename.config.watch import Reread
+
+    # How the start is told: to programs, whole, or in a few lines.
+    Telling: TypeAlias = Literal["json", "all", "short"]
 
 __all__ = ["run"]
 
 _PATIENCE = 5.0
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what is asked for
 _OPTIONS = {"in": "context"}
+# The part of an address that has no value.
+_ALONE = "search"
+# So that a start is told in 30 lines of 80 columns.
+_FEW = 5
+_MOST_CLIENTS = 4
+_MOST_KEYS = 6
 _CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
 
 
@@ -48,11 +64,13 @@ def run(
     reread: Reread,
     logs: tuple[LogFormat, LogLevel] = ("text", "warning"),
     as_json: bool,
+    verbose: bool = False,
 ) -> int:
     """Serve until the end: Ctrl-C, SIGTERM, a closed terminal, or the end of standard input.
 
     Returns the exit status: 0, and 1 if calls had to be broken off. ``only`` is the one server that is shown and, over
-    stdio, the only one that is started. ``reread`` reads the configuration anew.
+    stdio, the only one that is started. ``reread`` reads the configuration anew. ``verbose`` has all names shown at the
+    start, and what every client would make of the tools.
 
     Raises `ConfigError` for settings that can't be and an address that can't be had, before anything is started.
     """
@@ -61,11 +79,12 @@ def run(
     bound = None if address is None else reserve(config, *address)
     end_traces = traces_of(config.settings)
     reloads = Reloads(reread, config, as_json=as_json)
+    telling: Telling = "json" if as_json else "all" if verbose else "short"
     ending = Ending(reloads.hang_up, as_json=as_json)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             anyio.run(
-                partial(_until_told, config, bound, path, only=only, as_json=as_json, reloads=reloads, ending=ending)
+                partial(_until_told, config, bound, path, only=only, telling=telling, reloads=reloads, ending=ending)
             )
     finally:
         if bound is not None:
@@ -81,7 +100,7 @@ async def _until_told(
     path: str,
     *,
     only: str | None,
-    as_json: bool,
+    telling: Telling,
     reloads: Reloads,
     ending: Ending,
 ) -> None:
@@ -90,7 +109,7 @@ async def _until_told(
     with ending_signals() as signals:
         async with background() as tasks:
             tasks.start_soon(ending.wait, signals, tasks.cancel_scope)
-            await _serve(config, bound, path, only=only, as_json=as_json, reloads=reloads, ending=ending)
+            await _serve(config, bound, path, only=only, telling=telling, reloads=reloads, ending=ending)
 
 
 async def _serve(
@@ -99,7 +118,7 @@ async def _serve(
     path: str,
     *,
     only: str | None,
-    as_json: bool,
+    telling: Telling,
     reloads: Reloads,
     ending: Ending,
 ) -> None:
@@ -112,7 +131,7 @@ async def _serve(
             ending.gateway = gateway
             tasks.start_soon(reloads.keep_up, gateway)
             if bound is None:
-                _introduce(gateway, path, None, as_json=as_json)
+                await _introduce(gateway, path, None, telling)
                 spare_collector()
                 await serve_stdio(gateway, path)
             else:
@@ -120,15 +139,15 @@ async def _serve(
                     if late := _late(gateway):
                         say(f"Serving at {url}. {late}")
                         await gateway.settle()
-                    _introduce(gateway, path, url, as_json=as_json)
+                    await _introduce(gateway, path, url, telling)
                     if bound.getsockname()[0] in _EVERYWHERE:
                         say("It listens on all interfaces; other machines use this machine's name instead.")
                     spare_collector()
                     await anyio.sleep_forever()
 
 
-def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -> None:
-    if as_json:
+async def _introduce(gateway: Gateway, path: str, url: str | None, telling: Telling) -> None:
+    if telling == "json":
         document = _document(gateway, path, url)
         if url is None:
             say(json.dumps(document))
@@ -137,8 +156,11 @@ def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -
         return
     error = url is None
     table = gateway.table(path)
-    show("", error=error)
-    listing(table, fates(gateway.catalog), error=error)
+    # Calls come in already: what every client would do is found out beside the loop.
+    compared = await to_thread.run_sync(fates, table.catalog) if telling == "all" else None
+    if telling == "all" or len(table) <= _FEW:
+        show("", error=error)
+        listing(table, compared, error=error)
     show("", error=error)
     show(styled(summary(table.catalog, table), "bold"), error=error)
     ledger = gateway.status().ledger
@@ -148,11 +170,25 @@ def _introduce(gateway: Gateway, path: str, url: str | None, *, as_json: bool) -
         show(said, error=error)
     if late := _late(gateway):
         show(late, error=error)
+    if telling == "short":
+        for sentence in (await to_thread.run_sync(_of_installed, table.catalog))[:_MOST_CLIENTS]:
+            show(styled(f"Without Truename, {sentence}.", "yellow"), error=error)
+        show(
+            styled("`truename names` shows all names, `truename doctor` what your clients make of them.", "dim"),
+            error=error,
+        )
     show("", error=error)
     if url is None:
         _connect_stdio(gateway, path)
     else:
         _connect_http(gateway, url)
+
+
+def _of_installed(catalog: Catalog) -> list[str]:
+    """Return what the clients on this machine would make of the tools without Truename."""
+    found = find(Machine.here())
+    names = dict.fromkeys(one.file.dialect for one in found if one.file.scope in OWN_SCOPES)
+    return losses(catalog, map(dialects.get, names))
 
 
 def _late(gateway: Gateway) -> str:
@@ -163,7 +199,8 @@ def _late(gateway: Gateway) -> str:
 def _connect_http(gateway: Gateway, url: str) -> None:
     settings, name = gateway.config.settings, gateway.table().server_name
     url = settings.access.public_url or url
-    servers = ", ".join(quote(server.key, safe="") for server in gateway.config.enabled)
+    keys = [quote(server.key, safe="") for server in gateway.config.enabled]
+    servers = ", ".join([*keys[:_MOST_KEYS], *(["..."] if len(keys) > _MOST_KEYS else [])])
     contexts = ", ".join(settings.contexts)
     addresses = (
         ("/mcp", "for every client"),
@@ -199,8 +236,12 @@ def _connect_stdio(gateway: Gateway, path: str) -> None:
 
 def _view_options(path: str) -> list[str]:
     """Return the options that stand for an address, as they were given."""
-    words = path.split("/")[2:]
-    return [f"--{_OPTIONS.get(word, word)}" if place % 2 == 0 else unquote(word) for place, word in enumerate(words)]
+    words = iter(path.split("/")[2:])
+    return [text for word in words for text in (f"--{_OPTIONS.get(word, word)}", *map(unquote, _value(word, words)))]
+
+
+def _value(word: str, words: Iterator[str]) -> list[str]:
+    return [] if word == _ALONE else [next(words)]
 
 
 def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:

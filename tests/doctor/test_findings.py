@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from truename import dialects
 from truename.catalog import estimated_tokens
+from truename.config import ServerConfig
 from truename.doctor import Case, Lists, Report, Server, examine
 from truename.doctor.lists import BUDGET
 from truename.policy import Location, Severity
@@ -148,6 +149,28 @@ def test_definitions_over_the_budget_are_noted_with_the_heaviest_server() -> Non
     assert "'heavy' alone" in found.fact
     assert estimated_tokens(heavy) > BUDGET
     assert found.rule.severity is Severity.NOTE
+
+
+@pytest.mark.parametrize(
+    ("address", "remedy"),
+    [
+        ("https://mcp.example/mcp", "`truename connect cursor`"),
+        (
+            "http://127.0.0.1:8750/mcp/for/cursor/only/a",
+            "`truename disconnect cursor`, then `truename connect cursor --one`",
+        ),
+        ("http://127.0.0.1:8750/mcp/only/a", "`truename disconnect cursor`, then `truename connect cursor --one`"),
+    ],
+)
+def test_what_is_advised_is_not_what_was_done_already(address: str, remedy: str) -> None:
+    servers = [
+        Server.listing(key, ["search"], config=ServerConfig(key=key, url=address, type="http")) for key in ("a", "b")
+    ]
+    case = Case(dialect=dialects.get("cursor"), lists=Lists(servers), client="cursor")
+
+    (found,) = [one for one in examine([case]).findings if one.client]
+
+    assert found.remedy == f"{remedy} gives each tool a name that it keeps."
 
 
 def test_lists_of_several_clients_are_told_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +27,8 @@ __all__ = ["Case", "Lists", "Server"]
 _INVALID: Final = "invalid"
 _DUPLICATE: Final = "duplicate"
 _GATEWAY: Final = DEFAULT_SERVER_NAME
+# As `truename connect` writes an address of one server.
+_ONE_SERVER: Final = re.compile(r"/mcp(?:/for/[^/]+)?(?:/search)?/only/.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +163,16 @@ class Case:
     def called(self) -> str:
         """The client as people call it."""
         return self.title or self.dialect.title
+
+    @property
+    def remedy(self) -> str:
+        """What gives each tool a name that this client keeps; "" where no client was found."""
+        if not self.client:
+            return ""
+        if any(_ONE_SERVER.search(server.address) for server in self.lists.servers):
+            # Each server has an entry of its own already, and their tools still meet in this client.
+            return f"`truename disconnect {self.client}`, then `truename connect {self.client} --one`"
+        return f"`truename connect {self.client}`"
 
     @cached_property
     def bare(self) -> Prediction:

@@ -130,7 +130,7 @@ def _stranger(case: Case, server: str, several: list[_Kept], known: Iterable[str
 
 
 def _connect(case: Case) -> str:
-    return f"`truename connect {case.client}` gives each tool a name of its own, and carries the list over."
+    return f"{case.remedy} gives each tool a name of its own, and carries the list over."
 
 
 def _finding(case: Case, kept: _Kept, rule: Rule, *said: str) -> Finding:

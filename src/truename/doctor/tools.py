@@ -229,6 +229,6 @@ def _place(case: Case, server: str) -> Location | None:
 
 
 def _remedy(case: Case) -> str:
-    if case.client:
-        return f"`truename connect {case.client}` gives each tool a name that it keeps."
+    if case.remedy:
+        return f"{case.remedy} gives each tool a name that it keeps."
     return "`truename serve` gives each tool a name that every client keeps."

@@ -11,7 +11,7 @@ from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.faults import UpstreamError
 from truename.gateway.hub import Hub
 from truename.gateway.upstream.known import Known
-from truename.gateway.views.view import ViewSpec
+from truename.gateway.views.view import Asked, ViewSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ class Stage:
     ) -> None:
         self.fs = server(ServerConfig(key="fs", command="true"), settings)
         self.hub = Hub({"fs": self.fs}, Ledger.memory(), settings, pins=book, approvals=approvals)  # type: ignore[dict-item]
-        self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC)
+        self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC, Asked())
 
     def lists(self, *tools: dict[str, Any], says: str = "") -> None:
         self.fs.says = says

@@ -22,7 +22,7 @@ from truename.config import ServerConfig, Settings
 from truename.config.trust import Trust
 from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.hub import Hub
-from truename.gateway.views.view import ViewSpec
+from truename.gateway.views.view import Asked, ViewSpec
 from truename.policy import Context
 from truename.trust import PinBook
 from truename.trust.admission import pin_of
@@ -90,7 +90,7 @@ class Row:
         self.big.follower, self.small.follower = (SimpleNamespace(on_update=None, level=None) for _ in range(2))
         self.fleet = {"big": self.big, "small": self.small}
         self.hub = Hub(self.fleet, Ledger.memory(), known, pins=self.book)  # type: ignore[arg-type]
-        self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC)
+        self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC, Asked())
         self.lists(self.big, tool("push"), tool("pull"))
         self.lists(self.small, tool("read"))
 

@@ -21,7 +21,7 @@ from truename.gateway.faults import UpstreamError
 from truename.gateway.hub import Hub
 from truename.gateway.upstream.known import Known
 from truename.gateway.upstream.lists import Lists
-from truename.gateway.views.view import ViewSpec
+from truename.gateway.views.view import Asked, ViewSpec
 from truename.ledger import Ledger
 from truename.naming import resolve
 from truename.policy.principal import LOCAL
@@ -89,7 +89,7 @@ class Bench:
         self.hub = Hub(self.fleet, Ledger.memory(), known)  # type: ignore[arg-type]
         profiles = self.hub.profiled.of(LOCAL)
         self.spec = ViewSpec("universal", profiles=profiles)
-        self.endpoint = Endpoint(self.hub, self.spec, self._choose)
+        self.endpoint = Endpoint(self.hub, self.spec, self._choose, Asked())
         self._list(offered, hides=False)
         self.hub.changes()
         self.hub.other_changes()

@@ -261,7 +261,7 @@ class Gateway:
         self.hub.rights.contexts.asked(asked.context, contexts)
         if asked not in self._endpoints:
             spec = fixed_view(asked, self.config.settings)
-            self._endpoints[asked] = Endpoint(self.hub, spec, choosing(self.hub, asked), asked.context)
+            self._endpoints[asked] = Endpoint(self.hub, spec, choosing(self.hub, asked), asked)
         return self._endpoints[asked]
 
     def release(self, endpoint: Endpoint) -> None:

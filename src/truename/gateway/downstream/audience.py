@@ -16,7 +16,7 @@ from mcp.server.subscriptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp.server.connection import Connection
     from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
@@ -95,6 +95,11 @@ class Audience:
     def _kinds(self, connection: Connection, changed: frozenset[Change]) -> list[str]:
         view = connection.state.get(_VIEW_KEY, self._spec)
         return [kind for kind in _EVENTS if (view if kind == "tools" else kind) in changed]
+
+    @staticmethod
+    async def all_changed(offered: Callable[[str], bool], connection: Connection) -> None:
+        """Tell one session that each list may be another; ``offered`` tells which there are beside that of tools."""
+        await _tell(connection, [kind for kind in _EVENTS if kind == "tools" or offered(kind)])
 
     def close(self) -> None:
         """End the open streams with the graceful last word that the protocol has for it."""

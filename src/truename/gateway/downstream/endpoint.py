@@ -6,6 +6,7 @@ are put in raw behind it, so that nothing of a definition or an answer is lost o
 
 from __future__ import annotations
 
+import json
 import logging
 from contextlib import suppress
 from dataclasses import replace
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from mcp.server.context import HandlerResult
 
     from truename.gateway.hub import Hub
-    from truename.gateway.views.view import View, ViewSpec
+    from truename.gateway.views.view import Asked, View, ViewSpec
     from truename.policy import Context
 
 __all__ = ["Endpoint"]
@@ -62,17 +63,16 @@ log: Final = logging.getLogger("truename.gateway")
 class Endpoint:
     """An MCP server for one path. ``choose`` tells the view of a request; ``spec`` is the view without one.
 
-    ``context`` is the name of the context that stands in the path.
+    ``asked`` is what the path asks for.
     """
 
-    def __init__(
-        self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec], context: str | None = None
-    ) -> None:
+    def __init__(self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec], asked: Asked) -> None:
         self._hub = hub
         self._spec = spec
         self._choose = choose
-        self._context = context
-        self._audience = Audience(spec, hub.settings.max_sessions)
+        self._context = asked.context
+        self.address = json.dumps(asked)
+        self.audience = Audience(spec, hub.settings.max_sessions)
         self._repeats = Repeats()
         self._envelopes = Envelopes()
         self._primitives = Primitives(hub, choose, self._context_of)
@@ -140,7 +140,7 @@ class Endpoint:
         match ctx.method:
             case "initialize" | "server/discover":
                 if ctx.method == "initialize":
-                    self._audience.join(connection_of(ctx))
+                    self.audience.join(connection_of(ctx))
                 return self._introduced(ctx, self._tasks.announced(ctx, plain(envelope)))
             case "tools/list":
                 return self._listed(ctx, plain(envelope))
@@ -174,10 +174,10 @@ class Endpoint:
             self._tasks.check_listening(request)
             wanted = params.notifications
             uris = wanted.resource_subscriptions or ()
-            async with self._primitives.subscribing.watched(request, uris, self._audience.updated) as watched:
+            async with self._primitives.subscribing.watched(request, uris, self.audience.updated) as watched:
                 # What is acknowledged is what will be told.
                 honoured = wanted.model_copy(update={"resource_subscriptions": watched})
-                return await self._audience.listen(request, params.model_copy(update={"notifications": honoured}))
+                return await self.audience.listen(request, params.model_copy(update={"notifications": honoured}))
 
     @property
     def _versions(self) -> Versions:
@@ -185,7 +185,7 @@ class Endpoint:
 
     def _view(self, request: Request) -> View:
         spec = self._choose(request)
-        self._audience.saw(connection_of(request), spec)
+        self.audience.saw(connection_of(request), spec)
         # What an operator retired, or another gateway claimed, a moment ago counts now.
         self._hub.catch_up()
         try:
@@ -286,11 +286,11 @@ class Endpoint:
     async def notify(self, views: frozenset[ViewSpec], others: frozenset[tuple[str, str]] = frozenset()) -> None:
         """Tell the clients what changed: tools of these views, prompts and resources of these servers."""
         sight = self._hub.sight(self._spec.profiles)
-        await self._audience.notify(views, frozenset(one for one in others if sight.has(*one)))
+        await self.audience.notify(views, frozenset(one for one in others if sight.has(*one)))
 
     def close(self) -> None:
         """End the open subscriptions with the graceful last word that the protocol has for it."""
-        self._audience.close()
+        self.audience.close()
 
 
 async def _no_tools(_: Request, __: object) -> ListToolsResult:

@@ -77,7 +77,7 @@ class HttpApp:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Answer requests while the block lasts; at its end all streams are closed, which would else stay open."""
-        async with background() as tasks, self._entrance.watching():
+        async with self._paths.recorded(), background() as tasks, self._entrance.watching():
             self._tasks = tasks
             if self._gateway.metrics is not None:
                 self._gateway.metrics.sessions = self._sessions
@@ -85,7 +85,7 @@ class HttpApp:
                 yield
             finally:
                 self._tasks = None
-                self._paths.close()
+                await self._paths.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

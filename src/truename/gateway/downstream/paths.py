@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -13,20 +14,24 @@ from starlette.responses import JSONResponse
 
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.protocol.replay import Bounds, Replay
-from truename.gateway.protocol.sdk_server import Sessions
+from truename.gateway.protocol.session_record import SessionRecord
+from truename.gateway.protocol.sessions import Sessions
 from truename.gateway.room import Room, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
     from anyio.abc import TaskGroup, TaskStatus
     from starlette.types import Receive, Scope, Send
 
+    from truename.config import Config
     from truename.gateway.downstream.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
 
 __all__ = ["Paths"]
 
+_RECORD: Final = "sessions.db"
 _LATER: Final = {"retry-after": "1"}
 _TOO_MANY: Final = (
     "Too many paths are in use, by all or by you alone (principal_share). Try again later, or raise max_views."
@@ -57,6 +62,7 @@ class Paths:
         self._settings = gateway.config.settings
         kept = self._settings
         self._replay = Replay(Bounds(kept.resume_events, kept.resume_bytes, kept.resume_total))
+        self._record: SessionRecord | None = None
         self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
         self._busy: Counter[Endpoint] = Counter()
         self._incoming = Room(share_of(kept, kept.max_incoming))
@@ -69,10 +75,32 @@ class Paths:
     def __iter__(self) -> Iterator[Sessions]:
         return (one.sessions for one in self._running.values())
 
-    def close(self) -> None:
-        """End the open subscriptions of all."""
+    @asynccontextmanager
+    async def recorded(self) -> AsyncIterator[None]:
+        """Keep what sessions are gone on with by after a restart, while the block lasts."""
+        self._record = SessionRecord.opened(_record_path(self._gateway.config), self._settings.session_timeout)
+        try:
+            async with self._record.keeping(self._note_use):
+                yield
+        finally:
+            self._record.close()
+
+    async def close(self) -> None:
+        """End the open subscriptions of all, and write down which sessions were in use to the end."""
         for endpoint in self._running:
             endpoint.close()
+        self._note_use()
+        with anyio.CancelScope(shield=True):
+            await self._known.write()
+
+    @property
+    def _known(self) -> SessionRecord:
+        assert self._record is not None  # noqa: S101 - requests are served within `recorded` only
+        return self._record
+
+    def _note_use(self) -> None:
+        for sessions in self:
+            sessions.note_use()
 
     async def serve(self, endpoint: Endpoint, tasks: TaskGroup, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or say that there is no room for it."""
@@ -110,6 +138,9 @@ class Paths:
                         session_idle_timeout=self._settings.session_timeout,
                     )
                     sessions.beside, sessions.replay = self, self._replay
+                    sessions.address, sessions.record = endpoint.address, self._known
+                    sessions.joined = endpoint.audience.join
+                    sessions.told = partial(endpoint.audience.all_changed, endpoint.server.offered)
                     sessions.max_entries = self._settings.max_entries
                     sessions.share = share_of(self._settings, self._settings.max_sessions)
                     running = _Running(sessions, who)
@@ -139,6 +170,12 @@ class Paths:
 
     def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
         return not self._busy[endpoint] and not running.sessions.open_sessions
+
+
+def _record_path(config: Config) -> Path | None:
+    """Return the file of the record; None where names are not kept either: after a restart they mean other tools."""
+    directory = config.access_path()
+    return None if directory is None or config.ledger_path() is None else directory / _RECORD
 
 
 def _size(scope: Scope, most: int) -> int:

@@ -5,10 +5,13 @@ Each session has events of its own, and each of its streams too: nothing of one 
 
 from __future__ import annotations
 
+import binascii
+import re
+import secrets
 import sys
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
@@ -23,8 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounds", "Position", "Replay", "SessionEvents"]
 
+_BITS: Final = 40
+# A request's id that is longer is not told again after a restart.
+_LONGEST_KEY: Final = 64
 # An event's own cost beside its text.
 _COST: Final = 300
+_ID: Final = re.compile(r"([0-9]{1,19})-([0-9]{1,19})(?:-([A-Za-z0-9_-]{0,88}))?")
 _TOO_LARGE: Final = (
     "The call was run and answered, but its answer was too large to be kept for a client that comes back "
     "(resume_bytes). Check what it did before you repeat it."
@@ -50,6 +57,12 @@ class _Stream:
     readers: int = 0
     news: anyio.Event | None = None
 
+    def id(self, serial: int) -> str:
+        """Return the id of an event. It says which request it is of, for a gateway that knows nothing else any more."""
+        if self.key == GET_STREAM_KEY:
+            return f"{self.number}-{serial}"
+        return f"{self.number}-{serial}-{_tag(self.key)}"
+
     def awaited(self) -> anyio.Event:
         """Return what is set when there is something new. Most streams are never followed."""
         self.news = self.news or anyio.Event()
@@ -73,7 +86,7 @@ class _Event:
 
     @property
     def id(self) -> str:
-        return f"{self.stream.number}-{self.serial}"
+        return self.stream.id(self.serial)
 
 
 class Position(NamedTuple):
@@ -88,12 +101,22 @@ class Replay:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
-        self.numbers = count(1)
+        # An id of another process is of none of these streams, or hardly ever.
+        self._first = self._last = secrets.randbits(_BITS)
         self._kept: OrderedDict[int, _Event] = OrderedDict()
         self.size = 0
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def number(self) -> int:
+        """Return a number that no stream and no event here has had."""
+        self._last += 1
+        return self._last
+
+    def has_given(self, number: int) -> bool:
+        """Tell whether a number is of a stream or an event of this process."""
+        return self._first < number <= self._last
 
     def session(self, is_live: Callable[[str], bool]) -> SessionEvents:
         """Return the events of a session that begins; ``is_live`` tells whether a stream of it is being sent."""
@@ -135,9 +158,9 @@ class SessionEvents(EventStore):
         if is_answer and self._is_untold(stream_id):
             return ""
         stream = self._begun(stream_id) if message is None else self._of(stream_id)
-        serial = next(self._replay.numbers)
+        serial = self._replay.number()
         if message is None or (stream.number not in self._streams):
-            return f"{stream.number}-{serial}"
+            return stream.id(serial)
         event = self._event(stream, serial, message)
         if isinstance(message, JSONRPCResponse | JSONRPCError) and is_answer:
             stream.is_over = True
@@ -155,7 +178,7 @@ class SessionEvents(EventStore):
 
     def _begun(self, key: str) -> _Stream:
         before = self._by_key.get(key)
-        stream = self._by_key[key] = _Stream(key, next(self._replay.numbers))
+        stream = self._by_key[key] = _Stream(key, self._replay.number())
         self._streams[stream.number] = stream
         if before is not None:
             # Its request was answered, or its id is another request's now.
@@ -172,7 +195,7 @@ class SessionEvents(EventStore):
         stream = self._by_key.get(key)
         if key == GET_STREAM_KEY and stream is None and not self._is_live(key):
             # No client has been told an id of this stream: none can ever go on with it.
-            return _Stream(key, next(self._replay.numbers))
+            return _Stream(key, self._replay.number())
         return self._begun(key) if stream is None or (stream.is_over and key != GET_STREAM_KEY) else stream
 
     def _event(self, stream: _Stream, serial: int, message: JSONRPCMessage) -> _Event:
@@ -217,16 +240,21 @@ class SessionEvents(EventStore):
 
     def text(self, event_id: str | None) -> str | None:
         """Return the text of an event that was stored as it is sent, while it is kept."""
-        event = self._kept.get(int(event_id.partition("-")[2])) if event_id else None
+        event = self._kept.get(int(event_id.split("-", 2)[1])) if event_id else None
         return event.text if event is not None and event.is_as_sent else None
 
     def after(self, event_id: str) -> Position | None:
         """Return the place after an event; None for one that is not of this session, or of which nothing is kept."""
-        number, _, serial = event_id.partition("-")
-        if not (_is_number(number) and _is_number(serial)):
+        found = _ID.fullmatch(event_id)
+        stream = None if found is None else self._streams.get(int(found[1]))
+        return None if found is None or stream is None else Position(stream, int(found[2]))
+
+    def elsewhere(self, event_id: str) -> str | None:
+        """Return which stream an event of another process is of, by its request's id; None for every other id."""
+        found = _ID.fullmatch(event_id)
+        if found is None or self._replay.has_given(int(found[1])):
             return None
-        stream = self._streams.get(int(number))
-        return None if stream is None else Position(stream, int(serial))
+        return GET_STREAM_KEY if found[3] is None else _key(found[3])
 
     def live_key(self, position: Position) -> str | None:
         """Return under which key the stream is being sent, if it is; its request's id may be another's by now."""
@@ -254,5 +282,13 @@ class SessionEvents(EventStore):
             await news.wait()
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 20
+def _tag(key: str) -> str:
+    raw = key.encode("utf-8", "surrogatepass")
+    return urlsafe_b64encode(raw).decode().rstrip("=") if len(raw) <= _LONGEST_KEY else ""
+
+
+def _key(tag: str) -> str | None:
+    try:
+        return urlsafe_b64decode(tag + "=" * (-len(tag) % 4)).decode("utf-8", "surrogatepass") or None
+    except (binascii.Error, UnicodeError):
+        return None

@@ -1,0 +1,148 @@
+"""The ids of handshake sessions: each says, sealed, all that is needed to go on with its session after a restart.
+
+An id opens for the principal and the address that it was issued for, and for nobody and nothing else. So a gateway
+holds nothing of a session that it does not serve now, and whoever makes ids up is told what everybody is told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from mcp_types import InitializeRequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from pydantic import ValidationError
+
+from truename.access.sealing import sealed, unsealed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LONGEST", "Handshake", "Opened", "SessionIds", "handshake_in"]
+
+LONGEST: Final = 1_024
+"""Characters of an id: with the other headers of an answer it fits into what proxies keep for these (nginx: 4 KiB)."""
+
+_SALT: Final = 16
+_MOST_SAID: Final = 64 * 1024
+# What is sealed otherwise one day is opened by another gateway than this one.
+_PURPOSE: Final = b"truename session 1:"
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """What a client and the gateway agreed on: the version, and what the client said of itself."""
+
+    version: str
+    client: InitializeRequestParams
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What an id says: when it was issued, and how long its session lasted without a request then, in seconds."""
+
+    issued: float
+    lasts: float
+    handshake: Handshake
+
+
+def handshake_in(body: bytes) -> Handshake | None:
+    """Return what a request for a session offers; None for anything else."""
+    try:
+        said = json.loads(body)
+        if not isinstance(said, dict) or said.get("method") != "initialize":
+            return None
+        client = InitializeRequestParams.model_validate(said.get("params") or {}, by_name=False)
+    except (ValueError, RecursionError, ValidationError):
+        return None
+    wanted = client.protocol_version
+    return Handshake(wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION, client)
+
+
+class SessionIds:
+    """Issues ids under a key of 32 bytes, and opens them again. ``place`` is whose the session is, and its address.
+
+    >>> ids = SessionIds(bytes(32))
+    >>> hello = b'{"method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}},'
+    >>> hello += b'"clientInfo": {"name": "x", "version": "1"}}}'
+    >>> id = ids.issue("ann at /mcp", handshake_in(hello), now=1.0, lasts=60)
+    >>> ids.open("ann at /mcp", id).handshake.client.client_info.name, ids.open("bob at /mcp", id)
+    ('x', None)
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def issue(self, place: str, handshake: Handshake | None, *, now: float, lasts: float) -> str:
+        """Return the id of a session that begins.
+
+        One without a handshake, or whose client says too much of itself, is good while this gateway runs.
+        """
+        salt = secrets.token_bytes(_SALT)
+        # What is no text, or nested beyond reason, has pydantic or JSON give up.
+        with suppress(ValueError, RecursionError):
+            for plain in () if handshake is None else _plain(handshake, now, lasts):
+                id = _text(salt + sealed(self._sealing(salt), plain, place.encode()))
+                if len(id) <= LONGEST:
+                    return id
+        return _text(salt)
+
+    def open(self, place: str, id: str) -> Opened | None:
+        """Return what an id says; None for one that was not issued so, or for another place."""
+        if len(id) > LONGEST or not id.isascii():
+            return None
+        try:
+            whole = urlsafe_b64decode(id + "=" * (-len(id) % 4))
+        except ValueError:
+            return None
+        # A decoder passes over what it does not know, and each id is one text: an ended one has no second spelling.
+        if _text(whole) != id:
+            return None
+        plain = unsealed(self._sealing(whole[:_SALT]), whole[_SALT:], place.encode())
+        return None if plain is None else _said(plain)
+
+    def _sealing(self, salt: bytes) -> AESGCM:
+        # One for each id: a client may begin more sessions than one key may seal.
+        return AESGCM(hmac.digest(self._key, _PURPOSE + salt, hashlib.sha256))
+
+
+def _plain(handshake: Handshake, now: float, lasts: float) -> Iterator[bytes]:
+    """Give what is sealed: all that the client said, then less of who it is, which nothing but reports need."""
+    said = handshake.client.model_dump(by_alias=True, mode="json", exclude_none=True)
+    said.pop("_meta", None)
+    yield _packed(handshake.version, now, lasts, said)
+    info = said.get("clientInfo", {})
+    named = {key: info[key] for key in ("name", "version") if key in info}
+    yield _packed(handshake.version, now, lasts, {**said, "clientInfo": named})
+
+
+def _packed(version: str, now: float, lasts: float, said: dict[str, Any]) -> bytes:
+    text = json.dumps([round(now, 3), lasts, version, said], ensure_ascii=False, separators=(",", ":"))
+    raw = text.encode("utf-8", "surrogatepass")
+    packing = zlib.compressobj(9, wbits=-15)
+    return packing.compress(raw) + packing.flush() if len(raw) <= _MOST_SAID else raw
+
+
+def _said(plain: bytes) -> Opened | None:
+    try:
+        raw = zlib.decompressobj(wbits=-15).decompress(plain, _MOST_SAID)
+        issued, lasts, version, said = json.loads(raw.decode("utf-8", "surrogatepass"))
+        # Another version of the gateway may read what its predecessor wrote otherwise.
+        if version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return None
+        client = InitializeRequestParams.model_validate(said, by_name=False)
+        return Opened(float(issued), float(lasts), Handshake(version, client))
+    except (ValueError, TypeError, zlib.error, ValidationError):
+        return None
+
+
+def _text(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).decode().rstrip("=")

@@ -1,0 +1,186 @@
+"""What is kept of sessions beside their ids: the key of these, when each was used last, and which were ended.
+
+All of it is in one file: whoever loses it, or puts another in its place, has no id opened any more, so none that was
+ended is good again for want of the note that says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import time
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.to_thread
+
+from truename.gateway.background import background
+from truename.gateway.protocol.session_ids import SessionIds
+from truename.policy import StoreError
+from truename.state import Schema, StateFile
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from truename.gateway.protocol.session_ids import Handshake, Opened
+
+__all__ = ["MOST_ENDED", "SessionRecord"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+MOST_ENDED: Final = 100_000
+"""How many ended sessions are remembered. Beyond it the oldest are forgotten, and with them all others that were issued
+until then and of which no use is written down: what can't be told from an ended one is not gone on with."""
+
+_SCHEMA: Final = Schema(
+    1,
+    (
+        "CREATE TABLE sealing (key BLOB NOT NULL)",
+        "CREATE TABLE used (name BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE ended (name BLOB PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE forgotten (until REAL NOT NULL)",
+    ),
+)
+_KEY: Final = 32
+_EVERY: Final = 10.0
+_UNKEPT: Final = "Sessions will not outlive this process, as the file about them can't be used. %s"
+
+
+class SessionRecord:
+    """The ids of sessions, and which of these are good: those used within ``lasts`` seconds and not ended.
+
+    Without a path nothing outlives the process. Raises `StoreError` for a file that can't be used.
+    """
+
+    def __init__(
+        self, path: Path | None, lasts: float, *, clock: Callable[[], float] = time.time, most: int = MOST_ENDED
+    ) -> None:
+        self._lasts = lasts
+        self._clock = clock
+        self._most = most
+        self._file = StateFile(path, _SCHEMA)
+        # What is not written yet.
+        self._used: dict[bytes, float] = {}
+        self._ended: dict[bytes, float] = {}
+        self._writing = anyio.Lock()
+        with self._file.change() as data:
+            rows = data.execute("SELECT key FROM sealing").fetchall()
+            if not rows:
+                rows = [(secrets.token_bytes(_KEY),)]
+                data.execute("INSERT INTO sealing VALUES (?)", rows[0])
+            if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != _KEY:
+                self._file.refuse("it has not the key that it was made with")
+        self._ids = SessionIds(rows[0][0])
+
+    @classmethod
+    def opened(cls, path: Path | None, lasts: float) -> SessionRecord:
+        """Open a record; where its file can't be used, one in memory, and say so: sessions are no reason not to run."""
+        try:
+            return cls(path, lasts)
+        except StoreError as error:
+            log.warning(_UNKEPT, error)
+            return cls(None, lasts)
+
+    @asynccontextmanager
+    async def keeping(self, look: Callable[[], None]) -> AsyncIterator[None]:
+        """Write now and then what was used, while the block lasts. ``look`` notes what is in use just now."""
+        async with background() as tasks:
+            tasks.start_soon(self._keep, look)
+            yield
+
+    async def _keep(self, look: Callable[[], None]) -> None:
+        while True:
+            await anyio.sleep(min(_EVERY, max(self._lasts / 10, 0.05)))
+            look()
+            await self.write()
+
+    def issue(self, place: str, handshake: Handshake | None) -> str:
+        """Return the id of a session that begins (`SessionIds`)."""
+        return self._ids.issue(place, handshake, now=self._clock(), lasts=self._lasts)
+
+    def use(self, id: str) -> None:
+        """Note that a session is in use."""
+        self._used[_name(id)] = self._clock()
+
+    def issued(self, place: str, id: str) -> Opened | None:
+        """Return what an id says that was issued for this place, good or not; None for every other."""
+        return self._ids.open(place, id)
+
+    async def good(self, place: str, id: str) -> Handshake | None:
+        """Return what was agreed on in a session that may go on here; None for every other id."""
+        opened = self.issued(place, id)
+        if opened is None:
+            return None
+        try:
+            is_good = await anyio.to_thread.run_sync(self._is_good, _name(id), opened)
+        except StoreError as error:
+            log.warning("Whether a session was ended can't be looked up, so it is not gone on with. %s", error)
+            return None
+        return opened.handshake if is_good else None
+
+    def _is_good(self, name: bytes, opened: Opened) -> bool:
+        until = opened.issued + min(opened.lasts, self._lasts)
+        if name in self._ended or self._file.rows("SELECT 1 FROM ended WHERE name = ?", name):
+            return False
+        used = [at for (at,) in self._file.rows("SELECT at FROM used WHERE name = ?", name)]
+        used += [self._used[name]] if name in self._used else []
+        if used:
+            until = max(until, max(used) + self._lasts)
+        elif self._file.rows("SELECT 1 FROM forgotten WHERE until >= ?", opened.issued + opened.lasts):
+            return False
+        return self._clock() < until
+
+    async def end(self, place: str, id: str) -> None:
+        """Have a session be ended for good; what is no id of one is nothing to end."""
+        opened = self.issued(place, id)
+        if opened is None:
+            return
+        # Until then its id could be taken for that of a session that is in use: its last requests end after this.
+        lasts = max(opened.lasts, self._lasts)
+        self._ended[_name(id)] = self._clock() + lasts
+        await self.write()
+
+    async def write(self) -> None:
+        """Write down what was used and ended; what can't be written stays in memory and is tried again."""
+        async with self._writing:
+            used, ended = self._used, dict(self._ended)
+            if not (used or ended):
+                return
+            self._used = {}
+            try:
+                await anyio.to_thread.run_sync(self._write, used, ended)
+            except StoreError as error:
+                log.warning("What was used and ended of sessions can't be written down. %s", error)
+                now = self._clock()
+                self._used = {name: at for name, at in (used | self._used).items() if at > now - self._lasts}
+                ended = {name: until for name, until in ended.items() if until < now}
+            for name in ended:
+                self._ended.pop(name, None)
+
+    def _write(self, used: dict[bytes, float], ended: dict[bytes, float]) -> None:
+        now = self._clock()
+        with self._file.change() as data:
+            data.executemany("INSERT OR REPLACE INTO used VALUES (?, ?)", used.items())
+            data.executemany("INSERT OR REPLACE INTO ended VALUES (?, ?)", ended.items())
+            data.execute("DELETE FROM used WHERE at < ? OR name IN (SELECT name FROM ended)", (now - self._lasts,))
+            data.execute("DELETE FROM ended WHERE until < ?", (now,))
+            data.execute("DELETE FROM forgotten WHERE until < ?", (now,))
+            (count,) = data.execute("SELECT count(*) FROM ended").fetchone()
+            if count > self._most:
+                query = "SELECT until FROM ended ORDER BY until LIMIT 1 OFFSET ?"
+                (until,) = data.execute(query, (count - self._most - 1,)).fetchone()
+                data.execute("DELETE FROM ended WHERE until <= ?", (until,))
+                data.execute("DELETE FROM forgotten")
+                data.execute("INSERT INTO forgotten VALUES (?)", (until,))
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(StoreError):
+            self._file.close()
+
+
+def _name(id: str) -> bytes:
+    return hashlib.sha256(id.encode("utf-8", "surrogateescape")).digest()[:16]

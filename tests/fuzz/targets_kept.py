@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,8 @@ from truename.access.sign_in.sessions import Session, Sessions
 from truename.access.tokens import StaticToken, TokenStore, digest_of
 from truename.access.vault import Vault
 from truename.errors import TruenameError
+from truename.gateway.protocol.session_ids import handshake_in
+from truename.gateway.protocol.session_record import SessionRecord
 from truename.migration.lock import Lock
 from truename.policy.book import CallRecord, Where
 from truename.policy.grants import Subject
@@ -127,6 +130,38 @@ def _read_lock(path: Path) -> Any:
     return lock.tools
 
 
+_PLACE: Final = "ann at /mcp"
+_HELLO: Final = handshake_in(
+    b'{"method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, '
+    b'"clientInfo": {"name": "ann", "version": "1"}}}'
+)
+_BEGUN: Final = {"kept": "", "ended": ""}
+
+
+def _handshake_sessions(path: Path) -> None:
+    record = SessionRecord(path, 60.0, clock=lambda: _NOW)
+    for name in _BEGUN:
+        _BEGUN[name] = record.issue(_PLACE, _HELLO)
+        record.use(_BEGUN[name])
+    asyncio.run(record.write())
+    asyncio.run(record.end(_PLACE, _BEGUN["ended"]))
+    record.close()
+
+
+def _read_handshake_sessions(path: Path) -> Any:
+    record = SessionRecord(path, 60.0, clock=lambda: _NOW)
+    try:
+        for name, id in _BEGUN.items():
+            opened = record.issued(_PLACE, id)
+            must(opened is None or opened.handshake == _HELLO, "an id says what was agreed on, or nothing")
+            asyncio.run(record.good(_PLACE, id))
+            asyncio.run(record.end(_PLACE, id))
+            must(asyncio.run(record.good(_PLACE, id)) is None, f"a session that was ended is over ({name})")
+    finally:
+        record.close()
+    return [True]
+
+
 @dataclass(frozen=True)
 class _File:
     """One kind of file: how it is written, and read; what is read is empty only if nothing was written."""
@@ -141,6 +176,7 @@ _FILES: Final = {
     "pins": _File(_pins, _read_pins),
     "pending": _File(_pending, _read_pending),
     "sessions": _File(_sessions, _read_sessions),
+    "handshake_sessions": _File(_handshake_sessions, _read_handshake_sessions),
     "approvals": _File(_approvals, _read_approvals),
     "lock": _File(_lock, _read_lock),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     Choose = Callable[[Request], ViewSpec]
 
-__all__ = ["asked_by", "choosing"]
+__all__ = ["address_of", "asked_by", "choosing"]
 
 
 def asked_by(hub: Hub, path: str, principal: Principal | None = None) -> Asked:
@@ -34,6 +35,14 @@ def asked_by(hub: Hub, path: str, principal: Principal | None = None) -> Asked:
     if (profile := profile_in(path)) is not None:
         mine = (profile,) if profile in known else ()
     return read_path(path, _servers(hub, mine), hub.settings.contexts, known)._replace(profiles=mine)
+
+
+def address_of(asked: Asked) -> str:
+    """Return one text for what a path asks for, whatever its spelling.
+
+    What is not asked for is left out: another version of the gateway may know more to ask for.
+    """
+    return json.dumps({key: one for key, one in asked._asdict().items() if one is not None and one is not False})
 
 
 def choosing(hub: Hub, asked: Asked) -> Choose:

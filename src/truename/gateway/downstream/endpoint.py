@@ -6,7 +6,6 @@ are put in raw behind it, so that nothing of a definition or an answer is lost o
 
 from __future__ import annotations
 
-import json
 import logging
 from contextlib import suppress
 from dataclasses import replace
@@ -70,8 +69,7 @@ class Endpoint:
         self._hub = hub
         self._spec = spec
         self._choose = choose
-        self._context = asked.context
-        self.address = json.dumps(asked)
+        self.asked = asked
         self.audience = Audience(spec, hub.settings.max_sessions)
         self._repeats = Repeats()
         self._envelopes = Envelopes()
@@ -199,7 +197,7 @@ class Endpoint:
     def _context_of(self, request: Request) -> Context:
         http = request.request
         said = () if http is None else tuple(http.headers.getlist(CONTEXT_HEADER))
-        return self._hub.rights.contexts.asked(self._context, said)
+        return self._hub.rights.contexts.asked(self.asked.context, said)
 
     def _listed(self, request: Request, envelope: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -276,7 +274,9 @@ class Endpoint:
         """Give the SDK the schema by which it checks ``Mcp-Param-*`` headers; None where there is none."""
         try:
             view = self._hub.view(self._spec)
-            shown = self._hub.rights.limited(view, self._hub.rights.contexts.asked(self._context, CONTEXT_SAID.get()))
+            shown = self._hub.rights.limited(
+                view, self._hub.rights.contexts.asked(self.asked.context, CONTEXT_SAID.get())
+            )
             id = resolve(name, view.table).id
         except (TruenameError, ExceptionGroup, ContextRefused):
             return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from starlette.responses import JSONResponse
 
+from truename.gateway.downstream.addressing import address_of
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.protocol.replay import Bounds, Replay
 from truename.gateway.protocol.session_record import SessionRecord
@@ -138,7 +139,7 @@ class Paths:
                         session_idle_timeout=self._settings.session_timeout,
                     )
                     sessions.beside, sessions.replay = self, self._replay
-                    sessions.address, sessions.record = endpoint.address, self._known
+                    sessions.address, sessions.record = address_of(endpoint.asked), self._known
                     sessions.joined = endpoint.audience.join
                     sessions.told = partial(endpoint.audience.all_changed, endpoint.server.offered)
                     sessions.max_entries = self._settings.max_entries

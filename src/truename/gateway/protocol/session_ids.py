@@ -90,7 +90,7 @@ class SessionIds:
         # What is no text, or nested beyond reason, has pydantic or JSON give up.
         with suppress(ValueError, RecursionError):
             for plain in () if handshake is None else _plain(handshake, now, lasts):
-                id = _text(salt + sealed(self._sealing(salt), plain, place.encode()))
+                id = _text(salt + sealed(self._sealing(salt), plain, _bound(place)))
                 if len(id) <= LONGEST:
                     return id
         return _text(salt)
@@ -106,7 +106,7 @@ class SessionIds:
         # A decoder passes over what it does not know, and each id is one text: an ended one has no second spelling.
         if _text(whole) != id:
             return None
-        plain = unsealed(self._sealing(whole[:_SALT]), whole[_SALT:], place.encode())
+        plain = unsealed(self._sealing(whole[:_SALT]), whole[_SALT:], _bound(place))
         return None if plain is None else _said(plain)
 
     def _sealing(self, salt: bytes) -> AESGCM:
@@ -142,6 +142,10 @@ def _said(plain: bytes) -> Opened | None:
         return Opened(float(issued), float(lasts), Handshake(version, client))
     except (ValueError, TypeError, zlib.error, ValidationError):
         return None
+
+
+def _bound(place: str) -> bytes:
+    return place.encode("utf-8", "surrogatepass")
 
 
 def _text(raw: bytes) -> str:

@@ -66,14 +66,22 @@ class SessionRecord:
         self._used: dict[bytes, float] = {}
         self._ended: dict[bytes, float] = {}
         self._writing = anyio.Lock()
+        try:
+            self._ids = SessionIds(self._key())
+        except BaseException:
+            self.close()
+            raise
+
+    def _key(self) -> bytes:
         with self._file.change() as data:
             rows = data.execute("SELECT key FROM sealing").fetchall()
             if not rows:
                 rows = [(secrets.token_bytes(_KEY),)]
                 data.execute("INSERT INTO sealing VALUES (?)", rows[0])
-            if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != _KEY:
-                self._file.refuse("it has not the key that it was made with")
-        self._ids = SessionIds(rows[0][0])
+        keys = [key for (key,) in rows if isinstance(key, bytes) and len(key) == _KEY]
+        if len(rows) != 1 or not keys:
+            self._file.refuse("it has not the key that it was made with")
+        return keys[0]
 
     @classmethod
     def opened(cls, path: Path | None, lasts: float) -> SessionRecord:
@@ -125,7 +133,7 @@ class SessionRecord:
         until = opened.issued + min(opened.lasts, self._lasts)
         if name in self._ended or self._file.rows("SELECT 1 FROM ended WHERE name = ?", name):
             return False
-        used = [at for (at,) in self._file.rows("SELECT at FROM used WHERE name = ?", name)]
+        used = [at for (at,) in self._file.rows("SELECT CAST(at AS REAL) FROM used WHERE name = ?", name)]
         used += [self._used[name]] if name in self._used else []
         if used:
             until = max(until, max(used) + self._lasts)

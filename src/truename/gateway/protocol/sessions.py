@@ -97,25 +97,24 @@ class Sessions(StreamableHTTPSessionManager):
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         user = scope.get("user")
         requestor = authorization_context(user) if isinstance(user, AuthenticatedUser) else None
-        place = json.dumps([requestor, self.address], sort_keys=True)
         id = next((value.decode("latin-1") for key, value in scope["headers"] if key == _HEADER), None)
         if id is None:
-            await self._begun(place, requestor, scope, receive, send)
+            await self._begun(requestor, scope, receive, send)
         elif id in self._server_instances and requestor == self._session_owners.get(id):
-            await self._gone_on(place, id, scope, receive, send)
-        elif self.record.issued(place, id) is None:
+            await self._gone_on(requestor, id, scope, receive, send)
+        elif self.record.issued(self._place(requestor), id) is None:
             await _answer(_NOT_FOUND, HTTPStatus.NOT_FOUND)(scope, receive, send)
-        elif (refusal := await self._resumed(place, id, requestor, ends=scope["method"] == "DELETE")) is not None:
+        elif (refusal := await self._resumed(id, requestor, ends=scope["method"] == "DELETE")) is not None:
             await refusal(scope, receive, send)
         else:
-            await self._gone_on(place, id, scope, receive, send)
+            await self._gone_on(requestor, id, scope, receive, send)
 
-    async def _begun(self, place: str, requestor: Any, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _begun(self, requestor: Any, scope: Scope, receive: Receive, send: Send) -> None:
         read = await receive()
         async with self._session_creation_lock:
             transport: ResumableTransport | None = None
             if self._has_room(requestor):
-                transport = self._transport(self.record.issue(place, handshake_in(read["body"])))
+                transport = self._transport(self.record.issue(self._place(requestor), handshake_in(read["body"])))
                 self._register(transport, requestor)
         if transport is None:
             await _answer(_FULL, HTTPStatus.SERVICE_UNAVAILABLE, INTERNAL_ERROR)(scope, receive, send)
@@ -124,13 +123,13 @@ class Sessions(StreamableHTTPSessionManager):
         if (id := str(transport.mcp_session_id)) in self._server_instances:
             self.record.use(id)
 
-    async def _gone_on(self, place: str, id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _gone_on(self, requestor: Any, id: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Have a session that is open answer a request."""
         transport = self._server_instances[id]
         self.record.use(id)
         if scope["method"] == "DELETE":
             # Written down before it is said to be ended.
-            await self.record.end(place, id)
+            await self.record.end(self._place(requestor), id)
         try:
             await transport.handle_request(scope, receive, send)
         finally:
@@ -139,8 +138,9 @@ class Sessions(StreamableHTTPSessionManager):
             else:
                 self.record.use(id)
 
-    async def _resumed(self, place: str, id: str, requestor: Any, *, ends: bool) -> ASGIApp | None:
+    async def _resumed(self, id: str, requestor: Any, *, ends: bool) -> ASGIApp | None:
         """Open a session anew that was issued here before, or end it; return what to answer if it is not open then."""
+        place = self._place(requestor)
         async with self._resuming:
             if id in self._server_instances:
                 # Of the requests that come first after a restart, another one was quicker.
@@ -184,6 +184,10 @@ class Sessions(StreamableHTTPSessionManager):
             log.exception("a session that was gone on with failed")
         finally:
             await self._discard_session(id, transport)
+
+    def _place(self, requestor: Any) -> str:
+        """Return whose a session is, and where."""
+        return json.dumps([requestor, self.address], sort_keys=True)
 
     def _tell(self, connection: Connection) -> None:
         self._tasks.start_soon(self.told, connection)

@@ -121,7 +121,7 @@ REFUSED = {
         '{"mcpServers": {}, "truename": {"ledger": "LEDGER", "style": "canonical"}}',
         "This ledger was begun",
     ),
-    "a variable": ('{"mcpServers": {"x": {"command": "${NOT_SET_ANYWHERE}"}}}', "NOT_SET_ANYWHERE is not set"),
+    "a variable": ('{"mcpServers": {}, "truename": {"token": "${NOT_SET_ANYWHERE}"}}', "NOT_SET_ANYWHERE is not set"),
     "another kind of file": ('{"mcpServers": [1]}', "is a dump of tools, not a configuration"),
 }
 

@@ -31,8 +31,9 @@ env = { TOKEN = "${GITHUB_TOKEN}" }
 @pytest.fixture
 def home(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own, with a configuration of the gateway, which its user allowed, in the current directory."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "GITHUB_TOKEN"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GITHUB_TOKEN", SECRET)
     # Whoever runs the tests may have a gateway at the default address.
     monkeypatch.setattr("truename.cli.connect.answers", lambda url: not url.endswith(":8750") and answers(url))
     (home := tmp_path / "home").mkdir()

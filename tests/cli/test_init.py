@@ -95,12 +95,12 @@ def test_one_file_of_all_clients_servers(home: Path, run: Run) -> None:
     config = load("truename.toml", {"GITHUB_TOKEN": "a", "FAR_TOKEN": "b", "FAR_TOKEN_2": "c", "FAR_CODEX_TOKEN": "d"})
 
     assert outcome.status == 0, outcome.err
-    assert sorted(server.key for server in config.servers) == ["clock", "far", "far-codex", "github", "off"]
+    assert sorted(server.key for server in config.servers) == ["clock", "far", "far-codex", "gh", "github", "off"]
     assert [server.key for server in config.servers if server.disabled] == ["off"]
     assert config.settings.server_name == "tn"
     assert text.startswith("#:schema ./truename.schema.json\n")
     assert "# Cursor: ~/.cursor/mcp.json (mcpServers.github)" in text
-    assert "# also known as gh" in text
+    assert "# called far there; far is another server, that differs in url, headers.authorization" in text
     assert SECRET not in text
     assert BEARER not in text
     assert secrets_in(outcome) == []
@@ -114,7 +114,8 @@ def test_the_summary_says_which_variables_and_what_next(home: Path, run: Run) ->
     assert "${input:github_token}" in out
     assert "truename serve truename.toml --http 127.0.0.1:8750" in out
     assert "truename connect " in out
-    assert "5 servers." in out
+    assert "6 servers." in out
+    assert "far-codex: called far there; far is another server" in out
 
 
 def test_the_schema_beside_it_accepts_what_was_written(home: Path, run: Run) -> None:
@@ -233,7 +234,7 @@ def test_a_broken_file_of_a_client_is_told_and_the_others_are_used(home: Path, r
 
     assert outcome.status == 1
     assert [Path(problem["file"]).name for problem in outcome.document["problems"]] == ["settings.json"]
-    assert len(outcome.document["servers"]) == 5
+    assert len(outcome.document["servers"]) == 6
 
 
 def test_an_entry_that_can_be_no_server_is_told(home: Path, run: Run) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from truename import dialects
-from truename.clients.matching import counterpart, same_text
+from truename.clients.matching import counterpart
 from truename.clients.upcoming import ONLY_STYLE, alone, alone_path, together
 from truename.config import Config, ServerConfig, Settings
+from truename.config.entries import Seen
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.view import read_path
 
@@ -15,90 +20,155 @@ GITHUB = ServerConfig(key="github", command="npx", args=("-y", "server-github"),
 LISTED = {"github": ["search", "fs.list", "Create-Issue"], "weather": ["search"]}
 
 
-@pytest.mark.parametrize(
-    ("client", "gateway", "matches"),
-    [
-        (GITHUB, GITHUB, True),
-        (GITHUB, ServerConfig(key="other", command="npx", args=("-y", "server-github"), env={"TOKEN": "one"}), True),
-        (GITHUB, ServerConfig(key="work", command="npx", args=("-y", "server-github"), env={"TOKEN": "two"}), False),
-        (GITHUB, ServerConfig(key="github", command="npx", args=("-y", "server-github"), env={"TOKEN": "two"}), True),
-        (GITHUB, ServerConfig(key="github", command="npx", args=("-y", "server-gitlab")), False),
-        (GITHUB, ServerConfig(key="github", command="/usr/bin/npx", args=("-y", "server-github")), True),
-        (GITHUB, ServerConfig(key="github", command="npx.cmd", args=("-y", "server-github")), True),
-        *(
-            (ServerConfig(key="github", command=command, args=tuple(args), env={"TOKEN": "one"}), GITHUB, True)
-            for command, *args in (
-                ("npx", "server-github"),
-                ("npx", "--yes", "server-github@latest"),
-                ("cmd", "/c", "npx", "-y", "server-github"),
-                ("C:\\Windows\\System32\\cmd.exe", "/C", "npx.cmd", "server-github"),
-                ("/opt/node/bin/npx", "${PACKAGE}"),
-            )
-        ),
-        (ServerConfig(key="x", command="cmd", args=("/c", "npx", "server-github"), env=GITHUB.env), GITHUB, True),
-        (ServerConfig(key="github", command="npx", args=("server-github@2",)), GITHUB, False),
-        (ServerConfig(key="github", command="cmd", args=("/c",)), GITHUB, False),
-        (GITHUB, ServerConfig(key="github", url="https://x.test/mcp", type="http"), False),
-        (GITHUB, ServerConfig(key="github", disabled=True), False),
-        (
-            ServerConfig(key="a", url="https://X.test/mcp/", type="http"),
-            ServerConfig(key="b", url="https://x.test/mcp", type="http"),
-            True,
-        ),
-        (
-            ServerConfig(key="a", url="${BASE}/mcp", type="http"),
-            ServerConfig(key="a", url="https://x.test/mcp", type="http"),
-            True,
-        ),
-        (
-            ServerConfig(key="a", url="${BASE}/mcp", type="http"),
-            ServerConfig(key="b", url="https://x.test/mcp", type="http"),
-            False,
-        ),
-    ],
-)
-def test_a_server_is_found_by_what_it_runs(client: ServerConfig, gateway: ServerConfig, matches: bool) -> None:
-    found = counterpart(client, [gateway])
+def seen(server: ServerConfig, *, client: str = "cursor", spelling: str = "braces", **more: Any) -> Seen:
+    return Seen(client=client, title=client, file="f", where=server.key, server=server, spelling=spelling, **more)
 
-    assert (found is not None) is matches
+
+def npx(key: str, *args: str, command: str = "npx", **more: Any) -> ServerConfig:
+    return ServerConfig(key=key, command=command, args=args, **more)
+
+
+def at(url: str, key: str = "a", **headers: str) -> ServerConfig:
+    return ServerConfig(key=key, url=url, type="http", headers=headers)
+
+
+SAME = [
+    (GITHUB, GITHUB),
+    (GITHUB, replace(GITHUB, key="other")),
+    (GITHUB, replace(GITHUB, command="/usr/bin/npx")),
+    (GITHUB, replace(GITHUB, command="npx.cmd")),
+    *(
+        (npx("github", *args, command=command, env=GITHUB.env), GITHUB)
+        for command, *args in (
+            ("npx", "server-github"),
+            ("npx", "--yes", "server-github@latest"),
+            ("cmd", "/c", "npx", "-y", "server-github"),
+            ("C:\\Windows\\System32\\cmd.exe", "/C", "npx.cmd", "server-github"),
+            ("/opt/node/bin/npx", "${PACKAGE}"),
+        )
+    ),
+    (npx("x", "a", command="/opt/node/bin/node"), npx("x", "a", command="node")),
+    (npx("x", "a", env={"TOKEN": "${UNSET}"}), npx("x", "a", env={"TOKEN": "${UNSET}"}, unset=("UNSET",))),
+    (npx("x", "${UNSET:-a}"), npx("x", "a")),
+    (npx("x", "${SET_AND_EMPTY}"), npx("x", "")),
+    (at("https://X.test/mcp/"), at("https://x.test/mcp", "b")),
+    (at("${BASE}/mcp"), at("https://x.test/mcp")),
+    (at("https://x.test/mcp", Authorization="Bearer a"), at("https://x.test/mcp", authorization="Bearer a")),
+]
+OTHER = [
+    (GITHUB, replace(GITHUB, env={"TOKEN": "two"}), "env.TOKEN"),
+    (GITHUB, replace(GITHUB, key="work", env={"TOKEN": "two"}), "env.TOKEN"),
+    (GITHUB, replace(GITHUB, env={}), "env.TOKEN"),
+    (replace(GITHUB, env={}), GITHUB, "env.TOKEN"),
+    (GITHUB, replace(GITHUB, env={**GITHUB.env, "DEBUG": "1"}), "env.DEBUG"),
+    (GITHUB, npx("github", "-y", "server-gitlab", env=GITHUB.env), "args"),
+    (npx("github", "server-github@2", env=GITHUB.env), GITHUB, "args"),
+    (npx("github", "-y", "server-github", "--read-only", env=GITHUB.env), GITHUB, "args"),
+    (npx("github", "/c", command="cmd", env=GITHUB.env), GITHUB, "command args"),
+    (npx("x", "a", command="/opt/one/node"), npx("x", "a", command="/opt/two/node"), "command"),
+    (npx("x", "a", cwd="/one"), npx("x", "a", cwd="/two"), "cwd"),
+    (npx("x", "a", cwd="/one"), npx("x", "a"), "cwd"),
+    (npx("x", "--token", "one"), npx("x", "--token", "two"), "args"),
+    (at("https://x.test/mcp?key=one"), at("https://x.test/mcp?key=two"), "url"),
+    (at("https://me:Secret@x.test/mcp"), at("https://me:secret@x.test/mcp"), "url"),
+    (
+        at("https://x.test/mcp", Authorization="Bearer a"),
+        at("https://x.test/mcp", Authorization="Bearer b"),
+        "headers.authorization",
+    ),
+    (at("https://x.test/mcp"), at("https://x.test/mcp", **{"X-Key": "b"}), "headers.x-key"),
+    (GITHUB, at("https://x.test/mcp", "github"), "command args env.TOKEN url"),
+    (GITHUB, ServerConfig(key="github", disabled=True), ""),
+    (GITHUB, npx("gitlab", "-y", "server-gitlab"), ""),
+]
+ENVIRON = {"PACKAGE": "server-github", "BASE": "https://x.test", "SET_AND_EMPTY": ""}
+
+
+@pytest.mark.parametrize(("client", "gateway"), SAME, ids=str)
+def test_a_server_is_found_by_all_that_decides_what_it_does(client: ServerConfig, gateway: ServerConfig) -> None:
+    assert counterpart(seen(client), [gateway], ENVIRON).server is gateway
+
+
+@pytest.mark.parametrize(("client", "gateway", "places"), OTHER, ids=str)
+def test_what_differs_in_one_thing_is_another_server(client: ServerConfig, gateway: ServerConfig, places: str) -> None:
+    found = counterpart(seen(client), [gateway], ENVIRON)
+
+    assert (found.server, set(found.differing)) == (None, set(places.split()))
+    assert found.near == (gateway.key if places else "")
+
+
+def test_of_several_the_one_with_this_clients_values_is_taken() -> None:
+    claude, cursor = GITHUB, replace(GITHUB, key="github-cursor", env={})
+
+    for known in ([claude, cursor], [cursor, claude]):
+        assert counterpart(seen(GITHUB), known, {}).server is claude
+        assert counterpart(seen(replace(GITHUB, env={})), known, {}).server is cursor
 
 
 def test_the_server_of_the_same_key_goes_first() -> None:
-    twins = [ServerConfig(key=key, command="npx", args=GITHUB.args, env=GITHUB.env) for key in ("a", "github")]
+    twins = [replace(GITHUB, key=key) for key in ("a", "github")]
 
-    found = counterpart(GITHUB, twins)
-
-    assert found is not None
-    assert found.server.key == "github"
+    assert counterpart(seen(GITHUB), twins, {}).server is twins[1]
 
 
-def test_an_environment_that_differs_is_told() -> None:
-    found = counterpart(GITHUB, [ServerConfig(key="github", command="npx", args=GITHUB.args, env={"TOKEN": "two"})])
+def test_the_same_command_goes_before_another_spelling_of_it() -> None:
+    known = [npx("x", command="/opt/node"), npx("x-zed", command="node")]
 
-    assert found is not None
-    assert found.differing == ("TOKEN",)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("a", "a", True),
-        ("${TOKEN}", "anything", True),
-        ("Bearer ${env:TOKEN}", "Bearer x", True),
-        ("Bearer $TOKEN", "Basic x", False),
-        ("{env:A}-{env:B}", "x-y", True),
-        ("${{ secrets.A }}/end", "x/end", True),
-        ("%A%ab", "ab", True),
-        ("ab${A}ba", "aba", False),
-    ],
-)
-def test_a_reference_stands_for_any_text(one: str, other: str, same: bool) -> None:
-    assert same_text(one, other) is same
-    assert same_text(other, one) is same
+    assert counterpart(seen(npx("x", command="node")), known, {}).server is known[1]
 
 
-def test_many_references_cost_no_more_than_their_length() -> None:
-    assert not same_text("${A}a" * 20_000 + "b", "a" * 20_000)
+@pytest.mark.parametrize("text", ["${UNSET}", "a ${UNSET} b ${UNSET}", "Bearer ${UNSET}"])
+def test_without_its_variable_a_server_is_known_by_what_it_was_made_of_alone(text: str) -> None:
+    client = npx("x", env={"A": text.replace("${UNSET}", "value")})
+    gateway = npx("x", env={"A": text}, unset=("UNSET",))
+
+    unknown = counterpart(seen(client), [gateway], {})
+
+    assert (unknown.server, unknown.near, unknown.unset) == (None, "x", ("UNSET",))
+    assert counterpart(seen(client), [gateway], {}, lambda key, _: key == "x").server is gateway
+    assert counterpart(seen(replace(client, env={"A": "other text"})), [gateway], {}, lambda *_: True).server is (
+        gateway if text == "${UNSET}" else None
+    )
+
+
+def test_what_only_the_client_can_fill_in_is_no_value_of_the_gateway() -> None:
+    found = counterpart(seen(npx("x", env={"A": "${input:token}"}), client="vscode"), [npx("x", env={"A": "v"})], {})
+
+    assert (found.server, found.near, found.differing) == (None, "x", ("env.A",))
+
+
+def test_no_text_passes_for_a_variable_that_has_no_value() -> None:
+    gateway = npx("x", "${UNSET}", unset=("UNSET",))
+
+    assert counterpart(seen(npx("x", "\0$UNSET\0")), [gateway], {}).server is None
+
+
+def test_an_entry_with_a_file_of_variables_is_not_the_gateways() -> None:
+    found = counterpart(seen(GITHUB, left_out=("envFile",)), [GITHUB], {})
+
+    assert (found.server, found.near, found.differing) == (None, "github", ("envFile",))
+
+
+def test_a_client_that_replaces_nothing_means_its_text(tmp_path: Path) -> None:
+    client = seen(npx("x", "${HOME}"), client="claude-desktop", spelling="literal")
+
+    assert counterpart(client, [npx("x", "${HOME}")], {"HOME": "/h"}).server is not None
+    assert counterpart(client, [npx("x", "/h")], {"HOME": "/h"}).server is None
+
+
+def test_a_projects_server_may_have_no_directory_in_the_gateway() -> None:
+    client = seen(npx("x", cwd="/p"), base=Path("/p"))
+
+    assert counterpart(client, [npx("x")], {}).server is not None
+    assert counterpart(client, [npx("x", cwd="/q")], {}).server is None
+    relative = counterpart(seen(npx("x", cwd="sub")), [npx("x", cwd="/p/sub")], {}, lambda *_: True)
+    assert relative.server is not None
+
+
+def test_many_unknowns_cost_no_more_than_their_length() -> None:
+    gateway = npx("x", "${A}a" * 20_000 + "b", unset=("A",))
+
+    assert counterpart(seen(npx("x", "a" * 20_000)), [gateway], {}).differing == ("args",)
 
 
 def test_one_server_alone_is_named_as_the_gateway_names_it() -> None:

@@ -188,8 +188,8 @@ BAD = [
     (one(command="x", timeout=0), "mcpServers.s.timeout", "it is 0, not a number above 0", "number"),
     (one(command="x", disabled="yes"), "mcpServers.s.disabled", "it is a text, not true or false", "true"),
     (one(command="x\0"), "mcpServers.s.command", "NUL", "Remove"),
-    (one(command="${UNSET}"), "mcpServers.s.command", "variable UNSET is not set", "${UNSET:-default}"),
-    (one(command="x", args=["a", "${UNSET}"]), "mcpServers.s.args[1]", "UNSET is not set", "Set it"),
+    ({"mcpServers": {}, "truename": {"token": "${UNSET}"}}, "token", "variable UNSET is not set", "${UNSET:-default}"),
+    (one(url="${UNSET}", headers={"a b": "c"}), "mcpServers.s.headers.'a b'", "HTTP header", "ASCII"),
     (
         one(command="x", env={"K": "${input:key}"}),
         "mcpServers.s.env.K",
@@ -262,14 +262,30 @@ def test_faults_of_toml_have_their_place(text: str, key: str, problem: str) -> N
 
 
 def test_many_faults_are_told_at_once() -> None:
-    found = faults_of({"mcpServers": {"": {}, "a": {"command": "${A}", "args": ["${B}"]}}, "truename": {"x": 1}})
+    found = faults_of({"mcpServers": {"": {}, "a": {"args": ["${B}"]}}, "truename": {"x": 1}})
     assert [fault.key for fault in found] == [
         "mcpServers.",
         "mcpServers.",
-        "mcpServers.a.command",
-        "mcpServers.a.args[0]",
+        "mcpServers.a",
         "x",
     ]
+
+
+UNSET = [
+    ({"command": "${A}", "args": ["${B:-b} ${A}", "${env:C}"], "env": {"D": "${HOME}"}}, ("A", "C")),
+    ({"url": "${A}/mcp"}, ("A",)),
+    ({"url": "https://h.example:${A}/mcp", "headers": {"Authorization": "Bearer ${B}"}}, ("A", "B")),
+    ({"command": "x", "env": {"TOKEN": "${EMPTY}"}}, ()),
+]
+
+
+@pytest.mark.parametrize(("entry", "unset"), UNSET, ids=str)
+def test_a_variable_that_is_not_set_costs_its_server_alone(entry: dict[str, Any], unset: tuple[str, ...]) -> None:
+    text = json.dumps({"mcpServers": {"s": entry, "other": {"command": "y"}}})
+
+    config = parse(text, Path("/t.json"), {"HOME": "/h", "EMPTY": ""})
+
+    assert [one.unset for one in config.servers] == [unset, ()]
 
 
 def test_a_server_may_stand_in_one_place_only() -> None:

@@ -38,13 +38,12 @@ SAME = [
     (npx("@a/pkg@latest"), {"command": "/usr/bin/npx", "args": ("--yes", "@a/pkg")}),
     (npx("pkg"), {"command": "cmd", "args": ("/c", "npx", "pkg")}),
     (npx("pkg"), {"command": "C:\\Program Files\\nodejs\\npx.cmd", "args": ("pkg",)}),
-    (npx("pkg", TOKEN=SECRET), npx("pkg", TOKEN="${TOKEN}")),
     (npx("pkg", TOKEN=SECRET), npx("pkg", TOKEN=SECRET)),
-    (npx("pkg", TOKEN=SECRET), npx("pkg", TOKEN=OTHER)),
+    (npx("pkg", TOKEN="${TOKEN}"), npx("pkg", TOKEN="${env:TOKEN}")),
     ({"url": "https://A.example/mcp/"}, {"url": "https://a.example/mcp"}),
     (
         {"url": "https://a.example/mcp", "headers": {"authorization": "Bearer x"}},
-        {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer y"}},
+        {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer x"}},
     ),
 ]
 DIFFERENT = [
@@ -57,6 +56,17 @@ DIFFERENT = [
     (npx("pkg") | {"cwd": "/a"}, npx("pkg") | {"cwd": "/b"}),
     ({"url": "https://a.example/mcp"}, {"url": "https://b.example/mcp"}),
     ({"url": "https://a.example/mcp"}, {"url": "https://a.example/mcp", "headers": {"X-Team": "a"}}),
+    (npx("pkg", TOKEN=SECRET), npx("pkg")),
+    (npx("pkg", TOKEN=SECRET), npx("pkg", TOKEN=OTHER)),
+    (npx("pkg", TOKEN=SECRET), npx("pkg", TOKEN="${TOKEN}")),
+    (npx("pkg", TOKEN="${WORK}"), npx("pkg", TOKEN="${HOME_TOKEN}")),
+    (npx("pkg", TOKEN="${input:a}"), npx("pkg", TOKEN="${input:a}")),
+    (npx("pkg", "--api-key", SECRET), npx("pkg", "--api-key", OTHER)),
+    ({"url": f"https://a.example/?token={SECRET}"}, {"url": f"https://a.example/?token={OTHER}"}),
+    (
+        {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer x"}},
+        {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer y"}},
+    ),
 ]
 
 
@@ -191,20 +201,70 @@ def test_a_variable_that_means_something_else_already_is_not_taken() -> None:
     assert [one.name for one in propose([*sightings, reference], {}).variables] == ["S_TOKEN", "T_TOKEN", "TOKEN"]
 
 
-def test_values_that_differ_are_told_and_none_is_chosen() -> None:
-    sightings = [seen("cursor", **npx("p", TOKEN=SECRET)), seen("zed", **npx("p", TOKEN=OTHER))]
-    (variable,) = propose(sightings, {}).variables
+@pytest.mark.parametrize("reverse", [False, True])
+def test_two_that_differ_in_a_secret_keep_theirs(reverse: bool) -> None:
+    claude = seen("claude-code", "github", **npx("gh", TOKEN=SECRET))
+    cursor = seen("cursor", "github", **npx("gh"))
+    proposal = propose([cursor, claude] if reverse else [claude, cursor], {})
+    (mine,), (theirs,) = ([one for one in proposal.servers if one.seen == (it,)] for it in (claude, cursor))
 
-    assert variable.differs
-    assert variable.value is None
-    assert len(variable.places) == 2
+    assert mine.server.env == {"TOKEN": "${TOKEN}"}
+    assert theirs.server.env == {}
+    assert {mine.server.key, theirs.server.key} == ({"github", "github-claude-code" if reverse else "github-cursor"})
+    renamed = mine if reverse else theirs
+    assert "called github there; github is another server, that differs in env.TOKEN" in renamed.notes
+    assert [(one.name, one.value) for one in proposal.variables] == [("TOKEN", SECRET)]
 
 
-def test_a_value_that_the_environment_has_otherwise_is_told() -> None:
+def test_each_of_several_secrets_has_a_variable() -> None:
+    values = [SECRET, OTHER, "a-third-0ne"]
+    sightings = [seen(f"c{number}", **npx("p", TOKEN=value)) for number, value in enumerate(values)]
+    proposal = propose(sightings, {})
+
+    assert keys(proposal) == {"s": ["c0"], "s-c1": ["c1"], "s-c2": ["c2"]}
+    assert {one.name: one.value for one in proposal.variables} == {
+        "TOKEN": SECRET, "S_C1_TOKEN": OTHER, "S_C2_TOKEN": "a-third-0ne"
+    }  # fmt: skip
+
+
+def test_a_reference_and_a_text_are_one_where_the_environment_has_that_text() -> None:
     sightings = [seen("cursor", **npx("p", TOKEN=SECRET)), seen("zed", **npx("p", TOKEN="${TOKEN}"))]
 
-    assert [one.differs for one in propose(sightings, {"TOKEN": OTHER}).variables] == [True]
-    assert [one.differs for one in propose(sightings, {"TOKEN": SECRET}).variables] == [False]
+    assert keys(propose(sightings, {"TOKEN": OTHER})) == {"s": ["cursor"], "s-zed": ["zed"]}
+    (merged,) = propose(sightings, {"TOKEN": SECRET}).servers
+    assert merged.server.env == {"TOKEN": "${TOKEN}"}
+
+
+def test_two_defaults_of_one_variable_are_two_values() -> None:
+    sightings = [
+        seen(client, **npx("p", TOKEN=f"${{TOKEN:-{value}}}")) for client, value in [("a", SECRET), ("b", OTHER)]
+    ]
+    proposal = propose(sightings, {})
+
+    assert keys(proposal) == {"s": ["a"], "s-b": ["b"]}
+    assert {one.name: one.value for one in proposal.variables} == {"TOKEN": SECRET, "S_B_TOKEN": OTHER}
+    assert keys(propose(sightings, {"TOKEN": "outside"})) == {"s": ["a", "b"]}
+
+
+def test_what_only_a_client_can_fill_in_is_that_clients_alone() -> None:
+    asked = npx("p", TOKEN="${input:token}")
+    sightings = [
+        seen("zed", **npx("p", TOKEN=SECRET)),
+        seen("vscode", **asked),
+        seen("vscode", "b", file="~/2", **asked),
+    ]
+    proposal = propose(sightings, {})
+
+    assert keys(proposal) == {"s-zed": ["zed"], "s": ["vscode", "vscode"]}
+    assert [(one.name, one.value, one.said) for one in proposal.variables] == [
+        ("TOKEN", SECRET, ""), ("S_TOKEN", None, "${input:token}")
+    ]  # fmt: skip
+
+
+def test_an_entry_with_what_can_not_be_told_is_no_other_one() -> None:
+    sightings = [seen("cursor", **npx("p")), replace(seen("vscode", **npx("p")), left_out=("envFile",))]
+
+    assert keys(propose(sightings, {})) == {"s": ["cursor"], "s-vscode": ["vscode"]}
 
 
 def test_variables_of_servers_that_are_off_are_not_needed() -> None:

@@ -28,9 +28,11 @@ from truename.clients.applying import check
 from truename.clients.applying import connect as apply
 from truename.clients.choosing import OWN_SCOPES
 from truename.clients.connection import Wish, plan_connection
+from truename.clients.origins import Origins
 from truename.clients.plan import Change, Note, Plan
 from truename.clients.shapes import speaks_http
 from truename.config import Config, Settings
+from truename.config.envfile import read_env_file
 from truename.documents import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
@@ -106,6 +108,7 @@ def connect(
     client = client_named(client)
     url = checked_url(url)
     config = configured_for_clients(source)
+    environ = _variables(config)
     machine = Machine.here(project)
     alone = stdio or not any(speaks_http(file.shape) for file in config_files(client))
     reached = not alone and answers(url)
@@ -119,7 +122,8 @@ def connect(
     )
     dialect = config_files(client)[0].dialect
     names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
-    address = Address(config=config, url=url, program=program())
+    made = Origins(config.path).has if config.path is not None else lambda _, __: False
+    address = Address(config=config, url=url, program=program(), environ=environ, was_made=made)
     plan = plan_connection(machine, find(machine), address, wish, names)
     check(plan)
     backups: Sequence[Backup] = ()
@@ -216,6 +220,12 @@ def configured_for_clients(source: str | None) -> Config:
         if not unset:
             raise
         return configuration(source, environ | {name: f"${{{name}}}" for name in unset})
+
+
+def _variables(config: Config) -> Mapping[str, str]:
+    """Return what references stand for at the gateway, as far as that is known here."""
+    env_file = config.settings.env_file
+    return {**(read_env_file(Path(env_file)) if env_file is not None else {}), **os.environ}
 
 
 def _leaves(error: Exception) -> Sequence[Exception]:

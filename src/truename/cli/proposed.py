@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from truename.cli.failure import UsageFault
 from truename.cli.hanging import shortened
 from truename.cli.rendering import Cell, print_table, say, say_error, show, styled
 from truename.cli.saving import PRIVATE, check_free, save
+from truename.clients.origins import Origins
 from truename.config import Settings, json_schema, render
 from truename.config.envfile import read_env_file, write_env_lines
 from truename.errors import TruenameError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from truename.config import ServerConfig
+    from truename.config.entries import Seen
     from truename.config.proposal import Proposal, Variable
 
 __all__ = [
@@ -46,7 +48,8 @@ _WHAT: Final = 80
 class Files:
     """What is to be written: the configuration's text, and the variables for the env_file beside it, if any.
 
-    ``known`` are the variables that an env_file has there already.
+    ``known`` are the variables that an env_file has there already, ``made_of`` the entries of which each server was
+    made.
     """
 
     text: str
@@ -54,6 +57,7 @@ class Files:
     known: frozenset[str]
     env: Path
     values: Mapping[str, str] | None = None
+    made_of: Mapping[str, Sequence[Seen]] = field(default_factory=dict)
 
 
 def prepare(
@@ -72,7 +76,8 @@ def prepare(
         settings = replace(settings, env_file=env.name)
     text = render(proposal.config(settings), head=head, notes=proposal.notes, schema=f"./{_SCHEMA}")
     values = {**known, **_copied(proposal.variables)} if copy_secrets else None
-    return Files(text=text, out=out, known=frozenset(values or known), env=env, values=values)
+    made_of = {merged.server.key: merged.seen for merged in proposal.servers}
+    return Files(text=text, out=out, known=frozenset(values or known), env=env, values=values, made_of=made_of)
 
 
 def save_all(files: Files, *, force: bool) -> list[Path]:
@@ -89,6 +94,9 @@ def save_all(files: Files, *, force: bool) -> list[Path]:
     # Last, so that whatever it refers to is there.
     done += [files.out, save(files.out, files.text, force=force)]
     _allow(files)
+    # Without it, `truename connect` needs the variables to see whose a server is.
+    with suppress(OSError):
+        Origins(files.out).remember(files.made_of)
     return [path for path in done if path is not None]
 
 
@@ -120,6 +128,9 @@ def show_servers(proposal: Proposal, *, error: bool) -> None:
         rows.append([styled(merged.server.key, "bold cyan"), f"{_what(merged.server)}{off}", found])
     if rows:
         print_table(["server", "what", "found in"], rows, error=error)
+    for merged in proposal.servers:
+        if merged.apart:
+            show(f"{merged.server.key}: {merged.apart}.", error=error)
 
 
 def show_refused(proposal: Proposal) -> None:
@@ -132,15 +143,11 @@ def show_refused(proposal: Proposal) -> None:
 
 def show_variables(proposal: Proposal, files: Files, *, error: bool) -> None:
     """Print which variables have to be set, and where each value stands now."""
-    missing = [
-        variable
-        for variable in proposal.variables
-        if is_missing(variable, files.known) or (variable.needed and variable.differs)
-    ]
+    missing = [variable for variable in proposal.variables if is_missing(variable, files.known)]
     if not missing:
         return
     show("", error=error)
-    show(styled("To be set, or looked at, before `truename serve`:", "bold"), error=error)
+    show(styled("To be set before `truename serve`:", "bold"), error=error)
     for variable in missing[:_MOST_TOLD]:
         show("  ", styled(variable.name, "yellow"), error=error)
         for place in variable.places[:_MOST]:
@@ -174,7 +181,6 @@ def plain(proposal: Proposal, files: Files, written: Sequence[Path]) -> dict[str
                 "name": variable.name,
                 "places": list(variable.places),
                 "set": not is_missing(variable, files.known),
-                "differs": variable.differs,
                 "said": variable.said,
             }
             for variable in proposal.variables
@@ -200,9 +206,6 @@ def _remarks(variable: Variable) -> list[str]:
     remarks = []
     if len(variable.places) > _MOST:
         remarks.append(f"and in {len(variable.places) - _MOST} more places")
-    if variable.differs:
-        outside = "the environment has another value" if variable.is_set else "its values differ: choose one"
-        remarks.append(outside)
     if variable.said:
         remarks.append(f"it was {variable.said}, which only that client can fill in")
     return remarks

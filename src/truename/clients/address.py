@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -11,10 +11,11 @@ from truename.clients.upcoming import alone_path, client_of
 from truename.config import ServerConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from truename.clients.table import ConfigFile
     from truename.config import Config
+    from truename.config.entries import Seen
 
 __all__ = ["TOKEN", "Address", "entry_for", "reference"]
 
@@ -77,11 +78,16 @@ def reference(client: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where the gateway is: its configuration, the URL that it serves at, and the program that starts it."""
+    """Where the gateway is: its configuration, the URL that it serves at, and the program that starts it.
+
+    ``environ`` is what references stand for there; ``was_made`` tells whether a server was made of a client's entry.
+    """
 
     config: Config
     url: str
     program: str
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    was_made: Callable[[str, Seen], bool] = field(default=lambda _, __: False, repr=False)
 
     def server(self, key: str, upstream: str | None, *, file: ConfigFile, stdio: bool, search: bool) -> ServerConfig:
         """Return what a client is to have under ``key``: one server of the gateway, or (None) all of them.

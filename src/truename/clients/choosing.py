@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.clients.entries import entries_of
 from truename.clients.matching import counterpart
 from truename.clients.plan import Note
+from truename.clients.seen import seen_of
 from truename.clients.shapes import read_entry
 from truename.clients.table import config_files
 from truename.config.entries import Seen, take_apart
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from truename.clients.address import Address
     from truename.clients.find import Found, Sighting
+    from truename.clients.machine import Machine
+    from truename.clients.matching import Match
     from truename.config import ServerConfig
     from truename.documents import Document
 
@@ -76,7 +79,7 @@ def usable(found: Iterable[Found], scopes: frozenset[str]) -> list[Found]:
     return [one for one in chosen if one.document is not None]
 
 
-def choose(files: Sequence[Found], address: Address) -> Choice:
+def choose(files: Sequence[Found], address: Address, machine: Machine) -> Choice:
     """Tell the servers of these files that the gateway has too from those that it has not."""
     taken: list[Taken] = []
     already: list[Sighting] = []
@@ -90,36 +93,45 @@ def choose(files: Sequence[Found], address: Address) -> Choice:
             if address.is_met(sighting.server):
                 already.append(sighting)
                 continue
-            upstream = _upstream(sighting, address, notes)
+            upstream = _upstream(seen_of(sighting, found, machine), address, notes)
             if upstream is not None:
                 taken.append(Taken(found, sighting, upstream))
     return Choice(tuple(taken), tuple(already), tuple(notes))
 
 
-def _upstream(sighting: Sighting, address: Address, notes: list[Note]) -> str | None:
-    server = sighting.server
+def _upstream(entry: Seen, address: Address, notes: list[Note]) -> str | None:
+    server = entry.server
     if server.disabled:
         notes.append(
             Note(kind="left", subject=server.key, fact=f"{excerpt(server.key)} is switched off in this client")
         )
         return None
-    match = counterpart(server, address.config.servers)
-    if match is None and address.is_elsewhere(server):
+    match = counterpart(entry, address.config.servers, address.environ, address.was_made)
+    if match.server is None and address.is_elsewhere(server):
         fact = f"{excerpt(server.key)} leads to another address of a gateway ({excerpt(server.url or '')})"
         advice = "To move it, take it out with `truename disconnect` first."
         notes.append(Note(kind="left", subject=server.key, fact=fact, advice=advice))
         return None
-    if match is None:
-        fact = f"{excerpt(server.key)} ({sighting.path}) is not in the gateway's configuration, so it stays as it is"
-        advice = "`truename init` proposes a configuration with all servers of your clients."
+    if match.server is None:
+        fact, advice = _apart(entry, match)
         notes.append(Note(kind="left", subject=server.key, fact=fact, advice=advice))
         return None
-    if match.differing:
-        names = ", ".join(map(excerpt, match.differing))
-        fact = f"{excerpt(server.key)} has other values for {names} here than in the gateway's configuration"
-        advice = "The gateway's will be used; correct them there if they are not meant."
-        notes.append(Note(kind="info", subject=server.key, fact=fact, advice=advice))
     return match.server.key
+
+
+def _apart(entry: Seen, match: Match) -> tuple[str, str]:
+    """Return why no server of the gateway is this one, and what to do: no value is in either."""
+    key, near = excerpt(entry.server.key), excerpt(match.near)
+    if match.unset:
+        names = f"{', '.join(match.unset)} {'is' if len(match.unset) == 1 else 'are'} not set here"
+        fact = f"{key} stays as it is: {names}, so whether the gateway's {near} is the same server is not known"
+        return fact, "Set it to the value that this client has, or run `truename init --copy-secrets`."
+    if match.differing:
+        places = ", ".join(map(excerpt, match.differing))
+        fact = f"{key} stays as it is: the gateway's {near} is another server, which differs in {places}"
+        return fact, "`truename init` makes a server of each entry that differs."
+    fact = f"{key} ({entry.file}) is not in the gateway's configuration, so it stays as it is"
+    return fact, "`truename init` proposes a configuration with all servers of your clients."
 
 
 def secrets_of(servers: Iterable[ServerConfig]) -> Iterator[str]:

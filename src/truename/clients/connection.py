@@ -68,7 +68,7 @@ def plan_connection(machine: Machine, found: Iterable[Found], address: Address, 
     """
     mine = [one for one in found if one.file.client == wish.client]
     files = usable(mine, wish.scopes)
-    choice = choose(files, address)
+    choice = choose(files, address, machine)
     making = _Making(machine=machine, mine=mine, files=files, address=address, wish=wish, names=names, choice=choice)
     making.require_no_lists()
     return making.together() if wish.one else making.each()

@@ -1,65 +1,158 @@
-"""Which server of the gateway is the one that a client has: the same program and arguments, or the same address.
+"""Which server of the gateway is the one that a client has: equal in everything that decides what it does.
 
-A client's texts are verbatim, the gateway's have their references replaced, so a reference stands for any text. What
-was found only with the help of references counts under the same key alone.
+Values are compared, in memory: with another token, the same program is another account. Where the gateway's entry
+refers to a variable that is not set here, its value is not known, and a record of what the entry was made of decides.
 """
 
 from __future__ import annotations
 
 import re
+from enum import IntEnum
+from itertools import zip_longest
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
 
-from truename.config.entries import program
+from truename.config.entries import Seen, address, program
+from truename.config.templates import Ref, translate
+from truename.files.person import at_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from truename.config import ServerConfig
 
-__all__ = ["Match", "counterpart", "same_text"]
+__all__ = ["Match", "counterpart"]
 
-# ${VAR}, ${env:VAR}, ${input:id}, ${{ secrets.X }}, $VAR, %VAR%, {env:VAR}, {file:path}.
-_REFERENCE: Final = re.compile(
-    r"\$\{\{[^{}]{0,200}\}\}|\$\{[^{}]{0,200}\}|\$[A-Za-z_]\w{0,200}|%\w{1,200}%|\{(?:env|file):[^{}]{0,200}\}"
-)
+# Stands for what is not known: no configuration holds a NUL.
+_UNKNOWN: Final = re.compile(r"\0[^\0]*\0")
+# Fields with credentials that the gateway can't have from the entry.
+_CREDENTIALS: Final = frozenset({"envFile", "headersHelper"})
+_MAIN: Final = frozenset({"command", "args", "url"})
+
+
+class _Likeness(IntEnum):
+    OTHER = 0
+    UNKNOWN = 1
+    SAME = 2
 
 
 class Match(NamedTuple):
-    """The gateway's server, and the names of environment variables or headers that have another value there."""
+    """The gateway's server that is a client's; or None, with the key of one that is near and where it differs.
 
-    server: ServerConfig
-    differing: tuple[str, ...]
-
-
-def counterpart(server: ServerConfig, known: Iterable[ServerConfig]) -> Match | None:
-    """Return the gateway's server that is this one, the one of the same key first.
-
-    Two that start alike and differ in their secrets are two accounts: under another key only equal ones are the same.
+    ``unset`` are the variables without which it can't be told whether the near one is it.
     """
-    candidates = [one for one in known if not one.disabled and _alike(server, one)]
-    for one in candidates:
-        if one.key == server.key:
-            return Match(one, _differing(server, one))
-    for one in candidates:
-        if _alike(server, one, literally=True) and not _differing(server, one) and _same_directory(server, one):
-            return Match(one, ())
-    return None
+
+    server: ServerConfig | None
+    near: str = ""
+    differing: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
 
 
-def same_text(one: str, other: str, *, literally: bool = False) -> bool:
-    """Tell whether two texts are the same, references in either standing for any text.
+class _Texts(NamedTuple):
+    """A server's texts as they are compared: by their place, what is not known is marked."""
 
-    >>> same_text("Bearer ${TOKEN}", "Bearer abc"), same_text("Bearer ${TOKEN}", "Basic abc")
-    (True, False)
+    words: tuple[str, ...]
+    others: Mapping[str, str]
+
+
+def counterpart(
+    seen: Seen,
+    known: Iterable[ServerConfig],
+    environ: Mapping[str, str],
+    was_made: Callable[[str, Seen], bool] = lambda _, __: False,
+) -> Match:
+    """Return the gateway's server that an entry is, the one of the same key first.
+
+    ``environ`` has what the client's references stand for; ``was_made`` tells whether a server, by its key, was made of
+    the entry, which counts where a variable of that server has no value.
     """
-    return one == other or (not literally and (_covers(one, other) or _covers(other, one)))
+    mine = _of_client(seen, environ)
+    enabled = sorted((one for one in known if not one.disabled), key=lambda one: one.key != seen.server.key)
+    compared = [
+        (one, _compared(mine, _of_gateway(one), str(seen.base), exactly=exactly))
+        for exactly in (True, False)
+        for one in enabled
+    ]
+    untold = tuple(name for name in seen.left_out if name in _CREDENTIALS)
+    possible = [(one, places) for one, places in compared if _Likeness.OTHER not in places.values()]
+    if possible and untold:
+        return Match(None, possible[0][0].key, untold)
+    if same := next((one for one, places in possible if not places), None):
+        return Match(same)
+    if made := next((one for one, _ in possible if was_made(one.key, seen)), None):
+        return Match(made)
+    if possible:
+        one, places = possible[0]
+        return Match(None, one.key, tuple(places), one.unset)
+    near = ((one, places) for one, places in compared if one.key == seen.server.key or not _MAIN & places.keys())
+    return next((Match(None, one.key, tuple(places)) for one, places in near), Match(None))
+
+
+def _of_client(seen: Seen, environ: Mapping[str, str]) -> _Texts:
+    def told(text: str) -> str:
+        return "".join(
+            part if isinstance(part, str) else _value(part, environ) if isinstance(part, Ref) else f"\0{part.said}\0"
+            for part in translate(text, seen.spelling, seen.base)
+        )
+
+    return _texts(seen.server, lambda text: told(text.replace("\0", "\ufffd")))
+
+
+def _value(part: Ref, environ: Mapping[str, str]) -> str:
+    found = environ.get(part.name, "")
+    if found or (part.default is None and part.name in environ):
+        return found
+    return f"\0${part.name}\0" if part.default is None else part.default
+
+
+def _of_gateway(server: ServerConfig) -> _Texts:
+    def told(text: str) -> str:
+        for name in server.unset:
+            text = text.replace(f"${{{name}}}", f"\0${name}\0")
+        return text
+
+    return _texts(server, told)
+
+
+def _texts(server: ServerConfig, told: Callable[[str], str]) -> _Texts:
+    if server.url is not None:
+        headers = {f"headers.{name.lower()}": told(value) for name, value in server.headers.items()}
+        return _Texts((), {"url": address(told(server.url)), **headers})
+    words = program([told(word) for word in (server.command or "", *server.args)])
+    env = {f"env.{name}": told(value) for name, value in server.env.items()}
+    return _Texts(words, {**env, **({"cwd": str(at_home(told(server.cwd)))} if server.cwd else {})})
+
+
+def _compared(mine: _Texts, theirs: _Texts, base: str, *, exactly: bool) -> dict[str, _Likeness]:
+    """Return the places that are not known to be the same."""
+    found: dict[str, _Likeness] = {}
+    for at, (one, other) in enumerate(zip_longest(mine.words, theirs.words)):
+        place = "args" if at else "command"
+        like = _likeness(one, other)
+        if not at and not exactly and one and other and _is_same_program(one, other):
+            like = _Likeness.SAME
+        found[place] = min(like, found.get(place, like))
+    for place in dict.fromkeys((*mine.others, *theirs.others)):
+        found[place] = _likeness(mine.others.get(place), theirs.others.get(place))
+    if _is_elsewhere(mine.others.get("cwd")):
+        found["cwd"] = _Likeness.UNKNOWN
+    elif not exactly and "cwd" not in theirs.others and mine.others.get("cwd") == base:
+        # The client starts it in the project unasked, and so may the gateway.
+        found["cwd"] = _Likeness.SAME
+    return {place: like for place, like in found.items() if like is not _Likeness.SAME}
+
+
+def _likeness(one: str | None, other: str | None) -> _Likeness:
+    if one == other:
+        return _Likeness.SAME
+    if one is None or other is None:
+        return _Likeness.OTHER
+    return _Likeness.UNKNOWN if _covers(one, other) or _covers(other, one) else _Likeness.OTHER
 
 
 def _covers(pattern: str, text: str) -> bool:
     # Part by part instead of a regular expression: what strangers wrote must not cost more than its length.
-    first, *parts = _REFERENCE.split(pattern)
+    first, *parts = _UNKNOWN.split(pattern)
     if not parts or not text.startswith(first):
         return False
     *middle, last = parts
@@ -72,56 +165,22 @@ def _covers(pattern: str, text: str) -> bool:
     return len(text) - at >= len(last) and text.endswith(last)
 
 
-def _alike(one: ServerConfig, other: ServerConfig, *, literally: bool = False) -> bool:
-    if one.url is not None or other.url is not None:
-        both = one.url is not None and other.url is not None
-        return both and same_text(_address(one.url or ""), _address(other.url or ""), literally=literally)
-    if one.command is None or other.command is None:
-        return False
-    # As `truename init` sees it, or `connect` would not know what that merged.
-    (mine, *words), (theirs, *others) = (program([side.command or "", *side.args]) for side in (one, other))
-    return (
-        len(words) == len(others)
-        and _same_program(mine, theirs, literally=literally)
-        and all(same_text(a, b, literally=literally) for a, b in zip(words, others, strict=True))
-    )
-
-
-def _same_program(one: str, other: str, *, literally: bool) -> bool:
-    if same_text(one, other, literally=literally):
-        return True
+def _is_same_program(one: str, other: str) -> bool:
+    """Tell whether two commands are one program: one with its path, one as it is found."""
     bare = [name for name in (one, other) if "/" not in name and "\\" not in name]
     return bool(bare) and _stem(one) == _stem(other)
 
 
-def _stem(program: str) -> str:
-    name = PureWindowsPath(program).name if "\\" in program else PurePosixPath(program).name
+def _stem(command: str) -> str:
+    name = PureWindowsPath(command).name if "\\" in command else PurePosixPath(command).name
     for ending in (".cmd", ".exe", ".bat"):
         if name.lower().endswith(ending):
             return name[: -len(ending)].lower()
     return name
 
 
-def _address(url: str) -> str:
-    try:
-        parts = urlsplit(url.strip())
-    except ValueError:
-        return url
-    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), parts.query, ""))
-
-
-def _differing(one: ServerConfig, other: ServerConfig) -> tuple[str, ...]:
-    found = (*_unequal(one.env, other.env), *_unequal(one.headers, other.headers))
-    return tuple(dict.fromkeys(found))
-
-
-def _unequal(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    return [
-        name
-        for name in dict.fromkeys([*one, *other])
-        if name not in one or name not in other or not same_text(one[name], other[name])
-    ]
-
-
-def _same_directory(one: ServerConfig, other: ServerConfig) -> bool:
-    return one.cwd is None or other.cwd is None or one.cwd == other.cwd
+def _is_elsewhere(directory: str | None) -> bool:
+    """Tell whether a client's directory is relative to wherever it was started."""
+    return bool(directory) and not (
+        PurePosixPath(directory or "").is_absolute() or PureWindowsPath(directory or "").is_absolute()
+    )

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from truename.config.secrets import in_args, in_command, in_env, in_header, in_url, masked, repeated
-from truename.config.templates import Hole, Template, translate
+from truename.config.templates import Hole, Ref, Template, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from truename.config.model import ServerConfig
-    from truename.config.templates import Ref
 
-__all__ = ["Entry", "Seen", "is_gateway", "marked", "program", "take_apart"]
+__all__ = ["Entry", "Seen", "address", "is_gateway", "marked", "program", "take_apart"]
 
 _SHELLS: Final = frozenset({"cmd", "cmd.exe"})
 _RUNNERS: Final = frozenset({"npx", "uvx", "bunx", "pnpx", "pipx"})
@@ -33,7 +32,7 @@ class Seen:
     """A server where it was found: whose file, the place in it, and the entry with its texts as they stand there.
 
     ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin of the file,
-    ``remarks`` what is not in the entry and people should know.
+    ``left_out`` are fields of the entry that ``server`` can't tell, ``remarks`` what people should know of it.
     """
 
     client: str
@@ -43,6 +42,7 @@ class Seen:
     server: ServerConfig
     spelling: str = "braces"
     base: Path | None = None
+    left_out: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
@@ -71,18 +71,58 @@ class Entry:
     url: Template = ()
     headers: Mapping[str, Template] = field(default_factory=dict)
 
-    @property
-    def identity(self) -> Hashable:
-        """What two sightings of one server have in common: the program or address, not how secrets are spelled.
+    def meaning(self, environ: Mapping[str, str]) -> Mapping[str, Hashable]:
+        """Return all that decides what the server does, by its place in the entry; two of one meaning are one server.
 
-        Two that declare other ids of their tools are two servers.
+        A reference counts as its value where ``environ`` has one; what only a client can fill in is equal within that
+        client alone. Surprising: an entry with fields that can't be told (``envFile``) means what no other one does.
         """
-        declared = self.seen.server.identity
+
+        def read(template: Template) -> tuple[Hashable, ...]:
+            return tuple(
+                part if isinstance(part, str) else _value(part, environ, self.seen.client) for part in template
+            )
+
+        def values(*templates: Template) -> tuple[Hashable, ...]:
+            return tuple(part for template in templates for part in read(template) if not isinstance(part, str))
+
+        found: dict[str, Hashable] = dict.fromkeys(self.seen.left_out, self.seen.place)
+        found["identity"] = self.seen.server.identity
         if self.url:
-            headers = _shapes({name.lower(): t for name, t in self.headers.items()})
-            return ("http", _address(_shape(self.url)), headers, declared)
-        words = [_shape(self.command), *map(_shape, self.args)]
-        return ("stdio", program(words), _shape(self.cwd), _shapes(self.env), declared)
+            found["url"] = (address(_shape(self.url)), values(self.url))
+            return found | {f"headers.{name.lower()}": read(template) for name, template in self.headers.items()}
+        name, *rest = program([_shape(self.command), *map(_shape, self.args)])
+        found |= {"command": (name, values(self.command)), "args": (*rest, values(*self.args))}
+        found |= {"cwd": read(self.cwd)} if self.cwd else {}
+        return found | {f"env.{name}": read(template) for name, template in self.env.items()}
+
+    def settled(self, environ: Mapping[str, str]) -> Entry:
+        """Return the entry with a secret in the place of each reference that has one as its default, unless it is set.
+
+        Two entries may have other defaults for one name, and each goes on with its own.
+        """
+
+        def filled(template: Template) -> Template:
+            return tuple(
+                Hole(part.name, own=True, value=part.value)
+                if isinstance(part, Ref) and part.value is not None and not environ.get(part.name)
+                else part
+                for part in template
+            )
+
+        return self.changed(filled)
+
+    def changed(self, change: Callable[[Template], Template]) -> Entry:
+        """Return the entry with each of its texts changed."""
+        return replace(
+            self,
+            command=change(self.command),
+            args=tuple(map(change, self.args)),
+            env={name: change(template) for name, template in self.env.items()},
+            cwd=change(self.cwd),
+            url=change(self.url),
+            headers={name: change(template) for name, template in self.headers.items()},
+        )
 
     def variables(self) -> tuple[tuple[str, Ref | Hole], ...]:
         """Return what is no plain text, with its place, in an order that all sightings of one server share."""
@@ -125,18 +165,7 @@ def marked(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries with every secret of one of them marked in all."""
     entries = list(entries)
     again = repeated(part for entry in entries for _, part in entry.variables() if isinstance(part, Hole))
-    return [
-        replace(
-            entry,
-            command=again(entry.command),
-            args=tuple(map(again, entry.args)),
-            env={name: again(template) for name, template in entry.env.items()},
-            cwd=again(entry.cwd),
-            url=again(entry.url),
-            headers={name: again(template) for name, template in entry.headers.items()},
-        )
-        for entry in entries
-    ]
+    return [entry.changed(again) for entry in entries]
 
 
 def is_gateway(server: ServerConfig) -> bool:
@@ -153,12 +182,16 @@ def is_gateway(server: ServerConfig) -> bool:
         return False
 
 
+def _value(part: Ref | Hole, environ: Mapping[str, str], client: str) -> Hashable:
+    if isinstance(part, Hole):
+        return ("value", part.value) if part.value is not None else ("client", client, part.said)
+    if (found := environ.get(part.name, "")) or (part.default is None and part.name in environ):
+        return ("value", found)
+    return ("variable", part.name, part.default)
+
+
 def _shape(template: Template) -> str:
     return "".join(part if isinstance(part, str) else _MARK for part in template)
-
-
-def _shapes(templates: Mapping[str, Template]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, _shape(template)) for name, template in templates.items()))
 
 
 def program(words: Sequence[str]) -> tuple[str, ...]:
@@ -182,9 +215,15 @@ def _basename(command: str) -> str:
     return PureWindowsPath(command).name if "\\" in command else PurePosixPath(command).name
 
 
-def _address(url: str) -> str:
+def address(url: str) -> str:
+    """Return an address without what makes no other one: capitals of the host, a slash at the end.
+
+    >>> address("https://me:Secret@A.example/mcp/")
+    'https://me:Secret@a.example/mcp'
+    """
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url.strip())
     except ValueError:
         return url
-    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), parts.query, ""))
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit((parts.scheme.lower(), f"{user}{at}{host.lower()}", parts.path.rstrip("/"), parts.query, ""))

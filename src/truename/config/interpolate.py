@@ -72,12 +72,16 @@ def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Fault
     value = environ.get(name, "")
     if value or (default is None and name in environ):
         return value
-    if default is not None:
-        return default
+    return default if default is not None else _missing(match[0], name, environ, faults, key)
+
+
+def _missing(said: str, name: str, environ: Mapping[str, str], faults: Faults, key: str) -> str:
     if remedy := _EDITORS.get(name):
-        faults.add(key, f"{match[0]} is known to an editor only", remedy)
-        return ""
-    faults.add(key, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
+        faults.add(key, f"{said} is known to an editor only", remedy)
+    elif isinstance(environ, Sources) and (standin := environ.without(name)) is not None:
+        return standin
+    else:
+        faults.add(key, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
     return ""
 
 

@@ -84,9 +84,7 @@ def _decoded(text: str, path: Path, faults: Faults) -> tuple[dict[str, Any], dic
     return content, _section(content, faults, toml=toml)
 
 
-def _servers(
-    content: Mapping[str, Any], base: Path, environ: Mapping[str, str], faults: Faults
-) -> tuple[ServerConfig, ...]:
+def _servers(content: Mapping[str, Any], base: Path, sources: Sources, faults: Faults) -> tuple[ServerConfig, ...]:
     found = [name for name in _SERVERS if name in content]
     if not found:
         faults.add("", "it names no servers", 'Add "mcpServers": {"KEY": {"command": "..."}}.')
@@ -96,7 +94,7 @@ def _servers(
         if not isinstance(entries, dict):
             faults.add(name, "it is not an object", "Write one entry a server: KEY: {...}.")
             continue
-        for server in read_servers(entries, name, base, environ, faults):
+        for server in read_servers(entries, name, base, sources, faults):
             if server.key in servers:
                 faults.add(f"{name}.{server.key}", "it stands under both keys", f"Keep one of {' and '.join(found)}.")
             servers[server.key] = server

@@ -173,7 +173,8 @@ class ServerConfig:
     all clients share one connection, or each session (or user) has one of its own. ``start`` and ``idle_timeout`` go
     before the settings. ``auth`` is how access tokens for it are had, if it takes any. ``allow_redirects`` are the
     other hosts (``host`` or ``host:port``) to which its redirects are followed. ``identity`` is what its entry
-    declares of the ids of its tools: ``integration``, ``version``, ``versions``.
+    declares of the ids of its tools: ``integration``, ``version``, ``versions``. ``unset`` are the variables that its
+    texts refer to (``${NAME}``) and that have no value: with any, the server can't be started.
     """
 
     key: str
@@ -196,6 +197,7 @@ class ServerConfig:
     auth: Auth | None = None
     allow_redirects: tuple[str, ...] = ()
     identity: ServerIdentity = UNDECLARED
+    unset: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,11 +25,15 @@ _MOST: Final = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class Merged:
-    """One server of the proposal, where it was seen, and what people should know of it."""
+    """One server of the proposal, where it was seen, and what people should know of it.
+
+    ``apart`` says why it has another key than in its client: another server has that one.
+    """
 
     server: ServerConfig
     seen: tuple[Seen, ...]
     remarks: tuple[str, ...] = ()
+    apart: str = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -69,10 +73,10 @@ class Proposal:
 def propose(sightings: Iterable[Seen], environ: Mapping[str, str]) -> Proposal:
     """Merge sightings into one configuration.
 
-    The same program with the same arguments, directory and names of variables, or the same address, is one server;
-    ``@latest`` and ``-y`` make no difference, another version does. Two entries of one file are never merged, and
-    neither are two that differ in a secret unless they go by the same key. A key that two different servers have stays
-    with the one more clients know; the other's gets the name of its client. Surprising: of a server that one client
+    Two entries are one server only if they are equal in everything that decides what it does, values of secrets too:
+    `Entry.meaning`. ``@latest`` and ``-y`` make no difference, another version does. Two entries of one file are never
+    merged. A key that several servers have stays with the one that more clients know, or else was met first; the others
+    get the names of their clients (``github-cursor``), and a remark says so. Surprising: of a server that one client
     has switched off and another uses, the entry is on.
     """
     gateways: list[Seen] = []
@@ -87,23 +91,26 @@ def propose(sightings: Iterable[Seen], environ: Mapping[str, str]) -> Proposal:
             refused.append(Refused(seen=seen, problem=problem, remedy="Name the files that you need."))
         else:
             entries.append(take_apart(seen))
-    for entry in marked(entries):
+    for entry in (one.settled(environ) for one in marked(entries)):
         if (found := trial(entry, environ)) is None:
             fit.append(entry)
         else:
             refused.append(Refused(seen=entry.seen, problem=found[0], remedy=found[1]))
     reserved = {part.name for entry in fit for _, part in entry.variables() if isinstance(part, Ref)}
     variables = Variables(environ, reserved)
-    servers = tuple(_merged(key, cluster, variables) for key, cluster in _keyed(_clusters(fit)))
+    keyed = _keyed(_clusters(fit, environ))
+    servers = tuple(
+        _merged(key, cluster, variables, _named_after(key, cluster, keyed, environ)) for key, cluster in keyed
+    )
     return Proposal(servers=servers, variables=variables.all(), refused=tuple(refused), gateways=tuple(gateways))
 
 
-def _clusters(entries: Iterable[Entry]) -> list[list[Entry]]:
+def _clusters(entries: Iterable[Entry], environ: Mapping[str, str]) -> list[list[Entry]]:
     groups: defaultdict[Hashable, list[list[Entry]]] = defaultdict(list)
     clusters: list[list[Entry]] = []
     for entry in entries:
-        group = groups[entry.identity]
-        home = next((cluster for cluster in group if all(_is_same(entry, other) for other in cluster)), None)
+        group = groups[frozenset(entry.meaning(environ).items())]
+        home = next((cluster for cluster in group if all(_may_be_one(entry, other) for other in cluster)), None)
         if home is None:
             home = []
             group.append(home)
@@ -112,17 +119,9 @@ def _clusters(entries: Iterable[Entry]) -> list[list[Entry]]:
     return clusters
 
 
-def _is_same(one: Entry, other: Entry) -> bool:
-    if one.seen.file == other.seen.file:
-        # Several clients may read one file; two entries of it are two servers, whatever is in them.
-        return one.seen.where == other.seen.where
-    return _folded(one) == _folded(other) or all(
-        a == b or a is None or b is None for a, b in zip(one.secrets, other.secrets, strict=True)
-    )
-
-
-def _folded(entry: Entry) -> str:
-    return entry.seen.server.key.casefold()
+def _may_be_one(one: Entry, other: Entry) -> bool:
+    # Several clients may read one file; two entries of it are two servers, whatever is in them.
+    return one.seen.file != other.seen.file or one.seen.where == other.seen.where
 
 
 def _keyed(clusters: Sequence[Sequence[Entry]]) -> list[tuple[str, Sequence[Entry]]]:
@@ -141,12 +140,26 @@ def _keyed(clusters: Sequence[Sequence[Entry]]) -> list[tuple[str, Sequence[Entr
     return [(given[id(cluster)], cluster) for cluster in clusters]
 
 
+def _named_after(
+    key: str, cluster: Sequence[Entry], keyed: Iterable[tuple[str, Sequence[Entry]]], environ: Mapping[str, str]
+) -> str:
+    """Return why a server has not the key that its clients know it by, or "" where it has."""
+    wish = _wish(cluster)
+    holder = next((other for taken, other in keyed if taken.casefold() == wish.casefold()), None)
+    if key == wish or holder is None:
+        return ""
+    mine, theirs = cluster[0].meaning(environ), holder[0].meaning(environ)
+    places = [place for place in dict.fromkeys((*mine, *theirs)) if mine.get(place) != theirs.get(place)]
+    differs = f"that differs in {', '.join(places)}" if places else "that stands in the same file"
+    return f"called {wish} there; {_wish(holder)} is another server, {differs}"
+
+
 def _wish(cluster: Sequence[Entry]) -> str:
     # A counter keeps the order of the first sighting among equals.
     return Counter(entry.seen.server.key for entry in cluster).most_common(1)[0][0]
 
 
-def _merged(key: str, cluster: Sequence[Entry], variables: Variables) -> Merged:
+def _merged(key: str, cluster: Sequence[Entry], variables: Variables, apart: str) -> Merged:
     # A template with a reference goes before one with a secret: there somebody chose a variable already.
     entry = min(cluster, key=lambda entry: sum(value is not None for value in entry.secrets))
     off = [one.seen.title for one in cluster if one.seen.server.disabled]
@@ -163,10 +176,12 @@ def _merged(key: str, cluster: Sequence[Entry], variables: Variables) -> Merged:
     )
     remarks = [f"switched off in {', '.join(off)}"] if off and not server.disabled else []
     others = sorted({one.seen.server.key for one in cluster} - {key})
-    if others:
+    if apart:
+        remarks.append(apart)
+    elif others:
         remarks.append(f"also known as {', '.join(others)}")
     remarks += dict.fromkeys(remark for one in cluster for remark in one.seen.remarks)
-    return Merged(server=server, seen=tuple(one.seen for one in cluster), remarks=tuple(remarks))
+    return Merged(server=server, seen=tuple(one.seen for one in cluster), remarks=tuple(remarks), apart=apart)
 
 
 def _type(cluster: Sequence[Entry], server: ServerConfig) -> Literal["stdio", "http", "sse"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar, get_args
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
+    from truename.config.sources import Sources
     from truename.policy.gathering import Faults
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "LONGEST_IN_SECONDS",
     "MAX_KEY",
     "MAX_VERSION",
+    "STANDINS",
     "STARTS",
     "TYPES",
     "URLS",
@@ -58,20 +61,36 @@ LONGEST_IN_SECONDS: Final = 3600
 _HOST: Final = re.compile(
     r"(\[[0-9A-Fa-f:.]{2,45}\]|[0-9A-Za-z]([0-9A-Za-z_.-]{0,251}[0-9A-Za-z])?)(:[1-9][0-9]{0,4})?"
 )
+# What a variable may turn out to be: a word or a whole address.
+STANDINS: Final = ("1", "https://a.invalid/")
 # A text that can only be meant as the version of an integration.
 _NUMBER: Final = re.compile(r"@?v?([0-9]+)")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 def read_servers(
-    entries: Mapping[str, Any], where: str, base: Path, environ: Mapping[str, str], faults: Faults
+    entries: Mapping[str, Any], where: str, base: Path, sources: Sources, faults: Faults
 ) -> tuple[ServerConfig, ...]:
     """Return the servers of one ``mcpServers`` object in its order; faults are noted, not raised.
 
     Keys that clients put into an entry and that mean nothing here are ignored. A disabled entry is not looked into.
+    A variable that is not set is no fault: it costs this server alone (`ServerConfig.unset`).
     """
-    read = partial(_server, base=base, environ=environ, faults=faults)
+    read = partial(_tolerant, base=base, sources=sources, faults=faults)
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
+
+
+def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources, faults: Faults) -> ServerConfig:
+    environ, found = sources.tolerant("${{{}}}".format), faults.apart()
+    server = _server(key, entry, where, base=base, environ=environ, faults=found)
+    if environ.unset and found:
+        # What is not set yet may be a word or a whole address.
+        for standin in STANDINS:
+            again = faults.apart()
+            _server(key, entry, where, base=base, environ=sources.tolerant(f"{standin}".format), faults=again)
+            found = min(found, again, key=len)
+    faults.take(found)
+    return replace(server, unset=environ.unset) if environ.unset else server
 
 
 def _server(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from truename.files.person import at_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 __all__ = ["KINDS", "NoValue", "Sources"]
@@ -37,6 +37,21 @@ class Sources(Mapping[str, str]):
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._files: dict[Path, None] = {}
+        self._standin: Callable[[str], str] | None = None
+        self.unset: tuple[str, ...] = ()
+
+    def tolerant(self, standin: Callable[[str], str]) -> Sources:
+        """Return the same, in which ``standin`` stands for a variable that is not set; ``unset`` are those."""
+        other = Sources(self._environ)
+        other._files, other._standin = self._files, standin
+        return other
+
+    def without(self, name: str) -> str | None:
+        """Return what stands for a variable that is not set; None where that is a fault."""
+        if self._standin is None:
+            return None
+        self.unset = tuple(dict.fromkeys((*self.unset, name)))
+        return self._standin(name)
 
     def __getitem__(self, name: str) -> str:
         return self._environ[name]

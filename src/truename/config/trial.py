@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.load import parse
+from truename.config.servers import STANDINS
 from truename.errors import ConfigError
 from truename.policy.gathering import fault
 
@@ -18,14 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["trial"]
 
 _WHERE: Final = Path("/truename.json")
-# What a variable may turn out to be: a word or a whole address.
-_STANDINS: Final = ("1", "https://a.invalid/")
 _HALF: Final = fault("", "", "a text holds half a character (a lone surrogate)", "Correct that text.")
 
 
 def trial(entry: Entry, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Return what is wrong with the entry and what to do, or None."""
-    found = [_attempt(entry, environ, standin) for standin in _STANDINS]
+    found = [_attempt(entry, environ, standin) for standin in STANDINS]
     error = None if None in found else found[0]
     if error is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -23,9 +24,8 @@ class Variable:
     """A variable that the proposal refers to.
 
     ``places`` is where its value stands now (file and key); ``said`` what stood there if it was no value but something
-    that only the client could fill in. ``value`` is never shown: it is None where none stands anywhere, and where
-    several do that differ (``differs``), from each other or from what the environment says. Without ``needed``, only
-    servers that are switched off refer to it.
+    that only the client could fill in. ``value`` is never shown: it is None where none stands anywhere. Without
+    ``needed``, only servers that are switched off refer to it.
     """
 
     name: str
@@ -34,7 +34,6 @@ class Variable:
     said: str = ""
     is_set: bool = False
     has_default: bool = False
-    differs: bool = False
     needed: bool = True
 
 
@@ -43,6 +42,7 @@ class _Found:
     values: set[str]
     places: dict[str, None]
     said: str = ""
+    asked: str = ""
     has_default: bool = False
     needed: bool = False
 
@@ -62,8 +62,8 @@ class Variables:
         seen = entry.seen
         for (place, part), (_, named) in zip(entry.variables(), chosen.variables(), strict=True):
             where = f"{seen.where}.{place}" if seen.where else place
-            name = self._name(key, named, part)
-            self._note(name, part, f"{seen.file}: {where}")
+            name = self._name(key, named, part, seen.client)
+            self._note(name, part, f"{seen.file}: {where}", seen.client)
             self._found[name].needed |= needed
 
     def written(self, key: str, entry: Entry) -> ServerConfig:
@@ -88,55 +88,57 @@ class Variables:
         return tuple(
             Variable(
                 name=name,
-                value=next(iter(found.values)) if len(found.values) == 1 and not self._differs(name, found) else None,
+                value=next(iter(found.values), None),
                 places=tuple(found.places),
                 said=found.said,
                 is_set=name in self._environ,
                 has_default=found.has_default,
-                differs=self._differs(name, found),
                 needed=found.needed,
             )
             for name, found in self._found.items()
         )
 
-    def _differs(self, name: str, found: _Found) -> bool:
-        outside = self._environ.get(name)
-        return len(found.values | ({outside} if outside and found.values else set())) > 1
-
-    def _note(self, name: str, part: Hole | Ref, where: str) -> None:
+    def _note(self, name: str, part: Hole | Ref, where: str, client: str) -> None:
         found = self._found.setdefault(name, _Found(values=set(), places={}))
         if isinstance(part, Ref):
             found.has_default |= part.default is not None
-            if part.value is None or name in self._environ:
-                return
-        else:
-            found.said = found.said or part.said
+            return
+        found.said = found.said or part.said
+        found.asked = found.asked or _asked(client, part)
         found.places[where] = None
         if part.value is not None:
             found.values.add(part.value)
 
-    def _name(self, key: str, named: Hole | Ref, part: Hole | Ref) -> str:
+    def _name(self, key: str, named: Hole | Ref, part: Hole | Ref, client: str) -> str:
         if isinstance(named, Ref):
             return named.name
         spot = _spot(key, named)
         if spot not in self._names:
-            self._names[spot] = self._free(key, named, part)
+            self._names[spot] = self._free(key, named, part, client)
         return self._names[spot]
 
-    def _free(self, key: str, hole: Hole, part: Hole | Ref) -> str:
+    def _free(self, key: str, hole: Hole, part: Hole | Ref, client: str) -> str:
         own = hole.label if VARIABLE.fullmatch(hole.label) else variable_name(hole.label)
         longer = f"{variable_name(key)}_{own}"
         value = part.value if isinstance(part, Hole) else None
         candidates = [own, longer] if hole.own else [longer]
-        candidates += [f"{longer}_{number}" for number in range(2, len(self._found) + 3)]
-        return next(name for name in candidates if self._is_free(name, value))
+        numbered = (f"{longer}_{number}" for number in itertools.count(2))
+        asked = "" if value is not None else _asked(client, part)
+        return next(name for name in itertools.chain(candidates, numbered) if self._is_free(name, value, asked))
 
-    def _is_free(self, name: str, value: str | None) -> bool:
-        """Tell whether a variable of this name would have this value, or none yet."""
-        if value is not None and (name in self._reserved or self._environ.get(name, value) != value):
+    def _is_free(self, name: str, value: str | None, asked: str) -> bool:
+        """Tell whether a variable of this name would have this value, or is nobody's yet."""
+        if name in self._reserved or self._environ.get(name, value) != value:
             return False
         found = self._found.get(name)
-        return found is None or value is None or found.values == {value}
+        if found is None:
+            return True
+        # A value that only one client knows is nobody else's.
+        return found.values == {value} if value is not None else not found.values and found.asked == asked
+
+
+def _asked(client: str, part: Hole | Ref) -> str:
+    return f"{client} {part.said}" if isinstance(part, Hole) and part.said else ""
 
 
 def _spot(key: str, hole: Hole) -> tuple[str, str, str]:

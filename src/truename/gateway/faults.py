@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from truename.errors import TruenameError
 
-__all__ = ["BrokenOff", "Tail", "UpstreamError", "fault_within", "needs_login", "printable", "unavailable", "unusable"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "BrokenOff",
+    "Tail",
+    "UpstreamError",
+    "fault_within",
+    "needs_login",
+    "printable",
+    "unavailable",
+    "unset",
+    "unusable",
+]
 
 _MAX_TEXT: Final = 500
 _MAX_LINE: Final = 300
@@ -28,7 +41,7 @@ def printable(text: str, limit: int = _MAX_TEXT) -> str:
 class UpstreamError(TruenameError):
     """A server can't be used: its key, what happened, what to do, and the last lines of its standard error.
 
-    ``kind`` is one of missing, ended, timeout, refused, unreachable, protocol, too_large, busy, lost.
+    ``kind`` is one of missing, ended, timeout, refused, unreachable, protocol, too_large, busy, lost, unset.
     """
 
     server: str
@@ -92,6 +105,20 @@ def unavailable(server: str, problem: UpstreamError | None) -> UpstreamError:
         kind="unreachable",
         problem=f"is not available now{cause}; nothing was run",
         remedy="It is being restarted: try again later, or use another tool.",
+    )
+
+
+def unset(server: str, names: Sequence[str]) -> UpstreamError:
+    """Build the error for a server whose entry refers to variables that have no value."""
+    many = len(names) > 1
+    told = ", ".join(map(printable, names))
+    return UpstreamError(
+        server=server,
+        kind="unset",
+        problem=f"is not available: the environment variable{'s' * many} {told} {'are' if many else 'is'} not set",
+        remedy="Set it where the gateway is started, or in its env_file: `truename init --copy-secrets` writes one "
+        "with the values that your clients have.",
+        code="variable_unset",
     )
 
 

@@ -45,6 +45,14 @@ class Faults:
         # A hostile file has keys of megabytes; where a fault is can be seen from the beginning.
         self._found.append(fault(self._file, key[:_LONGEST_KEY], problem, remedy or self._remedy))
 
+    def apart(self) -> Faults:
+        """Return an empty list of faults of the same file, for what may turn out to be none."""
+        return Faults(self._file, self._remedy)
+
+    def take(self, other: Faults) -> None:
+        """Note the faults of another list too."""
+        self._found += other._found
+
     def adopt(self, error: Exception) -> None:
         """Note a fault, or a group of them, that another reader raised; what is none is raised on."""
         if isinstance(error, ExceptionGroup):

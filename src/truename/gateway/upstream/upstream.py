@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.background import background
-from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unusable
+from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unset, unusable
 from truename.gateway.protocol.sdk import MCPError, RawSession
 from truename.gateway.questions.questions import Questions
 from truename.gateway.upstream.announced import Announced
@@ -135,7 +135,7 @@ class Upstream(Listed):
             self._withdraw()
         if self._exchange is None:
             self._patience.hurry()
-            with anyio.move_on_after(0 if needs_login(self.problem) else _CALL_PATIENCE):
+            with anyio.move_on_after(0 if self.config.unset or needs_login(self.problem) else _CALL_PATIENCE):
                 await self._up.wait()
         if self._exchange is not None:
             return self._exchange
@@ -143,6 +143,10 @@ class Upstream(Listed):
 
     async def run(self) -> None:
         """Keep the server connected until cancelled, or as long as it is wanted."""
+        if self.config.unset:
+            # Nothing changes before another entry does, and that gets a connection of its own.
+            self._down(unset(self.key, self.config.unset))
+            await anyio.sleep_forever()
         if (before := self._recalled()) is None:
             self._tell("start")
         else:

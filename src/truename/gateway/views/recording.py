@@ -22,7 +22,7 @@ __all__ = ["Recording"]
 
 # The server was not asked to do anything.
 _NOTHING_RAN: Final = frozenset(
-    {"busy", "missing", "unreachable", "refused", "redirected", "login", "credential", "address"}
+    {"busy", "missing", "unreachable", "refused", "redirected", "login", "credential", "address", "unset"}
 )
 
 

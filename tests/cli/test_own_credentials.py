@@ -1,0 +1,168 @@
+"""Each client reaches its own servers through the gateway, with its own credentials, and one variable stops one server.
+
+The servers are processes that tell which credential they were given.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.cli.conftest import fake
+from tests.cli.test_cli_running import Lines, call, serving
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.cli.conftest import Run
+
+CLAUDE, CURSOR = "tok-of-claude-4711", "tok-of-cursor-0815"
+FILES = {"claude-code": ".claude.json", "cursor": ".cursor/mcp.json"}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "ACCOUNT_TOKEN", "GITHUB_CURSOR_ACCOUNT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    (home := tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    return home
+
+
+def account(token: str | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {"command": sys.executable, "args": ["-m", "tests.gateway.servers.accounting"]}
+    entry["env"] = {"PYTHONPATH": str(ROOT), **({} if token is None else {"ACCOUNT_TOKEN": token})}
+    return entry
+
+
+def put(home: Path, client: str, servers: Mapping[str, Any]) -> Path:
+    path = home / FILES[client]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"mcpServers": servers}, indent=3), "utf-8")
+    return path
+
+
+def entries(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))["mcpServers"]
+    return found
+
+
+@contextmanager
+def gateway(source: str = "truename.toml") -> Iterator[tuple[Any, str, Lines]]:
+    with serving(source, "--http", "127.0.0.1:0", "--json") as (process, out, err):
+        document = _document(out)
+        yield document, document["url"].removesuffix("/mcp"), err
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+def _document(out: Lines) -> Any:
+    text = ""
+    while True:
+        text += out.until("\n")
+        with suppress(ValueError):
+            return json.loads(text)
+
+
+@pytest.mark.parametrize(("claude", "cursor"), [(CLAUDE, None), (None, CURSOR), (CLAUDE, CURSOR)])
+def test_each_client_reaches_the_server_with_its_own_credential(
+    home: Path, run: Run, tmp_path: Path, claude: str | None, cursor: str | None
+) -> None:
+    tokens = {"claude-code": claude, "cursor": cursor}
+    files = {client: put(home, client, {"github": account(token)}) for client, token in tokens.items()}
+    before = {client: path.read_bytes() for client, path in files.items()}
+
+    told = [run("init", "--copy-secrets")]
+    with gateway() as (document, url, _):
+        told += [run("connect", client, "--url", url, "--yes") for client in files]
+        urls = {client: entries(path)["github"]["url"] for client, path in files.items()}
+        seen = {client: anyio.run(call, address, "whoami")[1] for client, address in urls.items()}
+
+    assert [one.status for one in told] == [0, 0, 0], [one.err for one in told]
+    assert [one["state"] for one in document["servers"]] == ["ready", "ready"]
+    assert urls["cursor"].endswith("/mcp/for/cursor/only/github-cursor")
+    assert urls["claude-code"].endswith("/mcp/for/claude-code/only/github")
+    for client, token in tokens.items():
+        assert f"I see {token or 'no token'}." in seen[client]
+    assert "github-cursor: called github there; github is another server, that differs in env.ACCOUNT_TOKEN" in (
+        told[0].out
+    )
+    for client, path in files.items():
+        told.append(run("disconnect", client, "--yes"))
+        assert path.read_bytes() == before[client]
+    shown = "".join(one.out + one.err for one in told) + Path("truename.toml").read_text("utf-8")
+    kept = [path for path in (tmp_path / "state" / "truename" / "origins").rglob("*") if path.is_file()]
+    assert kept
+    shown += "".join(path.read_text("utf-8") for path in kept)
+    assert CLAUDE not in shown
+    assert CURSOR not in shown
+
+
+def test_without_its_value_a_server_is_told_and_the_others_start(home: Path, run: Run) -> None:
+    env = home / "some.env"
+    env.touch(0o600)
+    broken = {"type": "stdio", **account("${ACCOUNT_TOKEN}")}
+    content = {"mcpServers": {"github": broken, **{f"s{n}": fake(f"s{n}", "get") for n in range(3)}}}
+    Path("mcp.json").write_text(
+        json.dumps({**content, "truename": {"ledger": "memory", "env_file": str(env)}}), "utf-8"
+    )
+
+    with gateway("mcp.json") as (document, url, err):
+        states = {one["key"]: one["state"] for one in document["servers"]}
+        (error,) = [one["error"] for one in document["servers"] if one["key"] == "github"]
+        answer = anyio.run(call, f"{url}/mcp/only/s1", "get")[1]
+        env.write_text("ACCOUNT_TOKEN=later\n", "utf-8")
+        err.until("~github")
+        err.until("ready")
+        later = anyio.run(call, f"{url}/mcp/only/github", "whoami")[1]
+
+    assert states == {"github": "failed", "s0": "ready", "s1": "ready", "s2": "ready"}
+    assert "ACCOUNT_TOKEN" in error
+    assert "truename init --copy-secrets" in error
+    assert "s1:get" in answer
+    assert "I see later." in later
+
+
+def test_a_call_to_a_server_without_its_value_says_what_is_missing(home: Path, run: Run) -> None:
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {"github": account("${ACCOUNT_TOKEN}")}}), "utf-8")
+
+    done = run("names", "mcp.json", "--json")
+
+    assert done.status == 3
+    assert "the environment variable ACCOUNT_TOKEN is not set" in done.err
+
+
+def test_a_client_without_the_variables_finds_the_server_made_of_its_entry(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = put(home, "claude-code", {"github": account(CLAUDE)})
+    cursor = put(home, "cursor", {"github": account(CURSOR)})
+    run("init")
+
+    assert run("connect", "cursor", "--yes").status == 0
+    assert run("connect", "claude-code", "--yes").status == 0
+    assert entries(cursor)["github"]["url"].endswith("only/github-cursor")
+    assert entries(claude)["github"]["url"].endswith("only/github")
+
+    run("disconnect", "cursor", "--yes")
+    put(home, "cursor", {"github": account("another")})
+    refused = run("connect", "cursor", "--yes")
+
+    assert refused.status == 1
+    assert "ACCOUNT_TOKEN is not set here" in " ".join(refused.out.split())
+    assert "truename init --copy-secrets" in " ".join(refused.out.split())
+    monkeypatch.setenv("GITHUB_CURSOR_ACCOUNT_TOKEN", CURSOR)
+    monkeypatch.setenv("ACCOUNT_TOKEN", CLAUDE)
+    differs = run("connect", "cursor", "--yes")
+    assert differs.status == 1
+    assert "differs in 'env.ACCOUNT_TOKEN'" in " ".join(differs.out.split())
+    assert "another" not in refused.out + refused.err + differs.err

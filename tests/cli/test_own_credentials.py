@@ -141,6 +141,18 @@ def test_a_call_to_a_server_without_its_value_says_what_is_missing(home: Path, r
     assert "the environment variable ACCOUNT_TOKEN is not set" in done.err
 
 
+def test_doctor_tells_of_a_variable_that_is_not_set_and_starts_nothing(home: Path, run: Run) -> None:
+    put(home, "claude-code", {"github": account("${ACCOUNT_TOKEN}"), "other": fake("other", "get")})
+    run("init")
+
+    done = run("doctor", "truename.toml", "--json")
+
+    (found,) = [one for one in done.document["findings"] if one["code"] == "TN014"]
+    assert found["server"] == "github"
+    assert "the environment variable ACCOUNT_TOKEN is not set" in found["fact"]
+    assert "truename init --copy-secrets" in found["remedy"]
+
+
 def test_a_client_without_the_variables_finds_the_server_made_of_its_entry(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truename.config.templates import Hole
     from truename.doctor import Identity
 
-__all__ = ["ask", "consented", "show_plan"]
+__all__ = ["ask", "consented", "show_plan", "unavailable"]
 
 _IN_MEMORY: Final = Settings(ledger="memory")
 _YES: Final = ("y", "yes")
@@ -109,7 +109,32 @@ def _filled(one: Startable) -> ServerConfig:
     }
     kept = {key: value for key, value in entry.items() if value}
     path = (one.path or Path("typed")).with_suffix(".json")
-    return parse(json.dumps({"mcpServers": {server.key: kept}}), path).servers[0]
+    found = parse(json.dumps({"mcpServers": {server.key: kept}}), path).servers[0]
+    if found.unset:
+        raise ConfigError(
+            file=str(path),
+            key=server.key,
+            problem=_not_set(found.unset),
+            remedy=f"Set it, or write ${{{found.unset[0]}:-default}}.",
+        )
+    return found
+
+
+def _not_set(names: Sequence[str]) -> str:
+    many = len(names) > 1
+    return f"the environment variable{'s' * many} {', '.join(names)} {'are' if many else 'is'} not set"
+
+
+def unavailable(plan: Iterable[Startable]) -> list[Finding]:
+    """Return what there is to say of servers of Truename's own configurations that can't be started as they are."""
+    remedy = "Set it where the gateway is started, or run `truename init --copy-secrets`."
+    return [
+        _failed(
+            one, ConfigError(file=str(one.path), key=one.server.key, problem=_not_set(one.server.unset), remedy=remedy)
+        )
+        for one in plan
+        if one.server.unset
+    ]
 
 
 def _texts(server: ServerConfig) -> tuple[str, ...]:

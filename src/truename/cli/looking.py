@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from truename import dialects
-from truename.cli.asking import ask, consented
+from truename.cli.asking import ask, consented, unavailable
 from truename.cli.failure import UsageFault
 from truename.cli.intake import take_in
 from truename.cli.scene import without_gateway
@@ -90,12 +90,13 @@ def look(sources: Sequence[str], clients: Sequence[str], project: Path | None, *
     plan = {key: one for key, one in startable(intake.files).items() if key not in answers}
     held = {key: one for key, one in plan.items() if intake.searched and one.of_project}
     own = {key: one for key, one in plan.items() if key not in held}
-    own |= {("direct", str(one.path), one.server.key): one for one in intake.direct}
+    own |= {("direct", str(one.path), one.server.key): one for one in intake.direct if not one.server.unset}
     named = {("address", one.server.url): one for one in intake.addresses}
     # An address that was typed is asked for its tools: that is what it was typed for.
     leave = start or (consented(tuple(own.values())) if may_ask else None)
     agreed = {**own, **named} if leave else named
     told, failures = _asked(agreed) if agreed else ({}, [])
+    failures += unavailable(intake.direct)
     answers |= told
     cases = list(cases_of(intake.files, answers, intake.project))
     # Dumps beside the files of a client are meant for that client.

@@ -141,6 +141,37 @@ def test_a_call_to_a_server_without_its_value_says_what_is_missing(home: Path, r
     assert "the environment variable ACCOUNT_TOKEN is not set" in done.err
 
 
+def test_what_is_probably_not_meant_is_told_at_the_start_and_at_a_reload(home: Path, run: Run) -> None:
+    path = Path("mcp.json")
+    path.write_text('{"servers": {}, "truename": {"ledger": "memory"}}', "utf-8")
+
+    with gateway("mcp.json") as (document, _, err):
+        path.write_text(
+            json.dumps({"servers": {"s": {**fake("s", "get"), "timeuot": 3}}, "truename": {"ledger": "memory"}}),
+            "utf-8",
+        )
+        reloaded = json.loads(err.until("}\n"))
+
+    (empty,) = document["warnings"]
+    assert "it names no servers" in empty["problem"]
+    assert "truename init" in empty["remedy"]
+    assert reloaded["reloaded"] == "+s"
+    assert [(one["key"], one["remedy"]) for one in reloaded["warnings"]] == [
+        ("servers.s.timeuot", "Did you mean 'timeout'?")
+    ]
+    path.write_text('{"servers": {}, "truename": {"ledger": "memory"}}', "utf-8")
+    with serving("mcp.json", "--http", "127.0.0.1:0") as (_, _, err):
+        assert "warning: " in err.until("truename init")
+
+
+def test_doctor_tells_of_a_misspelt_key(home: Path, run: Run) -> None:
+    path = put(home, "cursor", {"github": {"command": "x", "timeuot": 3, "autoApprove": []}})
+
+    (found,) = [one for one in run("doctor", path, "--json").document["findings"] if one["code"] == "TN017"]
+
+    assert (found["server"], found["remedy"]) == ("github", "Did you mean 'timeout'?")
+
+
 def test_doctor_tells_of_a_variable_that_is_not_set_and_starts_nothing(home: Path, run: Run) -> None:
     put(home, "claude-code", {"github": account("${ACCOUNT_TOKEN}"), "other": fake("other", "get")})
     run("init")

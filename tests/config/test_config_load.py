@@ -395,3 +395,56 @@ def test_the_home_of_nobody_is_a_word_like_others(place: str) -> None:
     config = parse(json.dumps(given), Path("/etc/mcp.json"), {})
     found = getattr(config.settings, table)
     assert (config.servers[0].cwd, getattr(found, key) if key else found) == (f"/etc/{path}",) * 2
+
+
+MISSPELT = [
+    ("timeuot", "Did you mean 'timeout'?"),
+    ("comand", "Did you mean 'command'?"),
+    ("max_concurent", "Did you mean 'max_concurrent'?"),
+    ("colour", "Use one of: "),
+    ("alwaysAllow", "Use one of: "),
+]
+
+
+@pytest.mark.parametrize(("word", "remedy"), MISSPELT)
+def test_an_unknown_key_of_an_entry_is_an_error_in_toml(word: str, remedy: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse(f'[mcpServers.s]\ncommand = "x"\n{word} = 1\n', Path("truename.toml"), {})
+
+    assert (raised.value.key, raised.value.problem) == (f"mcpServers.s.{word}", "it is not a setting of a server")
+    assert raised.value.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("word", "remedies"),
+    [
+        ("timeuot", ["Did you mean 'timeout'?"]),
+        ("alwaysAlow", ["Did you mean 'alwaysAllow'?"]),
+        ("colour", ["Remove it, if it is not meant for a client."]),
+        ("alwaysAllow", []),
+        ("_comment", []),
+        ("$schema", []),
+    ],
+)
+def test_an_unknown_key_of_an_entry_is_a_warning_in_a_file_of_clients(word: str, remedies: list[str]) -> None:
+    entries = {"s": {"command": "x", word: 1}, "off": {"disabled": True, "timeuot": 1}}
+
+    config = parse(json.dumps({"mcpServers": entries}), Path("mcp.json"), {})
+
+    assert [one.remedy for one in config.warnings] == remedies
+    assert {one.key for one in config.warnings} <= {f"mcpServers.s.{word}"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "problem"),
+    [
+        ("mcp.json", '{"servers": {}}', "it names no servers"),
+        ("mcp.json", '{"mcpServers": {"s": {"command": "x", "disabled": true}}}', "switched off"),
+        ("truename.toml", "[mcpServers]", "it names no servers"),
+    ],
+)
+def test_a_configuration_with_nothing_to_serve_is_told(path: str, text: str, problem: str) -> None:
+    (warning,) = parse(text, Path(path), {}).warnings
+
+    assert problem in warning.problem
+    assert "dd" in warning.remedy

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from truename.catalog import ServerIdentity
 from truename.config import ServerConfig, Settings, json_schema, parse
+from truename.config.entry_keys import KNOWN
 from truename.config.settings import SETTINGS
 from truename.errors import ConfigError
 
@@ -51,6 +52,10 @@ def test_every_setting_and_every_field_of_a_server_is_in_it() -> None:
     declared = {field.name for field in fields(ServerIdentity)}
     assert {field.name for field in fields(ServerConfig)} - {"key", "identity", "unset"} | declared < set(server)
     assert [name for name, row in (SCHEMA["properties"] | server).items() if not row.get("description")] == []
+
+
+def test_what_an_entry_may_have_is_what_the_schema_has() -> None:
+    assert set(SCHEMA["$defs"]["server"]["else"]["properties"]) == KNOWN
 
 
 BOTH: list[dict[str, Any]] = [

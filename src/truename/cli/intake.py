@@ -11,6 +11,7 @@ from truename.catalog.read import read_listings
 from truename.cli.addresses import is_address, server_at
 from truename.cli.beside import names_servers, read_configuration
 from truename.cli.failure import UsageFault
+from truename.cli.reloading import warn
 from truename.clients import Machine, find, read_source
 from truename.config.envfile import read_env_file
 from truename.doctor import Startable
@@ -113,6 +114,7 @@ def _is_our_own(path: Path) -> bool:
 
 def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable]:
     config = read_configuration(path, environ)
+    warn(config.warnings)
     shown = _as_written(path, config, os.environ if environ is None else environ)
     return [
         Startable(

@@ -12,14 +12,17 @@ import anyio
 from truename.cli.beside import SETTINGS_FILE
 from truename.cli.failure import errors_of, report
 from truename.cli.located import line_of
-from truename.cli.rendering import say, say_json
+from truename.cli.rendering import say, say_json, styled
 from truename.config.watch import Reread, Watch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from truename.config import Config
+    from truename.errors import ConfigError
     from truename.gateway import Gateway
 
-__all__ = ["Reloads"]
+__all__ = ["Reloads", "warn", "warnings_of"]
 
 # A change counts when two looks saw the same.
 _LOOK_EVERY: Final = 0.5
@@ -31,11 +34,12 @@ _TERMINALS: Final = (0, 2)
 class _Told:
     as_json: bool
 
-    def reloaded(self, what: object) -> None:
+    def reloaded(self, what: object, warnings: Sequence[ConfigError]) -> None:
         if self.as_json:
-            say_json({"reloaded": str(what)})
+            say_json({"reloaded": str(what)} | ({"warnings": warnings_of(warnings)} if warnings else {}))
         else:
             say(f"reloaded: {what}")
+            warn(warnings)
 
     def refused(self, error: Exception) -> None:
         if self.as_json:
@@ -52,6 +56,18 @@ class _Told:
 def _placed(error: Exception, document: dict[str, Any]) -> dict[str, Any]:
     line = line_of(error)
     return document if line is None else {**document, "line": line}
+
+
+def warn(warnings: Sequence[ConfigError]) -> None:
+    """Print what is probably not meant in a configuration."""
+    for one in warnings:
+        where = f"{one.file}: {one.key}" if one.key else one.file
+        say(styled("warning: ", "yellow"), f"{where}: {one.problem}. {one.remedy}")
+
+
+def warnings_of(warnings: Sequence[ConfigError]) -> list[dict[str, str]]:
+    """Return the same for programs."""
+    return [{"file": one.file, "key": one.key, "problem": one.problem, "remedy": one.remedy} for one in warnings]
 
 
 class Reloads:
@@ -96,7 +112,7 @@ class Reloads:
                 return
             self._wanted = anyio.Event()
             if (changed := await gateway.reload(config)) or is_asked:
-                self._told.reloaded(changed)
+                self._told.reloaded(changed, config.warnings)
             self._mode = config.settings.reload
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the gateway goes on
             self._wanted = anyio.Event()

@@ -21,7 +21,7 @@ from truename.cli.hanging import show_hanging
 from truename.cli.logs import log_to_stderr
 from truename.cli.names import by_default, listing, summary
 from truename.cli.progress import Progress
-from truename.cli.reloading import Reloads
+from truename.cli.reloading import Reloads, warn, warnings_of
 from truename.cli.rendering import print_json, say, show, styled
 from truename.clients import Machine, find
 from truename.clients.choosing import OWN_SCOPES
@@ -76,6 +76,8 @@ def run(
     """
     log_to_stderr(*logs)
     verify(config)
+    if not as_json:
+        warn(config.warnings)
     bound = None if address is None else reserve(config, *address)
     end_traces = traces_of(config.settings)
     reloads = Reloads(reread, config, as_json=as_json)
@@ -255,5 +257,6 @@ def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:
             {"key": one.key, "state": one.state, "tools": one.tools, "seconds": one.seconds, "error": one.error}
             for one in report.servers
         ],
+        "warnings": warnings_of(gateway.config.warnings),
         "tools": [{"id": str(id), "name": name} for id, name in gateway.table(path).items()],
     }

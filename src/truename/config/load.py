@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.config.fields import Fields
 from truename.config.model import Config, ServerConfig, Settings
 from truename.config.reading import ConfigFiles
-from truename.config.servers import read_servers
+from truename.config.servers import about_keys, read_servers
 from truename.config.settings import SETTINGS
 from truename.config.sources import Sources
 from truename.config.text import decode
@@ -25,6 +25,9 @@ __all__ = ["env_file_of", "load", "parse"]
 _SERVERS: Final = ("mcpServers", "servers")
 _SECTION: Final = "truename"
 _ENV_FILE: Final = "env_file"
+_ADD: Final = (
+    'Add [mcpServers.KEY] with a command or url, or {"mcpServers": {"KEY": {...}}} in JSON; or run `truename init`.'
+)
 # Tables that another reader reads, so that a project has one file: see `truename.lint`.
 _ELSEWHERE: Final = ("lint", "migration")
 
@@ -49,8 +52,8 @@ def load(path: Path | str, environ: Mapping[str, str] | None = None, files: Conf
 def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None) -> Config:
     """Read a configuration's text, JSON if it begins as such; ``path`` is where it belongs and what faults name."""
     environ = os.environ if environ is None else environ
-    faults = Faults(str(path))
-    content, section = _decoded(text, path, faults)
+    faults, warnings = Faults(str(path)), Faults(str(path))
+    content, section, ours = _decoded(text, path, faults)
     base = path.absolute().parent
     # Without it every reference would be told as missing: what has to be mended first is that file.
     env_file = _env_file(section, path, environ)
@@ -58,14 +61,22 @@ def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files
         environ = {**(ConfigFiles() if files is None else files).env(env_file), **environ}
     sources = Sources(environ)
     servers = _servers(content, base, sources, faults)
+    for name in _SERVERS:
+        if isinstance(entries := content.get(name), dict):
+            about_keys(entries, name, faults if ours else warnings, ours=ours)
+    if not any(not server.disabled for server in servers):
+        problem = "all its servers are switched off" if servers else "it names no servers, so there is nothing to serve"
+        warnings.add("", problem, _ADD if not servers else "Switch one on, or add one.")
     settings = _settings(section, base, sources, faults)
     faults.raise_any()
-    return Config(path=path.absolute(), servers=servers, settings=settings, files=sources.files)
+    return Config(
+        path=path.absolute(), servers=servers, settings=settings, files=sources.files, warnings=warnings.all()
+    )
 
 
 def env_file_of(text: str, path: Path, environ: Mapping[str, str] | None = None) -> Path | None:
     """Return the ``env_file`` that a configuration's text names, if it names one. Raises `ConfigError`."""
-    _, section = _decoded(text, path, Faults(str(path)))
+    _, section, _ = _decoded(text, path, Faults(str(path)))
     return _env_file(section, path, os.environ if environ is None else environ)
 
 
@@ -76,12 +87,12 @@ def _env_file(section: Mapping[str, Any], path: Path, environ: Mapping[str, str]
     return None if found is None else Path(found)
 
 
-def _decoded(text: str, path: Path, faults: Faults) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a file says, and the settings in it."""
+def _decoded(text: str, path: Path, faults: Faults) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """Return what a file says, the settings in it, and whether its form is ours alone: TOML."""
     suffix = path.suffix.lower()
     toml = suffix == ".toml" or (suffix != ".json" and not text.lstrip().startswith(("{", "/")))
     content = decode(text, str(path), toml=toml)
-    return content, _section(content, faults, toml=toml)
+    return content, _section(content, faults, toml=toml), toml
 
 
 def _servers(content: Mapping[str, Any], base: Path, sources: Sources, faults: Faults) -> tuple[ServerConfig, ...]:

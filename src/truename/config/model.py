@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.config.credentials import Auth
+    from truename.errors import ConfigError
     from truename.policy import Convention, Policy
 
 __all__ = [
@@ -204,13 +205,15 @@ class ServerConfig:
 class Config:
     """A whole configuration: where it came from, its servers in the order of the file, and its settings.
 
-    ``files`` are those that its references name: what they say is part of it.
+    ``files`` are those that its references name: what they say is part of it. ``warnings`` are what is probably not
+    meant and stops nobody, each with its place and what to do.
     """
 
     path: Path | None = None
     servers: tuple[ServerConfig, ...] = ()
     settings: Settings = Settings()
     files: tuple[Path, ...] = field(default=(), compare=False)
+    warnings: tuple[ConfigError, ...] = field(default=(), compare=False)
 
     @property
     def enabled(self) -> tuple[ServerConfig, ...]:

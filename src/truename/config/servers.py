@@ -13,10 +13,12 @@ from truename.catalog import ServerIdentity, integration_fault
 from truename.config.access_words import each
 from truename.config.auth_reading import read_auth
 from truename.config.credentials import Auth, Login, TokenExchange
+from truename.config.entry_keys import KNOWN, misspelt, strange
 from truename.config.fields import Fields
 from truename.config.model import Isolation, ServerConfig, StartMode
 from truename.errors import excerpt
 from truename.files.person import at_home
+from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -34,6 +36,7 @@ __all__ = [
     "STARTS",
     "TYPES",
     "URLS",
+    "about_keys",
     "identity_within",
     "read_servers",
 ]
@@ -73,11 +76,24 @@ def read_servers(
 ) -> tuple[ServerConfig, ...]:
     """Return the servers of one ``mcpServers`` object in its order; faults are noted, not raised.
 
-    Keys that clients put into an entry and that mean nothing here are ignored. A disabled entry is not looked into.
-    A variable that is not set is no fault: it costs this server alone (`ServerConfig.unset`).
+    Keys that mean nothing here are ignored (`about_keys` tells of them). A disabled entry is not looked into. A
+    variable that is not set is no fault: it costs this server alone (`ServerConfig.unset`).
     """
     read = partial(_tolerant, base=base, sources=sources, faults=faults)
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
+
+
+def about_keys(entries: Mapping[str, Any], where: str, faults: Faults, *, ours: bool) -> None:
+    """Note the keys in entries that nobody understands; in a file of ``ours``, those of clients too."""
+    for key, entry in entries.items():
+        if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
+            continue
+        for word in (word for word in entry if word not in KNOWN) if ours else strange(entry):
+            meant = misspelt(word)
+            place = f"{where}.{key}.{excerpt(word)[1:-1]}"
+            known = nearest(word, KNOWN) if ours and meant not in KNOWN else ""
+            remedy = known or (f"Did you mean {meant!r}?" if meant else "Remove it, if it is not meant for a client.")
+            faults.add(place, f"it is not a setting of a server{'' if ours else ', and has no effect'}", remedy)
 
 
 def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources, faults: Faults) -> ServerConfig:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from truename.clients.shapes import speaks_http
+from truename.config.entry_keys import misspelt, strange
 from truename.dialects.mangling import machine
 from truename.doctor.rules import RULES
 from truename.doctor.secrets import literal_secrets
@@ -125,7 +126,17 @@ def _about_entry(found: Found, sighting: Sighting, dialect: Dialect) -> Iterator
     if server.url is not None and _is_open(server.url):
         fact = f"{key} is reached over the network without TLS."
         yield _finding("unencrypted_server", found, here, fact, "Use https, or a tunnel.", server=server.key)
+    yield from _about_keys(found, sighting)
     yield from _about_secrets(found, sighting)
+
+
+def _about_keys(found: Found, sighting: Sighting) -> Iterator[Finding]:
+    entry = _at(found.document, sighting.where)
+    for word in strange(entry) if isinstance(entry, dict) else ():
+        if meant := misspelt(word):
+            fact = f"{excerpt(sighting.server.key, 64)} has the key {excerpt(word, 64)}, which has no effect."
+            here = place(found, (*sighting.where, word))
+            yield _finding("unknown_key", found, here, fact, f"Did you mean {meant!r}?", server=sighting.server.key)
 
 
 def _about_secrets(found: Found, sighting: Sighting) -> Iterator[Finding]:

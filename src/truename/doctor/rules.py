@@ -43,6 +43,8 @@ _TABLE: Final = (
      "Whoever reads the file, a copy of it or a commit has the secret."),
     ("TN016", "unencrypted_server", _N, "The server is reached over the network without TLS.",
      "Everyone on the way reads the calls and the credentials, and can change the tools."),
+    ("TN017", "unknown_key", _W, "An entry has a key that its client does not know, and that is nearly a known one.",
+     "What was meant has no effect, and nothing is reported."),
     ("TN020", "request_fails", _E, "A name makes the whole request fail.",
      "The model gets no answer at all while this tool is listed, whatever it is asked."),
     ("TN021", "server_fails", _E, "A name makes its whole server fail.",

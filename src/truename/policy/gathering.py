@@ -63,6 +63,10 @@ class Faults:
         else:
             raise error
 
+    def all(self) -> tuple[ConfigError, ...]:
+        """Return them, in the order in which they were met."""
+        return tuple(self._found)
+
     def __len__(self) -> int:
         return len(self._found)
 

@@ -36,7 +36,16 @@ from truename.config.envfile import read_env_file
 from truename.documents import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
-__all__ = ["agreed", "client_named", "configured_for_clients", "connect", "program", "reloading", "show_notes"]
+__all__ = [
+    "address_of",
+    "agreed",
+    "client_named",
+    "configured_for_clients",
+    "connect",
+    "program",
+    "reloading",
+    "show_notes",
+]
 
 Client = Annotated[str, Parameter(help="The client whose configuration is changed (`truename clients` lists many).")]
 Source = Annotated[
@@ -108,7 +117,6 @@ def connect(
     client = client_named(client)
     url = checked_url(url)
     config = configured_for_clients(source)
-    environ = _variables(config)
     machine = Machine.here(project)
     alone = stdio or not any(speaks_http(file.shape) for file in config_files(client))
     reached = not alone and answers(url)
@@ -122,8 +130,7 @@ def connect(
     )
     dialect = config_files(client)[0].dialect
     names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
-    made = Origins(config.path).has if config.path is not None else lambda _, __: False
-    address = Address(config=config, url=url, program=program(), environ=environ, was_made=made)
+    address = address_of(config, url)
     plan = plan_connection(machine, find(machine), address, wish, names)
     check(plan)
     backups: Sequence[Backup] = ()
@@ -222,10 +229,12 @@ def configured_for_clients(source: str | None) -> Config:
         return configuration(source, environ | {name: f"${{{name}}}" for name in unset})
 
 
-def _variables(config: Config) -> Mapping[str, str]:
-    """Return what references stand for at the gateway, as far as that is known here."""
+def address_of(config: Config, url: str) -> Address:
+    """Return where the gateway is, with all that tells which of its servers a client's entry is."""
     env_file = config.settings.env_file
-    return {**(read_env_file(Path(env_file)) if env_file is not None else {}), **os.environ}
+    environ = {**(read_env_file(Path(env_file)) if env_file is not None else {}), **os.environ}
+    made = Origins(config.path).has if config.path is not None else lambda _, __: False
+    return Address(config=config, url=url, program=program(), environ=environ, was_made=made)
 
 
 def _leaves(error: Exception) -> Sequence[Exception]:

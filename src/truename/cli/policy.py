@@ -4,14 +4,22 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from truename.cli.connect import Dump, Project, Source, Url, client_named, configured_for_clients, program, show_notes
+from truename.cli.connect import (
+    Dump,
+    Project,
+    Source,
+    Url,
+    address_of,
+    client_named,
+    configured_for_clients,
+    show_notes,
+)
 from truename.cli.failure import EXIT_FINDINGS
 from truename.cli.newnames import known_tools
 from truename.cli.options import JsonOutput
 from truename.cli.reachable import checked_url
 from truename.cli.rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
-from truename.clients.address import Address
 from truename.clients.choosing import choose
 from truename.clients.permissions import proposed_rules
 from truename.config.render import render_rules
@@ -46,9 +54,10 @@ def from_client(
     """
     client = client_named(client)
     config = configured_for_clients(source)
-    address = Address(config=config, url=checked_url(url), program=program())
-    mine = [found for found in find(Machine.here(project)) if found.file.client == client]
-    choice = choose([found for found in mine if found.servers], address)
+    address = address_of(config, checked_url(url))
+    machine = Machine.here(project)
+    mine = [found for found in find(machine) if found.file.client == client]
+    choice = choose([found for found in mine if found.servers], address, machine)
     there = [(one.server.key, address.upstream(one.server)) for one in choice.already]
     servers = [
         *((one.key, one.upstream) for one in choice.taken),

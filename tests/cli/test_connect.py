@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 from pathlib import Path
@@ -311,3 +312,107 @@ def test_a_change_too_long_for_its_line_goes_on_under_its_own_beginning(
 
     (place,) = [at for at, line in enumerate(lines) if line.startswith("  server github:  npx ...")]
     assert lines[place + 1] == f"{'':18}http://127.0.0.1:8750/mcp/for/cursor/only/github"
+
+
+GEMINI = {
+    "a trailing comma": ('{"mcpServers": {"github": %s,}}', "a comma stands behind the last item"),
+    "a byte order mark": ('\ufeff{"mcpServers": {"github": %s}}', "byte order mark"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), GEMINI.values(), ids=GEMINI)
+def test_a_file_that_its_client_refuses_is_left_alone_with_the_place(
+    text: str, told: str, run: Run, home: Path
+) -> None:
+    path = home / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(text.replace("%s", json.dumps(GITHUB)), "utf-8")
+    before = path.read_bytes()
+
+    done = run("connect", "gemini-cli", "--yes")
+
+    assert done.status == 2
+    assert told in words(done.err)
+    assert "line 1, column" in words(done.err)
+    assert "Gemini CLI does not read it" in words(done.err)
+    assert path.read_bytes() == before
+
+
+def test_a_comment_that_its_client_reads_is_no_reason(run: Run, home: Path) -> None:
+    path = home / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(f'// mine\n{{"mcpServers": {{"github": {json.dumps(GITHUB)}}}}}', "utf-8")
+
+    assert run("connect", "gemini-cli", "--yes").status == 0
+
+
+@pytest.mark.parametrize("command", ["connect", "disconnect"])
+@pytest.mark.parametrize(
+    ("word", "clients"), [("claude", ["claude-desktop", "claude-code"]), ("copilot", ["vscode", "copilot-cli"])]
+)
+def test_a_word_that_fits_several_clients_takes_none_of_them(
+    command: str, word: str, clients: list[str], run: Run, home: Path
+) -> None:
+    done = run(command, word, "--yes")
+
+    assert done.status == 2
+    assert all(client in done.err for client in clients)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("claude-code", 0), ("claude", 2), ("", 2)])
+def test_a_person_is_asked_which_client_is_meant(
+    answer: str, status: int, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.cli.connect._is_somebody_there", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{answer}\n"))
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"github": GITHUB}}), "utf-8")
+
+    done = run("connect", "claude", "--yes")
+
+    assert done.status == status
+    assert "Which? [claude-desktop/claude-code]" in done.err
+    assert ("only/github" in (home / ".claude.json").read_text("utf-8")) is (status == 0)
+
+
+def test_from_the_home_a_file_counts_once(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Path("truename.toml").absolute()
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"github": GITHUB}}), "utf-8")
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"permissions": {"allow": ["mcp__github__search"]}}', "utf-8")
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"mine": {"command": "x"}}}), "utf-8")
+    elsewhere = {one: run("connect", one, "--config", config, "--dry-run", "--json").document for one in CLIENTS}
+    monkeypatch.chdir(home)
+
+    for client, before in elsewhere.items():
+        here = run("connect", client, "--config", config, "--dry-run", "--json").document
+        assert here == before
+    found = run("doctor", "--json").document["findings"]
+    assert [one["fact"] for one in found if one["code"] in {"TN012", "TN013"}] == []
+
+
+CLIENTS = ["claude-code", "cursor"]
+
+
+def test_nobody_is_told_to_start_a_gateway_that_runs(run: Run, cursor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "start the gateway first" in words(run("connect", "cursor", "--dry-run").out)
+    monkeypatch.setattr("truename.cli.connect.answers", lambda _: True)
+    monkeypatch.setattr("truename.cli.newnames.ask_names", lambda *_, **__: {})
+
+    for more in ([], ["--stdio"]):
+        done = words(run("connect", "cursor", "--dry-run", *more).out)
+        assert "tart the gateway" not in done
+        assert "which servers failed" in done
+
+
+def test_on_a_terminal_something_is_shown_while_it_works(
+    run: Run, cursor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = run("connect", "cursor", "--dry-run")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    shown = run("connect", "cursor", "--dry-run")
+
+    assert "Asking for a gateway" not in silent.err
+    assert "Asking for a gateway at http://127.0.0.1:8750" in shown.err

@@ -19,6 +19,7 @@ from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.hanging import show_hanging
 from truename.cli.newnames import new_names
 from truename.cli.options import JsonOutput
+from truename.cli.progress import busy
 from truename.cli.reachable import answers, checked_url
 from truename.cli.rendering import output, print_json, say, show, styled
 from truename.cli.sources import configuration
@@ -119,7 +120,8 @@ def connect(
     config = configured_for_clients(source)
     machine = Machine.here(project)
     alone = stdio or not any(speaks_http(file.shape) for file in config_files(client))
-    reached = not alone and answers(url)
+    with busy(f"Asking for a gateway at {url}"):
+        reached = answers(url)
     wish = Wish(
         client=client,
         one=one,
@@ -129,14 +131,17 @@ def connect(
         scopes=frozenset(scope) or OWN_SCOPES,
     )
     dialect = config_files(client)[0].dialect
-    names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
-    address = address_of(config, url)
-    plan = plan_connection(machine, find(machine), address, wish, names)
+    with busy("Finding out which names the gateway shows"):
+        names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
+    address = replace(address_of(config, url), answers=reached)
+    with busy("Reading the files of the clients"):
+        found = find(machine)
+    plan = plan_connection(machine, found, address, wish, names)
     check(plan)
     backups: Sequence[Backup] = ()
     if not (yes or dry_run or as_json) and _wants_search(plan):
         wish = replace(wish, search=True)
-        plan = plan_connection(machine, find(machine), address, wish, names)
+        plan = plan_connection(machine, found, address, wish, names)
     if not as_json:
         _show(plan, wish, dry_run=dry_run)
     done = bool(plan.steps) and not dry_run and agreed(yes=yes, files=len(plan.steps), as_json=as_json)
@@ -153,20 +158,37 @@ def connect(
 def client_named(text: str) -> str:
     """Return a client that keeps a configuration, by its name in the table or any name of its dialect.
 
-    Raises `UsageFault`.
+    Where it fits several, a person is asked. Raises `UsageFault`, also where there is nobody to ask.
     """
     known = {file.client: file for file in config_files()}
-    if text.lower() in known:
-        return text.lower()
+    word = text.lower()
+    if word in known:
+        return word
     try:
         dialect = dialects.get(text).name
     except UnknownDialect:
         dialect = ""
-    if found := next((client for client, file in known.items() if file.dialect == dialect), None):
-        return found
+    # A whole word of its name is as good as its dialect's: claude is Claude Code as well as Claude Desktop.
+    fitting = [one for one, file in known.items() if file.dialect == dialect or one.startswith(f"{word}-")]
+    if len(fitting) > 1:
+        return _chosen(text, fitting, {one: known[one].title for one in fitting})
+    if fitting and known[fitting[0]].dialect == dialect:
+        return fitting[0]
     close = get_close_matches(text.lower(), known, 3)
     advice = f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(sorted(known))}."
     raise UsageFault(fact=f"no client is known as {excerpt(text)} whose configuration could be changed", advice=advice)
+
+
+def _chosen(text: str, clients: Sequence[str], titles: Mapping[str, str]) -> str:
+    fact = f"{excerpt(text)} may be {' or '.join(f'{titles[one]} ({one})' for one in clients)}"
+    if not _is_somebody_there():
+        raise UsageFault(fact=fact, advice=f"Say which: {', '.join(clients)}.")
+    say(f"{fact}.")
+    say(styled(f"Which? [{'/'.join(clients)}] ", "bold"))
+    answer = sys.stdin.readline().strip().lower()
+    if answer not in clients:
+        raise UsageFault(fact=f"{excerpt(answer)} is none of them", advice=f"Say which: {', '.join(clients)}.")
+    return answer
 
 
 def agreed(*, yes: bool, files: int, as_json: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from rich.padding import Padding
@@ -11,11 +12,11 @@ from truename.cli.failure import split
 from truename.cli.rendering import output, printable, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
     from typing import Self
 
-__all__ = ["Progress", "Told"]
+__all__ = ["Progress", "Told", "busy"]
 
 
 class Told(Protocol):
@@ -45,6 +46,17 @@ class Told(Protocol):
     def text(self) -> str:
         """What went wrong."""
         ...
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show on stderr, where that is a terminal, what is being done, as long as it lasts."""
+    console = output(error=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(styled(f"{what} ...")):
+        yield
 
 
 class Progress:

@@ -80,12 +80,14 @@ def reference(client: str) -> str | None:
 class Address:
     """Where the gateway is: its configuration, the URL that it serves at, and the program that starts it.
 
-    ``environ`` is what references stand for there; ``was_made`` tells whether a server was made of a client's entry.
+    ``answers`` is whether it was reached there; ``environ`` is what references stand for; ``was_made`` tells whether a
+    server was made of a client's entry.
     """
 
     config: Config
     url: str
     program: str
+    answers: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     was_made: Callable[[str, Seen], bool] = field(default=lambda _, __: False, repr=False)
 

@@ -33,6 +33,14 @@ OWN_SCOPES: Final = frozenset({"user", "local", "deployment"})
 READ_ONLY: Final = frozenset({"managed", "plugin"})
 _EDITABLE: Final = frozenset({"json", "jsonc", "toml", "yaml"})
 _LIKELY_SECRET: Final = 16
+_PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+# In words, capitals stand where one begins; in random letters they stand anywhere.
+_SHORTEST_WORD: Final = 3.5
+_FORMS: Final = {
+    "comment": "it has a comment",
+    "trailing-comma": "a comma stands behind the last item",
+    "bom": "it begins with a byte order mark",
+}
 # Values of variables that are no secrets and stand in many other places: switches, numbers, paths.
 _PLAIN: Final = re.compile(r"true|false|yes|no|on|off|none|\d{1,8}|[~.]{0,2}/.*|[A-Za-z]:\\.*", re.IGNORECASE)
 
@@ -74,9 +82,19 @@ def usable(found: Iterable[Found], scopes: frozenset[str]) -> list[Found]:
         if one.problem is not None:
             error = one.problem
             raise left_alone(one.path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key)
+        _check_form(one)
         if one.servers and (one.document is None or one.file.format not in _EDITABLE):
             raise left_alone(one.path, "it is a script, which is not changed in place")
     return [one for one in chosen if one.document is not None]
+
+
+def _check_form(found: Found) -> None:
+    """Refuse a file that its own client does not read: whatever is written there, none of its servers is there."""
+    for quirk in () if found.document is None else found.document.quirks:
+        if quirk.kind in found.file.refuses:
+            problem = f"{_FORMS[quirk.kind]}, so {found.file.title} does not read it"
+            remedy = "Nothing was changed. Remove it, and connect again."
+            raise left_alone(found.path, problem, remedy, key=f"line {quirk.line}, column {quirk.column}")
 
 
 def choose(files: Sequence[Found], address: Address, machine: Machine) -> Choice:
@@ -143,12 +161,23 @@ def secrets_of(servers: Iterable[ServerConfig]) -> Iterator[str]:
             if not _PLAIN.fullmatch(text):
                 yield text
                 yield text.rpartition(" ")[2]
-        for word in server.args:
-            value = word.rpartition("=")[2]
-            if len(value) >= _LIKELY_SECRET and not {"/", "@", ".", " "} & set(value):
-                yield value
+        yield from (value for word in server.args if (value := _likely_secret(word)))
         if server.url and "?" in server.url:
             yield server.url.partition("?")[2]
+
+
+def _likely_secret(word: str) -> str:
+    """Return what of an argument may be a secret: a long run that is made of no words, never the name of an option.
+
+    >>> _likely_secret("--local-timezone"), _likely_secret("--key=a1b2c3d4e5f6a7b8")
+    ('', 'a1b2c3d4e5f6a7b8')
+    """
+    _, equals, value = word.rpartition("=")
+    if (word.startswith("-") and not equals) or len(value) < _LIKELY_SECRET or {"/", "@", ".", " "} & set(value):
+        return ""
+    pieces = _PIECE.findall(value)
+    is_worded = not any(piece.isdigit() for piece in pieces) and sum(map(len, pieces)) >= _SHORTEST_WORD * len(pieces)
+    return "" if is_worded else value
 
 
 def servers_in(client: str, value: Any) -> Iterator[ServerConfig]:

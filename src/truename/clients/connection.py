@@ -15,7 +15,7 @@ from truename.clients.address import entry_for
 from truename.clients.carrying import Move, beyond_text, carry
 from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, secrets_of, usable
 from truename.clients.drafting import Draft
-from truename.clients.foreseen import foreseen, unforeseen
+from truename.clients.foreseen import foreseen, to_know, unforeseen
 from truename.clients.joining import Leaving, joined
 from truename.clients.plan import Change, Note, Plan
 from truename.clients.searching import crowded, lists_about, restricted, searched_beside_lists
@@ -113,7 +113,9 @@ class _Making:
             change = Change(where=where, what=what, old=way_of(one), new=new)
             self._draft.enter(document, where, one.key, entry, change)
         self._carry([self._move(one, one.key) for one in taken], skipped=())
-        self._notes += unforeseen(dict.fromkeys(one.key for one in taken if one.upstream not in self._names))
+        self._notes += unforeseen(
+            dict.fromkeys(one.key for one in taken if one.upstream not in self._names), answers=self._address.answers
+        )
         return self._plan(taken, self._names_by_key())
 
     def together(self) -> Plan:
@@ -181,7 +183,8 @@ class _Making:
             self._notes.append(Note(kind="left", subject=one.key, fact=fact))
         elif (about or restricted(one.found, one.sighting)) and move.names is None:
             fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept, and which it has is not known"
-            advice = "Start the gateway once (`truename serve`), or give a list of them (--catalog DUMP)."
+            to_do = to_know(answers=self._address.answers)
+            advice = f"{to_do[:1].upper()}{to_do[1:]}, or give a list of them (--catalog DUMP)."
             self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))
         else:
             return True

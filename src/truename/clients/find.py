@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.clients.entries import entries_of
 from truename.clients.guess import guessed_files, guessed_format
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from truename.documents import Document
 
 __all__ = ["Found", "Sighting", "find", "read_source"]
+
+
+_PROJECT: Final = "project"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +71,7 @@ def find(machine: Machine) -> tuple[Found, ...]:
     reader = Reader()
     rows = (*config_files(), *name_files())
     looks = (look for file in rows for look in _looks(file, machine, reader))
-    return _with_kept(looks)
+    return _with_kept(_once(looks))
 
 
 def read_source(path: Path) -> Found:
@@ -86,6 +89,21 @@ def read_source(path: Path) -> Found:
         remedy = "Give a client's configuration, or a list of tools."
         problem = ConfigError(file=str(path), key="", problem="it names no MCP servers", remedy=remedy)
     return replace(merged[0], problem=problem, servers=tuple(reversed(servers.values())), kept=tuple(kept))
+
+
+def _once(looks: Iterable[_Look]) -> Iterator[_Look]:
+    """Yield each file once for its client: from the home, a project's pattern leads to the user's own file."""
+    looks = tuple(looks)
+    users = {_same_file(one.found) for one in looks if one.found.file.scope != _PROJECT}
+    yield from (one for one in looks if one.found.file.scope != _PROJECT or _same_file(one.found) not in users)
+
+
+def _same_file(found: Found) -> tuple[str, str, tuple[str, ...], bool]:
+    try:
+        path = str(found.path.resolve())
+    except (OSError, RuntimeError, ValueError):
+        path = str(found.path)
+    return found.file.client, path, found.file.key, bool(found.file.shape)
 
 
 def _looks(file: ConfigFile, machine: Machine, reader: Reader) -> Iterator[_Look]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Tool = tuple[str, str]
 
-__all__ = ["foreseen", "unforeseen"]
+__all__ = ["foreseen", "to_know", "unforeseen"]
 
 # Programs that read the same files and treat names otherwise.
 _READERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -48,13 +48,20 @@ def foreseen(dialect: str, servers: Mapping[str, Iterable[str]], *, one: bool) -
             yield Note(kind="names", subject=rules.name, fact=fact, advice="" if one else _ONE)
 
 
-def unforeseen(keys: Iterable[str]) -> Iterator[Note]:
-    """Yield that nothing can be foreseen of these servers, for their tools are not known."""
+def unforeseen(keys: Iterable[str], *, answers: bool) -> Iterator[Note]:
+    """Yield that nothing can be foreseen of servers whose tools are not known; ``answers``: a gateway is there."""
     told = ", ".join(map(excerpt, keys))
     if told:
         fact = f"Which tools there are is not known of {told}, so whether their names stay could not be checked"
-        advice = "To have that done, start the gateway first (`truename serve`), or give a list (--catalog DUMP)."
+        advice = f"To have that done, {to_know(answers=answers)}, or give a list of them (--catalog DUMP)."
         yield Note(kind="info", subject=told, fact=fact, advice=advice)
+
+
+def to_know(*, answers: bool) -> str:
+    """Return what to do where the gateway did not tell of a server's tools."""
+    if answers:
+        return "see why the gateway that answers does not list them (its output says which servers failed)"
+    return "start the gateway first (`truename serve`)"
 
 
 def _is_certain(rules: Dialect, outcome: Simulation[Tool], tool: Tool) -> bool:

@@ -334,7 +334,7 @@ def test_a_file_that_its_client_refuses_is_left_alone_with_the_place(
     assert done.status == 2
     assert told in words(done.err)
     assert "line 1, column" in words(done.err)
-    assert "Gemini CLI does not read it" in words(done.err)
+    assert "Gemini CLI does not read that" in words(done.err)
     assert path.read_bytes() == before
 
 
@@ -344,6 +344,15 @@ def test_a_comment_that_its_client_reads_is_no_reason(run: Run, home: Path) -> N
     path.write_text(f'// mine\n{{"mcpServers": {{"github": {json.dumps(GITHUB)}}}}}', "utf-8")
 
     assert run("connect", "gemini-cli", "--yes").status == 0
+
+
+def test_a_comment_that_its_client_may_not_read_is_told(run: Run, cursor: Path) -> None:
+    cursor.write_text(f"// mine\n{cursor.read_text('utf-8')}", "utf-8")
+
+    done = run("connect", "cursor", "--yes")
+
+    assert done.status == 0
+    assert "line 1: it has a comment. Cursor is not known to read that" in words(done.out)
 
 
 @pytest.mark.parametrize("command", ["connect", "disconnect"])

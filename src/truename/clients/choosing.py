@@ -26,7 +26,18 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig
     from truename.documents import Document
 
-__all__ = ["OWN_SCOPES", "READ_ONLY", "Choice", "Taken", "choose", "document_of", "secrets_of", "servers_in", "usable"]
+__all__ = [
+    "OWN_SCOPES",
+    "READ_ONLY",
+    "Choice",
+    "Taken",
+    "choose",
+    "document_of",
+    "doubtful_forms",
+    "secrets_of",
+    "servers_in",
+    "usable",
+]
 
 # What belongs to who asks; project files are their teams' too, managed ones an administrator's, plugins' their own.
 OWN_SCOPES: Final = frozenset({"user", "local", "deployment"})
@@ -92,9 +103,19 @@ def _check_form(found: Found) -> None:
     """Refuse a file that its own client does not read: whatever is written there, none of its servers is there."""
     for quirk in () if found.document is None else found.document.quirks:
         if quirk.kind in found.file.refuses:
-            problem = f"{_FORMS[quirk.kind]}, so {found.file.title} does not read it"
+            problem = f"{_FORMS[quirk.kind]}, and {found.file.title} does not read that"
             remedy = "Nothing was changed. Remove it, and connect again."
             raise left_alone(found.path, problem, remedy, key=f"line {quirk.line}, column {quirk.column}")
+
+
+def doubtful_forms(files: Iterable[Found]) -> Iterator[Note]:
+    """Yield what files have that strict JSON has not, where it is not known whether their client reads that."""
+    for found in files:
+        quirks = () if found.document is None else found.document.quirks
+        if quirk := next((one for one in quirks if one.kind in found.file.doubtful), None):
+            fact = f"{found.path}, line {quirk.line}: {_FORMS[quirk.kind]}"
+            advice = f"{found.file.title} is not known to read that: remove it if its servers are missing."
+            yield Note(kind="info", subject=str(found.path), fact=fact, advice=advice)
 
 
 def choose(files: Sequence[Found], address: Address, machine: Machine) -> Choice:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.address import entry_for
 from truename.clients.carrying import Move, beyond_text, carry
-from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, secrets_of, usable
+from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, doubtful_forms, secrets_of, usable
 from truename.clients.drafting import Draft
 from truename.clients.foreseen import foreseen, to_know, unforeseen
 from truename.clients.joining import Leaving, joined
@@ -94,7 +94,7 @@ class _Making:
         self._is_searched = wish.search or address.config.settings.tool_search != "off"
         self._lists = tuple(lists_about(mine, choice))
         self._draft = Draft()
-        self._notes = list(choice.notes)
+        self._notes = [*choice.notes, *doubtful_forms(files)]
 
     def require_no_lists(self) -> None:
         """Raise `ConfigError` where tools would be searched, and the client keeps lists of tools."""

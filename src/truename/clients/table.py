@@ -37,6 +37,7 @@ _TEXTS: Final = (
     "source",
     "date",
 )
+_NOT_JSON: Final = frozenset({"comment", "trailing-comma"})
 _EVERYONES: Final = ("notes", "doubt")
 _OTHERS: Final = frozenset({"key", "also", "accepts", "refuses", "paths", "legacy", "entry", "kept", "builtin"})
 
@@ -91,6 +92,15 @@ class ConfigFile:
     date: str = ""
     notes: tuple[str, ...] = ()
     doubt: tuple[str, ...] = ()
+
+    @property
+    def doubtful(self) -> frozenset[str]:
+        """What strict JSON has not, in the file of a client that keeps strict JSON and is not known to read more.
+
+        >>> sorted(config_files("claude-desktop")[0].doubtful), sorted(config_files("zed")[0].doubtful)
+        (['comment', 'trailing-comma'], [])
+        """
+        return _NOT_JSON - self.accepts - self.refuses if self.format == "json" else frozenset()
 
     def existing(self, machine: Machine) -> tuple[Path, ...]:
         """Return the files of this kind that are there, in the order in which the client prefers them."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-ASK = {"name": "near_ask", "arguments": {}}
-
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,10 +74,22 @@ async def test_a_session_of_a_client_that_sends_no_version_goes_on_in_its_own(la
             assert await _names(client) == ["get"]
 
 
-async def test_its_client_is_known_by_what_it_said_at_the_beginning(lab: Lab, tmp_path: Path) -> None:
+SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Me."}, "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "method", "answer"),
+    [
+        ("ask", "elicitation/create", {"action": "decline"}),
+        ("sample", "sampling/createMessage", SAMPLED),
+    ],
+)
+async def test_its_client_is_known_by_what_it_said_at_the_beginning(
+    lab: Lab, tmp_path: Path, tool: str, method: str, answer: dict[str, Any]
+) -> None:
     """What it can answer, and under ``names = "detect"`` which names it gets."""
     place = Place(tmp_path, lab.script("near", "asking", "near"), lab.normal("w", "get.it"), names="detect")
-    hello = {"capabilities": {"elicitation": {}}, "clientInfo": {"name": "codex-mcp-client", "version": "1"}}
+    hello = {"capabilities": {method.partition("/")[0]: {}}, "clientInfo": {"name": "codex-mcp-client", "version": "1"}}
     async with httpx2.AsyncClient(timeout=15) as http:
         async with place.gateway() as address:
             client = Reader(http, f"{address}/mcp", "2025-11-25")
@@ -89,15 +99,14 @@ async def test_its_client_is_known_by_what_it_said_at_the_beginning(lab: Lab, tm
             before = await _names(client)
         async with place.gateway():
             assert await _names(client) == before
-            name = next(one for one in before if one.endswith("ask"))
-            async with client.call(name) as stream:
+            async with client.call(next(one for one in before if one.endswith(tool))) as stream:
                 asked = await stream.message()
-                assert asked["method"] == "elicitation/create"
+                assert asked["method"] == method
                 # An answer to a question of the process before is for none of this one.
                 await client.send({"id": 1, "result": {"action": "accept", "content": {}}})
-                await client.send({"id": asked["id"], "result": {"action": "decline"}})
-                (answer,) = await stream.rest()
-    assert answer["result"]["structuredContent"]["answer"] == {"action": "decline"}
+                await client.send({"id": asked["id"], "result": answer})
+                (told,) = await stream.rest()
+    assert told["result"]["structuredContent"]["answer"] == answer
 
 
 async def test_the_first_requests_after_a_restart_open_one_session(lab: Lab, tmp_path: Path) -> None:

@@ -59,6 +59,11 @@ def roots(params: dict[str, Any], request_id: Any) -> None:
     server.asks(request_id, "roots/list")
 
 
+def sample(params: dict[str, Any], request_id: Any) -> None:
+    message = {"role": "user", "content": {"type": "text", "text": "Who?"}}
+    server.asks(request_id, "sampling/createMessage", messages=[message], maxTokens=10)
+
+
 def me(params: dict[str, Any], request_id: Any) -> dict[str, Any]:
     return {"content": [], "structuredContent": {"pid": os.getpid(), "able": server.able}}
 
@@ -71,6 +76,7 @@ server.calls |= {
     "burst": burst,
     "refused": refused,
     "roots": roots,
+    "sample": sample,
     "me": me,
 }
 server.tools = [tool(name) for name in server.calls]

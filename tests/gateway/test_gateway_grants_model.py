@@ -299,3 +299,24 @@ def test_a_no_for_the_session_about_another_definition_is_not_passed_over_by_a_c
         assert story.fs.ran == [("push", "A")]
     finally:
         story.teardown()
+
+
+def test_a_yes_for_good_does_not_pass_over_a_no_for_the_session_where_the_request_itself_was_refused() -> None:
+    story = Trusting()
+    story.begins(mode="quarantine")
+    try:
+        refused = story._called("x")
+        assert refused is not None
+        story._decided(refused, approved=False, scope="call")
+        story.calls_and_is_allowed(text="y", scope="always")
+        story.changes_before_a_call(letter="B", when="listed", text="x")
+        (request,) = story.pending
+        story.changes_before_a_call(letter="A", when="listed", text="x")
+        story._decided(request, approved=False, scope="session")
+        ran = list(story.fs.ran)
+
+        story.calls(text="x")
+
+        assert story.fs.ran == ran
+    finally:
+        story.teardown()

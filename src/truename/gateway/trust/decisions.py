@@ -140,14 +140,24 @@ class Decisions:
         # A call that is made again may come in another session: the key of its request tells it.
         caller = replace(call.caller, session="")
         once = replace(call, call_id=CallId(waiting.key), caller=caller)
-        # Without a decision on just this request, what was decided for its session counts.
-        possible = (call, once) if self._is_decided_once(once) else (call,)
-        return next((one for one in possible if (said := self.judge(one)) and said.outcome == "allow"), None)
+        if self._is_allowed(call):
+            return call
+        decided = self._decided_once(once)
+        if not decided:
+            return None
+        # A no to just this request counts. Only a yes to it leaves aside what was decided for its session.
+        is_allowed = self._is_allowed(once)
+        return once if is_allowed and any(one.approved for one in decided) else None
 
-    def _is_decided_once(self, once: Call) -> bool:
+    def _is_allowed(self, call: Call) -> bool:
+        said = self.judge(call)
+        return said is not None and said.outcome == "allow"
+
+    def _decided_once(self, once: Call) -> list[Grant]:
+        """Return the decisions on just this request."""
         with self._closed(once):
             known = self._approvals.grants(once.caller.principal, once.caller.agent)
-            return any(one.scope == "call" and one.call_id == once.call_id for one in known)
+            return [one for one in known if one.scope == "call" and one.call_id == once.call_id]
 
     async def keep(self, call: Call, decision: Decision) -> Pending:
         """Keep the request for a decision, or find the one that is for the same call.

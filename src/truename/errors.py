@@ -11,7 +11,8 @@
     +-- NoLegalName                      id, dialect, styles         no_legal_name
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
     +-- LedgerError                      see the class               see the class
-    +-- UpstreamError (in the gateway)   server, kind, problem      upstream_unavailable, login_required, answer_blocked
+    +-- UpstreamError (in the gateway)   server, kind, problem      upstream_unavailable, variable_unset,
+    |                                                                login_required, answer_blocked
     +-- AddressRefused (in access)       host, problem, remedy       address_refused
     +-- MigrationError (in migration)    file, line, problem         rename_refused, invalid_version, left_alone
     +-- InvalidCall (in the policy, ValueError)  field, problem      invalid_call

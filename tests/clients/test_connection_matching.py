@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truename import dialects
 from truename.clients.matching import counterpart
 from truename.clients.upcoming import ONLY_STYLE, alone, alone_path, together
-from truename.config import Config, ServerConfig, Settings
+from truename.config import Config, ServerConfig, Settings, parse, render
 from truename.config.entries import Seen
+from truename.config.proposal import propose
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.view import read_path
 
@@ -169,6 +172,35 @@ def test_many_unknowns_cost_no_more_than_their_length() -> None:
     gateway = npx("x", "${A}a" * 20_000 + "b", unset=("A",))
 
     assert counterpart(seen(npx("x", "a" * 20_000)), [gateway], {}).differing == ("args",)
+
+
+ENTRIES = st.builds(
+    lambda client, key, args, env, spelling, cwd: seen(
+        npx(key, *args, env=env, cwd=cwd), client=client, spelling=spelling
+    ),
+    st.sampled_from(["cursor", "zed", "codex"]),
+    st.sampled_from(["a", "A", "b", "b-zed"]),
+    st.lists(st.sampled_from(["-y", "p", "--token=s3cret-one", "--token=s3cret-two", "$X", "${X}"]), max_size=3),
+    st.dictionaries(st.just("TOKEN"), st.sampled_from(["s3cret-one", "s3cret-two", "${TOKEN}", "1", "$TOKEN"])),
+    st.sampled_from(["braces", "literal", "dollar"]),
+    st.sampled_from([None, "/one", "/two"]),
+)
+
+
+@given(st.lists(ENTRIES, max_size=6))
+def test_each_entry_is_brought_to_a_server_with_its_own_values_and_to_no_other(sightings: list[Seen]) -> None:
+    sightings = [replace(one, file=f"f{number}") for number, one in enumerate(sightings)]
+    proposal = propose(sightings, {})
+    environ = {one.name: one.value for one in proposal.variables if one.value is not None}
+    servers = parse(render(proposal.config(Settings())), Path("/t.toml"), environ).servers
+
+    for merged, made in zip(proposal.servers, servers, strict=True):
+        for one in merged.seen:
+            found = counterpart(one, servers, environ).server
+            assert found is not None
+            assert replace(found, key="") == replace(made, key="")
+            literal = {name: value for name, value in one.server.env.items() if "$" not in value}
+            assert {name: found.env[name] for name in literal} == literal
 
 
 def test_one_server_alone_is_named_as_the_gateway_names_it() -> None:

@@ -39,7 +39,7 @@ NEED_NONE = {
     ("rename",): "it changes texts; the ledger of a configuration is another row",
 }
 # What stands for a required word where any text will not do.
-WORDS = {"connect": "claude-code", "disconnect": "claude-code"}
+WORDS = {"connect": "claude-code", "disconnect": "claude-code", "from-client": "claude-code"}
 MORE = [
     ("rename", "--all"),
     ("rename", "a", "b", "--apply", "--listed-for", "2d"),
@@ -134,7 +134,7 @@ def leaves(command: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 def ways(words: tuple[str, ...], command: App) -> Iterator[tuple[str, ...]]:
     """Yield the command with what it requires, and that again with each of its flags."""
     arguments = command.assemble_argument_collection()
-    required = [WORDS.get(words[0], "evil") for one in arguments if one.required]
+    required = [WORDS.get(words[-1], "evil") for one in arguments if one.required]
     yield (*words, *required)
     for one in arguments:
         if one.hint is bool and one.names:

@@ -92,6 +92,12 @@ class Decision:
     request: str
     is_over: bool = False
 
+    @property
+    def covers_same(self) -> tuple[str, ...]:
+        """What it has in common with a later decision that takes its place for good, also if that is revoked."""
+        limits = {"call": self.request, "arguments": self.about.text}
+        return self.about.letter, self.scope, limits.get(self.scope, "")
+
     def covers(self, call: Request, request: str | None) -> bool:
         match self.scope:
             case "call":
@@ -202,11 +208,12 @@ class Trusting(RuleBasedStateMachine):
 
     def _decided(self, key: str, approved: bool, scope: Any) -> None:
         with PendingBook(pending_path(self.office.path)) as book:
-            one = book.find(key)
-            assert one is not None
+            asked = book.find(key)
+            assert asked is not None
             approvals = Approvals.open(self.office.path)
-            made = decided(one, scope, approvals, book, approved=approved, lasts=600.0)
-        self.decisions.append(Decision(made.key, approved, scope, self.pending.pop(key), key))
+            made = decided(asked, scope, approvals, book, approved=approved, lasts=600.0)
+        one = Decision(made.key, approved, scope, self.pending.pop(key), key)
+        self.decisions = [*(old for old in self.decisions if old.covers_same != one.covers_same), one]
 
     @precondition(lambda self: self.decisions)
     @rule(data=st.data())

@@ -32,6 +32,7 @@ policy = App(
     name="policy",
     help="Propose rules for the gateway.",
     help_format="plaintext",
+    help_epilogue="The rules are printed, and nothing is changed: add them to the gateway's configuration.",
     default_parameter=Parameter(negative=()),
 )
 

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab bench fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab bench names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,14 @@ endif
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)
 	$(BIN)/python -m bench.gateway_cost $(if $(SHORT),--short)
+
+$(VENV)/.names-quality: $(VENV)/.dev requirements/names-quality.txt
+	$(PIP) -r requirements/names-quality.txt
+	@touch $@
+
+# The model and its runtime take gigabytes: they are installed only here. SHORT=1 does without.
+names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name (SHORT=1: no embeddings)
+	$(BIN)/python -m bench.names_quality $(if $(SHORT),--short)
 
 fuzz: $(VENV)/.dev ## hostile input, by chance and by coverage (SHORT=1: 36 seconds; else FUZZ_SECONDS, or 600)
 	$(BIN)/python -m tests.fuzz --seconds $(if $(SHORT),36,$(or $(FUZZ_SECONDS),600))

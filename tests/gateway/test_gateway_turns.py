@@ -285,6 +285,8 @@ async def test_a_word_that_somebody_says_meanwhile_counts_for_the_next_call(tmp_
             operators.forget([str(read.id)])
             operators.note([pin_of(read, read.digest)], "rejected", by="ann")
         tasks.start_soon(call)
+        # It waits for its turn: whoever comes when nobody is under way shares a look at the file with others.
+        await anyio.wait_all_tasks_blocked()
         assert row.small.calls == 1
         row.gate.open()
     assert found == ["ran", "quarantined"]

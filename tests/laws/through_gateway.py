@@ -196,6 +196,8 @@ class GatewayRun:
     oracle: Oracle = field(default_factory=lambda: Oracle(remembers=True))
     log: list[str] = field(default_factory=list)
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    # The addresses whose lists were asked for, the first one first.
+    asked: dict[str, None] = field(default_factory=dict)
     # The servers that the profile "part" shows; None where there are no profiles.
     seen: tuple[str, ...] | None = None
 
@@ -241,7 +243,16 @@ class GatewayRun:
             self.log.append(f"refused: {error}")
 
     async def listed(self, path: str, version: str) -> list[str]:
-        """Take in the list of a view, once it has what the servers list; return what the list breaks."""
+        """Take in the list of a view, once it has what the servers list; return what the list breaks.
+
+        First the lists of all views that were asked for before: the gateway makes those anew too, with names that are
+        shown to their clients from then on.
+        """
+        before = [other for other in self.asked if other != path]
+        self.asked[path] = None
+        return [text for each in (*before, path) for text in await self._taken_in(each, version)]
+
+    async def _taken_in(self, path: str, version: str) -> list[str]:
         wanted = {(label, name) for label, server in self.servers.items() for name in server.names}
         found: set[tuple[str, str]] | None = None
         with anyio.move_on_after(_PATIENCE):

@@ -126,7 +126,7 @@ def _not_set(names: Sequence[str]) -> str:
 
 
 def unavailable(plan: Iterable[Startable]) -> list[Finding]:
-    """Return what there is to say of servers of Truename's own configurations that can't be started as they are."""
+    """Return the findings about servers of Truename's own configurations that can't start as they are configured."""
     remedy = "Set it where the gateway is started, or run `truename init --copy-secrets`."
     return [
         _failed(

@@ -28,7 +28,7 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 
 run: $(VENV)/.run ## install, and start the gateway in front of real servers (examples/mcp.json)
 	@$(BIN)/python examples/repositories.py
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/truename serve examples/mcp.json --http $(ADDRESS)
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/truename serve examples/mcp.json --http $(ADDRESS) --verbose
 
 test: lint types unit ## install what the tests need and run them
 

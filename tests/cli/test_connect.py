@@ -15,6 +15,7 @@ from tests.cli.conftest import HOSTILE, Run, fake
 from tests.cli.test_cli_running import call, serving
 from truename.cli.reachable import answers
 from truename.clients import config_files
+from truename.clients.upcoming import Upcoming
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +139,7 @@ def test_a_program_gets_one_document(run: Run, cursor: Path) -> None:
     (file,) = document["files"]
     assert Path(file["backup"]).read_bytes()
     assert [note["subject"] for note in document["notes"]] == ["mine"]
-    assert servers(cursor) == {"mine": {"command": "x"}, "tn": {"url": "http://127.0.0.1:8750/mcp"}}
+    assert servers(cursor) == {"mine": {"command": "x"}, "tn": {"url": "http://127.0.0.1:8750/mcp/servers/github"}}
 
     undone = run("disconnect", "cursor", "--yes", "--json").document
 
@@ -280,7 +281,7 @@ def test_a_client_reaches_its_servers_through_the_gateway_that_runs(
 
     assert done.status == 0
     assert "This starts it" not in done.out
-    assert listed == (["one_search", "one_get_it", "two_search"] if one else ["search", "get_it"])
+    assert listed == (["one_search", "one_get_it"] if one else ["search", "get_it"])
     assert "one" in answer
 
 
@@ -407,7 +408,7 @@ CLIENTS = ["claude-code", "cursor"]
 def test_nobody_is_told_to_start_a_gateway_that_runs(run: Run, cursor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "start the gateway first" in words(run("connect", "cursor", "--dry-run").out)
     monkeypatch.setattr("truename.cli.connect.answers", lambda _: True)
-    monkeypatch.setattr("truename.cli.newnames.ask_names", lambda *_, **__: {})
+    monkeypatch.setattr("truename.cli.newnames.ask_names", lambda *_, **__: Upcoming({}, {}))
 
     for more in ([], ["--stdio"]):
         done = words(run("connect", "cursor", "--dry-run", *more).out)

@@ -120,7 +120,7 @@ def test_a_client_without_lists_gets_an_address_that_searches_if_it_is_asked_for
     assert run("disconnect", "cursor", "--yes").status == 0
     assert path.read_bytes() == before
     assert run("connect", "cursor", "--search", "--one", "--yes").status == 0
-    assert servers(path) == {"tn": {"url": "http://127.0.0.1:8750/mcp/search"}}
+    assert servers(path) == {"tn": {"url": "http://127.0.0.1:8750/mcp/search/servers/gitlab"}}
     assert run("disconnect", "cursor", "--yes").status == 0
     assert run("connect", "cursor", "--search", "--stdio", "--yes").status == 0
     assert servers(path)["gitlab"]["args"][2:] == ["--for", "cursor", "--search", "--only", "gitlab"]

@@ -11,7 +11,7 @@ from truename.clients.address import Address
 from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import Undoing, plan_disconnection
-from truename.clients.upcoming import alone, together
+from truename.clients.upcoming import Upcoming, alone, together
 from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:
@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from truename.clients.plan import Plan
     from truename.clients.upcoming import NewNames
 
-__all__ = ["GITHUB", "SERVERS", "Home", "names_at_gateway"]
+__all__ = ["GITHUB", "NAMES", "SERVERS", "Home", "known"]
 
 GITHUB = {"command": "npx", "args": ["-y", "gh"], "env": {"TOKEN": "s3cret-value"}}
 SERVERS: dict[str, Any] = {"mcpServers": {"github": GITHUB, "mine": {"command": "x"}}, "starts": 1}
 LISTED = {"github": ["search", "get_me"], "jira": ["search"]}
 
 
-def names_at_gateway(*, one: bool) -> NewNames:
-    return together(LISTED, Config(), dialect="universal") if one else alone(LISTED, Config(), dialect="claude-code")
+NAMES = Upcoming(alone(LISTED, Config(), dialect="claude-code"), together(LISTED, Config(), dialect="universal"))
+
+
+def known(names: NewNames) -> Upcoming:
+    """Return names that are the same alone and together."""
+    return Upcoming(names, names)
 
 
 class Home:
@@ -60,13 +64,13 @@ class Home:
         entries = {one.key: {"command": one.command, "args": one.args} for one in servers}
         self.servers.write_text(json.dumps({"mcpServers": entries}), "utf-8")
 
-    def plan(self, *, one: bool = False, names: NewNames | None = None, **wish: Any) -> Plan:
-        asked = Wish(client="claude-code", one=one, **wish)
-        known = names_at_gateway(one=one) if names is None else names
-        return plan_connection(self.machine, find(self.machine), self.address, asked, known)
+    def plan(self, *, names: NewNames | Upcoming = NAMES, **wish: Any) -> Plan:
+        asked = Wish(client="claude-code", **wish)
+        upcoming = names if isinstance(names, Upcoming) else known(names)
+        return plan_connection(self.machine, find(self.machine), self.address, asked, upcoming)
 
-    def connect(self, *, one: bool = False, names: NewNames | None = None) -> None:
-        connect(self.plan(one=one, names=names), self.environ)
+    def connect(self, *, names: NewNames | Upcoming = NAMES, **wish: Any) -> None:
+        connect(self.plan(names=names, **wish), self.environ)
 
     def undo(self) -> Undoing:
         undoing = plan_disconnection("claude-code", self.environ)

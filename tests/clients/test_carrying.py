@@ -15,7 +15,7 @@ from truename.clients.address import Address
 from truename.clients.carrying import Move, carry, with_text
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.kept import KeptName
-from truename.clients.upcoming import alone, together
+from truename.clients.upcoming import Upcoming, alone, together
 from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ def planned(base: Path, files: dict[str, str], client: str, *, one: bool = True)
     machine = Machine(system="linux", home=home, environ={}, project=home / "project", root=base)
     config = Config(path=base / "truename.toml", servers=SERVERS)
     address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = together(LISTED, Config(), dialect="universal") if one else alone(LISTED, Config(), dialect="gemini-cli")
-    return plan_connection(machine, find(machine), address, Wish(client=client, one=one), names)
+    names = Upcoming(alone(LISTED, Config(), dialect="gemini-cli"), together(LISTED, Config(), dialect="universal"))
+    return plan_connection(
+        machine, find(machine), address, Wish(client=client, entries="one" if one else "each"), names
+    )
 
 
 def texts(plan: Plan) -> dict[str, str]:
@@ -100,7 +102,7 @@ approval_mode = "approve"
     found = tomllib.loads(texts(plan)["config.toml"])["mcp_servers"]
     assert found == {
         "tn": {
-            "url": "http://127.0.0.1:8750/mcp",
+            "url": "http://127.0.0.1:8750/mcp/servers/git",
             "enabled_tools": ["git_log", "git_get_it"],
             "tools": {"git_log": {"approval_mode": "approve"}},
         }

@@ -12,7 +12,7 @@ from truename.clients import Machine, applying, find
 from truename.clients.address import Address
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
-from truename.clients.upcoming import together
+from truename.clients.upcoming import Upcoming, together
 from truename.config import Config, ServerConfig
 from truename.documents import backups, digest
 
@@ -25,7 +25,7 @@ OLD = {
 }
 NEW = {
     ".claude.json": b'{"mcpServers": {"mine": {"command": "x"}, '
-    b'"tn": {"type": "http", "url": "http://127.0.0.1:8750/mcp"}}}\n',
+    b'"tn": {"type": "http", "url": "http://127.0.0.1:8750/mcp/servers/weather"}}}\n',
     ".claude/settings.json": b'{"permissions": {"allow": ["mcp__tn__get", "Bash(ls)"]}}\n',
 }
 
@@ -55,8 +55,8 @@ def finish_connect(base: Path) -> None:
     machine = Machine(system="linux", home=base, environ=environ(base), project=base, root=base)
     config = Config(path=Path("/etc/truename.toml"), servers=(WEATHER,))
     address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = together({"weather": ["get"]}, Config(), dialect="universal")
-    plan = plan_connection(machine, find(machine), address, Wish(client="claude-code", one=True), names)
+    names = Upcoming({}, together({"weather": ["get"]}, Config(), dialect="universal"))
+    plan = plan_connection(machine, find(machine), address, Wish(client="claude-code", entries="one"), names)
     applying.connect(plan, environ(base))
 
 

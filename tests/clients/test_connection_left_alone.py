@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.clients.connecting import GITHUB, SERVERS, Home, names_at_gateway
+from tests.clients.connecting import GITHUB, NAMES, SERVERS, Home
 from truename.clients import find
 from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
+from truename.clients.upcoming import Upcoming
 from truename.documents import backups
 from truename.errors import ConfigError
 
@@ -58,7 +59,7 @@ def test_a_file_that_can_not_be_changed_safely_is_left_alone_by_connect(
     before = {path: path.read_bytes() for path in home.servers.parent.rglob("*") if path.is_file()}
 
     with pytest.raises(ConfigError) as caught:
-        connect(home.plan(one=True), home.environ)
+        connect(home.plan(entries="one"), home.environ)
 
     assert caught.value.code == "left_alone"
     assert {path: path.read_bytes() for path in home.servers.parent.rglob("*") if path.is_file()} == before
@@ -118,9 +119,9 @@ def test_a_key_that_is_taken_is_not_overwritten(home: Home) -> None:
     home.meddle(lambda value: value["mcpServers"].update(tn={"command": "mine"}))
 
     with pytest.raises(ConfigError, match="--name"):
-        home.plan(one=True)
+        home.plan(entries="one")
 
-    assert home.plan(one=True, name="gate").steps
+    assert home.plan(entries="one", name="gate").steps
 
 
 def test_project_files_are_changed_only_when_asked_for(home: Home) -> None:
@@ -139,7 +140,7 @@ def test_each_project_of_the_users_own_file_keeps_its_own(home: Home) -> None:
     local = {"/a": {"mcpServers": {"github": GITHUB}}, "/b": {"mcpServers": {"mine": {"command": "x"}}}}
     home.meddle(lambda value: value.update(projects=local))
 
-    home.connect(one=True)
+    home.connect(entries="one")
 
     projects = home.read()["projects"]
     assert list(projects["/a"]["mcpServers"]) == ["tn"]
@@ -149,14 +150,14 @@ def test_each_project_of_the_users_own_file_keeps_its_own(home: Home) -> None:
 def test_a_server_that_is_refused_or_not_known_well_enough_stays_as_it_is(home: Home) -> None:
     home.settings.write_text('{"permissions": {"deny": ["mcp__github"]}}', "utf-8")
 
-    plan = home.plan(one=True)
+    plan = home.plan(entries="one")
 
     assert plan.servers == ()
     assert any(note.kind == "left" and note.subject == "github" for note in plan.notes)
 
     home.settings.write_text('{"permissions": {"deny": ["mcp__github__search"]}}', "utf-8")
-    asked = Wish(client="claude-code", one=True)
-    unknown = plan_connection(home.machine, find(home.machine), home.address, asked, {})
+    asked = Wish(client="claude-code", entries="one")
+    unknown = plan_connection(home.machine, find(home.machine), home.address, asked, Upcoming({}, {}))
 
     assert unknown.servers == ()
     assert any("--catalog" in note.advice for note in unknown.notes)
@@ -187,7 +188,11 @@ def test_whatever_stands_in_a_file_is_connected_and_given_back_or_left_alone(hom
     path.write_text(json.dumps(value), "utf-8")
     try:
         plan = plan_connection(
-            home.machine, find(home.machine), home.address, Wish(client="cursor", one=one), names_at_gateway(one=one)
+            home.machine,
+            find(home.machine),
+            home.address,
+            Wish(client="cursor", entries="one" if one else "best"),
+            NAMES,
         )
     except ConfigError as error:
         assert error.code == "left_alone"  # noqa: PT017 - some are and some are not
@@ -202,7 +207,7 @@ def test_an_entry_at_another_address_of_the_gateway_is_told(home: Home) -> None:
     home.connect()
     moved = replace(home.address, url="http://127.0.0.1:9999")
 
-    plan = plan_connection(home.machine, find(home.machine), moved, Wish(client="claude-code"), {})
+    plan = plan_connection(home.machine, find(home.machine), moved, Wish(client="claude-code"), NAMES)
 
     assert plan.steps == ()
     assert any("truename disconnect" in note.advice for note in plan.notes)

@@ -12,9 +12,9 @@ from truename.clients import ConfigFile, Machine, config_files, find, read_entry
 from truename.clients.address import Address
 from truename.clients.applying import connect, disconnect
 from truename.clients.choosing import OWN_SCOPES, READ_ONLY
-from truename.clients.connection import Wish, plan_connection
+from truename.clients.connection import Entries, Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
-from truename.clients.upcoming import alone, alone_path, together
+from truename.clients.upcoming import Upcoming, alone, alone_path, together
 from truename.config import Config, ServerConfig, Settings
 from truename.errors import ConfigError
 
@@ -93,9 +93,9 @@ def gateway(base: Path) -> Address:
     return Address(config=config, url=URL, program="/opt/truename")
 
 
-def connected(machine: Machine, file: ConfigFile, address: Address, *, one: bool) -> tuple[str, ...]:
-    wish = Wish(client=file.client, one=one, scopes=frozenset({file.scope}))
-    names = together(LISTED, Config(), dialect="universal") if one else alone(LISTED, Config(), dialect=file.dialect)
+def connected(machine: Machine, file: ConfigFile, address: Address, entries: Entries) -> tuple[str, ...]:
+    wish = Wish(client=file.client, entries=entries, scopes=frozenset({file.scope}))
+    names = Upcoming(alone(LISTED, Config(), dialect=file.dialect), together(LISTED, Config(), dialect="universal"))
     plan = plan_connection(machine, find(machine), address, wish, names)
     connect(plan, machine.environ)
     again = plan_connection(machine, find(machine), address, wish, names)
@@ -105,9 +105,9 @@ def connected(machine: Machine, file: ConfigFile, address: Address, *, one: bool
     return plan.servers
 
 
-@pytest.mark.parametrize("one", [False, True], ids=["each", "one"])
+@pytest.mark.parametrize("entries", ["best", "one", "all"])
 @pytest.mark.parametrize(("system", "file"), ROWS)
-def test_a_file_is_given_back_to_the_byte(system: System, file: ConfigFile, one: bool, tmp_path: Path) -> None:
+def test_a_file_is_given_back_to_the_byte(system: System, file: ConfigFile, entries: Entries, tmp_path: Path) -> None:
     machine, address = machine_at(tmp_path, system), gateway(tmp_path)
     path = path_of(file, machine)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,30 +121,31 @@ def test_a_file_is_given_back_to_the_byte(system: System, file: ConfigFile, one:
 
     if file.format == "shell":
         with pytest.raises(ConfigError) as caught:
-            connected(machine, file, address, one=one)
+            connected(machine, file, address, entries)
         assert caught.value.code == "left_alone"
     elif file.scope in READ_ONLY or file.legacy:
         wish = Wish(client=file.client, scopes=frozenset({file.scope}) - READ_ONLY)
-        assert not plan_connection(machine, find(machine), address, wish, {}).steps
+        assert not plan_connection(machine, find(machine), address, wish, Upcoming({}, {})).steps
     else:
-        assert connected(machine, file, address, one=one) == ("weather",)
+        assert connected(machine, file, address, entries) == ("weather",)
         assert path.read_bytes() != before
-        check_servers(machine, file, path, one=one)
+        check_servers(machine, file, path, entries)
         disconnect(plan_disconnection(file.client, machine.environ), machine.environ)
 
     assert path.read_bytes() == before
     assert not plan_disconnection(file.client, machine.environ).backups
 
 
-def check_servers(machine: Machine, file: ConfigFile, path: Path, *, one: bool) -> None:
+def check_servers(machine: Machine, file: ConfigFile, path: Path, entries: Entries) -> None:
     found = next(each for each in find(machine) if each.file == file and each.path == path)
     servers = {sighting.server.key: sighting.server for sighting in found.servers}
-    key = "tn" if one else "weather"
+    at = {"best": alone_path("weather", file.dialect), "one": "/mcp/servers/weather", "all": "/mcp"}[entries]
+    key = "weather" if entries == "best" else "tn"
 
-    assert list(servers) == (["other", "tn"] if one else ["weather", "other"])
+    assert list(servers) == (["weather", "other"] if entries == "best" else ["other", "tn"])
     assert servers["other"] == read_entry(file.shape, "other", write_entry(file.shape, OTHER))
     if speaks_http(file.shape):
-        assert servers[key].url == (f"{URL}/mcp" if one else f"{URL}{alone_path('weather', file.dialect)}")
+        assert servers[key].url == f"{URL}{at}"
         assert (servers[key].command, servers[key].env) == (None, {})
     else:
         assert servers[key].command == "/opt/truename"
@@ -156,16 +157,16 @@ def check_servers(machine: Machine, file: ConfigFile, path: Path, *, one: bool) 
 def test_a_file_that_was_not_there_is_removed_again(system: System, client: str, tmp_path: Path) -> None:
     machine, address = machine_at(tmp_path, system), gateway(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    wish = Wish(client=client, one=True)
+    wish = Wish(client=client, entries="one")
     kinds = [file for file in config_files(client) if file.paths.get(system) and not file.legacy]
     if not any(file.scope in OWN_SCOPES and file.format != "shell" for file in kinds):
         with pytest.raises(ConfigError) as caught:
-            plan_connection(machine, find(machine), address, wish, {})
+            plan_connection(machine, find(machine), address, wish, Upcoming({}, {}))
         assert caught.value.code == "left_alone"
         return
 
-    connect(plan_connection(machine, find(machine), address, wish, {}), machine.environ)
-    again = plan_connection(machine, find(machine), address, wish, {})
+    connect(plan_connection(machine, find(machine), address, wish, Upcoming({}, {})), machine.environ)
+    again = plan_connection(machine, find(machine), address, wish, Upcoming({}, {}))
 
     assert (again.already, again.steps) == (("tn",), ())
 
@@ -186,9 +187,9 @@ JSON_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("one", [False, True], ids=["each", "one"])
+@pytest.mark.parametrize("entries", ["best", "one", "all"])
 @pytest.mark.parametrize("name", JSON_TEXTS)
-def test_however_a_file_is_written_all_else_in_it_stays(name: str, one: bool, tmp_path: Path) -> None:
+def test_however_a_file_is_written_all_else_in_it_stays(name: str, entries: Entries, tmp_path: Path) -> None:
     machine, address = machine_at(tmp_path, "linux"), gateway(tmp_path)
     texts = {server.key.upper(): json.dumps(write_entry("cursor", server)) for server in (WEATHER, OTHER)}
     text = JSON_TEXTS[name].replace("WEATHER", texts["WEATHER"]).replace("OTHER", texts["OTHER"])
@@ -196,7 +197,7 @@ def test_however_a_file_is_written_all_else_in_it_stays(name: str, one: bool, tm
     path.write_bytes(text.encode())
     (file, *_) = config_files("cursor")
 
-    assert connected(machine, file, address, one=one) == ("weather",)
+    assert connected(machine, file, address, entries) == ("weather",)
 
     for kept in ("// a", "/* b */", '"\\u00e9"', "\r\n", "\ufeff", '"x"', texts["OTHER"]):
         assert (kept in text) is (kept in path.read_bytes().decode())

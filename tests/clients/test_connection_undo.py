@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.connecting import GITHUB, SERVERS, Home, names_at_gateway
+from tests.clients.connecting import GITHUB, NAMES, SERVERS, Home
 from truename.clients import find
 from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
@@ -36,7 +36,7 @@ def test_what_was_changed_since_stays_and_only_our_edits_are_undone(home: Home) 
 
 @pytest.mark.parametrize("one", [False, True])
 def test_fields_that_a_client_adds_to_our_entries_are_no_obstacle(home: Home, one: bool) -> None:
-    home.connect(one=one)
+    home.connect(entries="one" if one else "best")
     home.meddle(lambda value: value["mcpServers"]["tn" if one else "github"].update(tools=["*"]))
 
     home.undo()
@@ -68,7 +68,7 @@ def test_an_entry_that_was_taken_out_stays_out(home: Home) -> None:
 
 def test_lists_of_names_get_their_old_names_beside_what_was_added_since(home: Home) -> None:
     home.settings.write_text('{"permissions": {"allow": ["mcp__github__*", "Bash(ls)"]}}', "utf-8")
-    home.connect(one=True)
+    home.connect(entries="one")
     kept = json.loads(home.settings.read_text("utf-8"))["permissions"]["allow"]
     assert kept == ["mcp__tn__github_search", "mcp__tn__github_get_me", "Bash(ls)"]
     home.settings.write_text(json.dumps({"permissions": {"allow": ["Edit", *kept, "mcp__tn__x"]}}), "utf-8")
@@ -158,7 +158,7 @@ def test_servers_in_lists_are_undone_by_their_names(home: Home, name: str, text:
     path.parent.mkdir()
     path.write_text(text, "utf-8")
     plan = plan_connection(
-        home.machine, find(home.machine), home.address, Wish(client=client, one=one), names_at_gateway(one=one)
+        home.machine, find(home.machine), home.address, Wish(client=client, entries="one" if one else "best"), NAMES
     )
     connect(plan, home.environ)
     path.write_text(path.read_text("utf-8") + more, "utf-8")

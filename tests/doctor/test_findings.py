@@ -202,3 +202,32 @@ def test_every_tool_that_is_lost_for_certain_stands_in_a_finding(lists: dict[str
     assert {fate.tool for fate in diagnosis.case.bare.lost if fate.loss != "falls"} <= told
     assert diagnosis.lost_through == 0
     assert all(one.client == client and one.fact.endswith(".") for one in diagnosis.findings)
+
+
+@pytest.mark.parametrize("client", ["cursor", "continue", "gemini-cli", "opencode", "claude-code"])
+def test_the_column_through_truename_is_about_what_connect_writes(client: str) -> None:
+    servers = [Server.listing(key, ["search", "create", "a.b", "a_b"]) for key in ("one", "two")]
+    (case,) = (Case(dialect=dialects.get(client), lists=Lists(servers), client=client),)
+
+    assert case.lost_through == 0
+    assert case.lists.connected(case.dialect).lost == ()
+
+
+def test_a_client_that_is_connected_is_told_what_it_gets_now_and_what_ends_a_loss() -> None:
+    at = "http://127.0.0.1:8750/mcp"
+    single = [
+        Server.listing(key, ["search"], config=ServerConfig(key=key, url=f"{at}/only/{key}", type="http"))
+        for key in ("a", "b")
+    ]
+    common = [
+        Server.listing(
+            "tn", ["a_search", "b_search"], config=ServerConfig(key="tn", url=f"{at}/servers/a,b", type="http")
+        )
+    ]
+    clashing, fine = (
+        Case(dialect=dialects.get("cursor"), lists=Lists(one), client="cursor") for one in (single, common)
+    )
+
+    assert (clashing.is_connected, clashing.lost_through) == (True, 2)
+    assert "--one" in clashing.remedy
+    assert (fine.is_connected, fine.lost_through, examine([fine]).findings) == (True, 0, ())

@@ -110,6 +110,25 @@ async def test_a_hidden_tool_is_answered_as_one_that_never_was(lab: Lab, connect
         assert hidden.meta == other.meta
 
 
+@pytest.mark.parametrize(
+    ("path", "settings"), [("/mcp/search", {}), ("/mcp", {"tool_search": "auto", "max_listed": 1})]
+)
+async def test_somebody_can_search_what_is_shown_to_them(
+    lab: Lab, connect: Any, path: str, settings: dict[str, Any]
+) -> None:
+    everybodys = Profiles({"all": Profile(servers=("files", "clock"), everyone=True)})
+    async with (
+        running(lab, profiles=everybodys, **settings) as gateway,
+        connect(gateway.endpoint(path).server, "legacy") as client,
+    ):
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        found = await client.call_tool("search_tools", {"query": "read"})
+        called = await client.call_tool("call_tool", {"name": "files_read", "arguments": {}})
+    assert listed == ["search_tools", "describe_tools", "call_tool"]
+    assert [tool["name"] for tool in found.structured_content["tools"]] == ["files_read"]
+    assert not called.is_error
+
+
 async def over_http(lab: Lab, address: str, token: str, path: str = "/mcp", name: str | None = None) -> httpx2.Response:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

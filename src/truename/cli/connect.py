@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
 from cyclopts import Parameter
 
@@ -28,7 +28,7 @@ from truename.clients.address import Address
 from truename.clients.applying import check
 from truename.clients.applying import connect as apply
 from truename.clients.choosing import OWN_SCOPES
-from truename.clients.connection import Wish, plan_connection
+from truename.clients.connection import Entries, Wish, plan_connection
 from truename.clients.origins import Origins
 from truename.clients.plan import Change, Note, Plan
 from truename.clients.shapes import speaks_http
@@ -53,8 +53,14 @@ Source = Annotated[
     str | None, Parameter(name="--config", help="The gateway's configuration, else as `truename serve`.")
 ]
 Url = Annotated[str, Parameter(name="--url", help="Where the gateway serves.")]
+Each = Annotated[
+    bool, Parameter(name="--each", negative=(), show_default=False, help="An entry for each server, whatever is lost.")
+]
 One = Annotated[
-    bool, Parameter(name="--one", show_default=False, help="One entry for all servers, in place of one for each.")
+    bool, Parameter(name="--one", negative=(), show_default=False, help="One entry for all servers of the client.")
+]
+All = Annotated[
+    bool, Parameter(name="--all", negative=(), show_default=False, help="One entry for all servers of the gateway.")
 ]
 Stdio = Annotated[
     bool,
@@ -99,7 +105,9 @@ def connect(
     *,
     source: Source = None,
     url: Url = _URL,
+    each: Each = False,
     one: One = False,
+    every: All = False,
     stdio: Stdio = False,
     search: Search = False,
     name: Name = None,
@@ -113,8 +121,12 @@ def connect(
     """Put the gateway into a client's own configuration, in place; `truename disconnect` takes it out again.
 
     Every server of the client that the gateway has too keeps its key and goes through the gateway, so that permissions
-    and skills go on working; other servers stay as they are.
+    and skills go on working; other servers stay as they are. Where the client would confuse tools of several servers
+    that way, these servers share one entry, with names that are unique. Before anything is written, all is shown.
     """
+    chosen = [entries for entries, is_asked in (("each", each), ("one", one), ("all", every)) if is_asked]
+    if len(chosen) > 1:
+        raise UsageFault(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Say one of them, or none.")
     client = client_named(client)
     url = checked_url(url)
     config = configured_for_clients(source)
@@ -124,7 +136,7 @@ def connect(
         reached = answers(url)
     wish = Wish(
         client=client,
-        one=one,
+        entries=cast("Entries", chosen[0] if chosen else "best"),
         stdio=stdio,
         search=search,
         name=name or _key(config.settings),
@@ -132,7 +144,7 @@ def connect(
     )
     dialect = config_files(client)[0].dialect
     with busy("Finding out which names the gateway shows"):
-        names = new_names(config, catalog, client=dialect, one=one, url=url if reached else None)
+        names = new_names(config, catalog, client=dialect, url=url if reached else None)
     address = replace(address_of(config, url), answers=reached)
     with busy("Reading the files of the clients"):
         found = find(machine)
@@ -294,8 +306,8 @@ def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
         show(f"{plan.title} is already connected: {', '.join(map(excerpt, plan.already))}.")
     elif not plan.steps:
         show(f"There is nothing to connect: no server of {plan.title} can go through the gateway as it is.")
-        if not wish.one:
-            show("`truename init` makes a configuration of your clients' servers; --one adds the gateway as an entry.")
+        if wish.entries in {"best", "each"}:
+            show("`truename init` makes a configuration of your clients' servers; --all adds the gateway as an entry.")
     show_notes(plan.notes)
 
 
@@ -323,10 +335,11 @@ def _document(
     copies = {backup.path: str(backup.copy) for backup in backups if backup.before is not None}
     return {
         "client": plan.client,
-        "mode": "one" if wish.one else "each",
+        "mode": "all" if wish.entries == "all" else "one" if plan.joined or wish.entries == "one" else "each",
         "transport": "stdio" if wish.stdio else "http",
         "search": wish.search,
         "connected": list(plan.servers),
+        "joined": list(plan.joined),
         "already": list(plan.already),
         "changed": bool(backups),
         "files": [

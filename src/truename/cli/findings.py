@@ -125,9 +125,15 @@ def _row(one: Diagnosis) -> list[Cell]:
     return [
         styled(one.case.called, "bold"),
         styled(f"{one.lost:,} of {one.tools:,}{_why(one)}", _mood(one)),
-        styled(f"{one.lost_through:,}", "red" if one.lost_through else "green"),
+        _through(one),
         styled(known, "green" if dialect.confidence == "run" else "dim"),
     ]
+
+
+def _through(one: Diagnosis) -> Cell:
+    if one.case.is_connected:
+        return styled("connected", "dim")
+    return styled(f"{one.lost_through:,}", "red" if one.lost_through else "green")
 
 
 def _why(one: Diagnosis) -> str:
@@ -233,7 +239,8 @@ def _show_end(looked: Looked, groups: Sequence[list[Finding]]) -> None:
 
 def _show_gain(report: Report) -> None:
     """Say what the gateway would change, in numbers, for the client that loses most."""
-    losing = sorted((one for one in report.diagnoses if one.lost), key=_worst)
+    # What a connected client still loses, its own finding says how to end.
+    losing = sorted((one for one in report.diagnoses if one.lost and not one.case.is_connected), key=_worst)
     if not losing:
         return
     own = [one for one in losing if one.case.client]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from truename.catalog import Catalog
 from truename.cli.reachable import ask_names
 from truename.cli.rendering import say, styled
-from truename.clients.upcoming import alone, remembered, together
+from truename.clients.upcoming import Upcoming, alone, remembered, together
 from truename.errors import TruenameError
 from truename.files.person import at_home
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from truename.clients.upcoming import NewNames
     from truename.config import Config
@@ -21,24 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["known_tools", "new_names"]
 
 
-def new_names(config: Config, dump: str | None, *, client: str, one: bool, url: str | None) -> NewNames:
+def new_names(config: Config, dump: str | None, *, client: str, url: str | None) -> Upcoming:
     """Return the names by server, as far as they can be known; ``url`` is given where a gateway answers.
 
-    ``client`` is the client's dialect, ``one`` asks for the names of all servers together.
-
-    Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
+    ``client`` is the client's dialect. Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
     """
     keys = [server.key for server in config.enabled]
     ledger = _ledger(config)
     listed = _listed(dump, ledger, keys)
-    known: NewNames = {}
+    shared = {"canonical": "native", "detect": client}.get(config.settings.names, "universal")
+    own = _made(partial(alone, listed, config, ledger, dialect=client)) if listed else {}
     # Without a memory, names of all servers together can be told only from all of them.
-    if listed and not (one and ledger is None and len(listed) < len(keys)):
-        known = _made(config, listed, ledger, client=client, one=one)
-    missing = [key for key in keys if key not in known]
+    is_whole = ledger is not None or len(listed) == len(keys)
+    common = _made(partial(together, listed, config, ledger, dialect=shared)) if listed and is_whole else {}
+    missing = [key for key in keys if key not in own or key not in common]
     if url is None or not missing:
-        return known
-    return {**ask_names(url, missing, config.settings.token, one=one, dialect=client), **known}
+        return Upcoming(own, common)
+    asked = ask_names(url, missing, config.settings.token, dialect=client)
+    return Upcoming({**asked.alone, **own}, {**asked.together, **common})
 
 
 def known_tools(config: Config, dump: str | None) -> Mapping[str, Sequence[str]]:
@@ -64,14 +65,9 @@ def _listed(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Map
     return {key: found[key] for key in keys if key in found}
 
 
-def _made(
-    config: Config, listed: Mapping[str, Sequence[str]], ledger: Ledger | None, *, client: str, one: bool
-) -> NewNames:
+def _made(make: Callable[[], NewNames]) -> NewNames:
     try:
-        if one:
-            shared = {"canonical": "native", "detect": client}.get(config.settings.names, "universal")
-            return together(listed, config, ledger, dialect=shared)
-        return alone(listed, config, ledger, dialect=client)
+        return make()
     except (TruenameError, ExceptionGroup) as error:
         first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
         say(styled("note: ", "yellow"), f"The names at the gateway can't be told: {first}")

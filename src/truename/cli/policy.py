@@ -20,6 +20,7 @@ from truename.cli.options import JsonOutput
 from truename.cli.reachable import checked_url
 from truename.cli.rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
+from truename.clients.address import shown_by
 from truename.clients.choosing import choose
 from truename.clients.permissions import proposed_rules
 from truename.config.render import render_rules
@@ -59,7 +60,7 @@ def from_client(
     machine = Machine.here(project)
     mine = [found for found in find(machine) if found.file.client == client]
     choice = choose([found for found in mine if found.servers], address, machine)
-    there = [(one.server.key, address.upstream(one.server)) for one in choice.already]
+    there = [(one.server.key, shown_by(one.server).only) for one in choice.already]
     servers = [
         *((one.key, one.upstream) for one in choice.taken),
         *((key, one) for key, one in there if one is not None),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from truename.cli.failure import UsageFault
-from truename.clients.upcoming import alone_path
+from truename.clients.upcoming import Upcoming, alone_path
 from truename.config import Config, ServerConfig, Settings
 from truename.config.model import MEMORY
 from truename.errors import excerpt
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from truename.catalog import Tool
-    from truename.clients.upcoming import NewNames
 
 __all__ = ["answers", "ask_names", "checked_url"]
 
@@ -59,23 +59,25 @@ def answers(url: str) -> bool:
     return isinstance(found, dict) and found.get("status") == "ok"
 
 
-def ask_names(url: str, servers: Iterable[str], token: str | None, *, one: bool, dialect: str) -> NewNames:
+def ask_names(url: str, servers: Iterable[str], token: str | None, *, dialect: str) -> Upcoming:
     """Ask the gateway which names it shows, for each server that it has; nothing for what it does not answer.
 
     A server's own names are not told, so those at its own address stand for them; ``dialect`` is the client's.
     """
     paths = {key: alone_path(key, dialect) for key in servers}
     main = "/mcp" + "/" * max((len(key) for key in paths), default=0)
-    if one:
-        paths[main] = "/mcp"
-    tools = _listed(url, paths, token)
+    tools = _listed(url, {**paths, main: "/mcp"}, token)
     shared = {_canonical(tool): tool.origin.name for tool in tools if tool.origin.server == main}
-    names: dict[str, dict[str, str]] = {}
+    alone: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    together: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for tool in tools:
-        shown = shared.get(_canonical(tool)) if one else tool.origin.name
-        if tool.origin.server != main and shown is not None:
-            names.setdefault(tool.origin.server, {})[tool.origin.name] = shown
-    return names
+        server, name = tool.origin.server, tool.origin.name
+        if server == main:
+            continue
+        alone[server][name] = name
+        if (shown := shared.get(_canonical(tool))) is not None:
+            together[server][name] = shown
+    return Upcoming(dict(alone), dict(together))
 
 
 def _canonical(tool: Tool) -> str:

@@ -3,7 +3,7 @@
 import os
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from cyclopts import Parameter
@@ -15,6 +15,7 @@ from truename.cli.options import Configuration, JsonOutput, LogFormat, LogLevel,
 from truename.cli.remembered import adopted, mismatch, moved, wanted
 from truename.cli.scene import check_option, configured, without_gateway
 from truename.cli.sources import configuration, reread
+from truename.clients.upcoming import several_part
 from truename.config import Config
 from truename.config.consent import ConsentStore
 from truename.config.watch import Reread
@@ -41,6 +42,14 @@ Token = Annotated[
 ]
 Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client whose own dialect is spoken.")]
 Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one server that is started and shown.")]
+Servers = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--server",
+        show_default=False,
+        help="Over stdio: a server that is started and shown, under the names that all have. May be repeated.",
+    ),
+]
 Context = Annotated[
     str | None, Parameter(name="--context", help="Over stdio: the context of the configuration in which the client is.")
 ]
@@ -65,6 +74,8 @@ Verbose = Annotated[
     ),
 ]
 _AS_IT_IS = Making()
+# One server alone, or several.
+Asked: TypeAlias = tuple[str | None, tuple[str, ...]]
 
 
 def serve(
@@ -77,6 +88,7 @@ def serve(
     token: Token = None,
     client: Client = None,
     only: Only = None,
+    server: Servers = (),
     context: Context = None,
     search: Search = False,
     log_format: Format = "text",
@@ -86,17 +98,20 @@ def serve(
 ) -> int:
     """Run the gateway: one MCP server in front of all servers of a configuration, until Ctrl-C or end of input."""
     address = None if http is None else _address(http)
-    if address is not None and (client, only, context, search) != (None, None, None, False):
+    if address is not None and (client, only, server, context, search) != (None, None, (), None, False):
         raise UsageFault(
-            fact="--for, --only, --context and --search are for stdio",
-            advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT, /mcp/search and /mcp/only/SERVER.",
+            fact="--for, --only, --server, --context and --search are for stdio",
+            advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT, /mcp/search, /mcp/only/SERVER and "
+            "/mcp/servers/SERVER,SERVER.",
         )
+    if only is not None and server:
+        raise UsageFault(fact="--only and --server exclude each other", advice="Use --server alone for several.")
     if token is not None:
         check_option("--token", "token", token)
 
     def read(before: Config | None) -> tuple[Config, str]:
         config = configuration(source) if before is None else _again(before, source)
-        path = _path(config, client, only, context, search=search)
+        path = _path(config, client, (only, server), context, search=search)
         settings = configured(config.settings, making)
         settings = replace(
             settings,
@@ -112,7 +127,7 @@ def serve(
     logs = log_format, log_level
     watched = () if source or config.path is None else (ConsentStore.here().file(config.path),)
     reading = Reread(lambda: read(config)[0], watched)
-    return _run(config, address, path, only, reading, logs=logs, as_json=as_json, verbose=verbose)
+    return _run(config, address, path, (only, server), reading, logs=logs, as_json=as_json, verbose=verbose)
 
 
 def _again(before: Config, source: str | None) -> Config:
@@ -151,7 +166,7 @@ def _run(
     config: Config,
     address: tuple[str, int] | None,
     path: str,
-    only: str | None,
+    asked: Asked,
     reading: Reread,
     *,
     logs: tuple[LogFormat, LogLevel],
@@ -162,10 +177,15 @@ def _run(
         from truename.cli.serving import run  # noqa: PLC0415 - the gateway and its web server, for this command only
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
-    return run(config, address, path, only=only, reread=reading, logs=logs, as_json=as_json, verbose=verbose)
+    only, several = asked
+    servers = several or None
+    return run(
+        config, address, path, only=only, servers=servers, reread=reading, logs=logs, as_json=as_json, verbose=verbose
+    )
 
 
-def _path(config: Config, client: str | None, only: str | None, context: str | None, *, search: bool) -> str:
+def _path(config: Config, client: str | None, asked_for: Asked, context: str | None, *, search: bool) -> str:
+    only, several = asked_for
     asked = "" if client is None else f"/for/{dialects.get(client).name}"
     if context is not None:
         _require(context, "context", list(config.settings.contexts), config)
@@ -175,6 +195,10 @@ def _path(config: Config, client: str | None, only: str | None, context: str | N
     if only is not None:
         _require(only, "server", [server.key for server in config.enabled], config)
         asked += f"/only/{quote(only, safe='')}"
+    for key in several:
+        _require(key, "server", [server.key for server in config.enabled], config)
+    if several:
+        asked += several_part(several)
     return f"/mcp{asked}"
 
 

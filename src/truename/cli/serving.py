@@ -25,6 +25,7 @@ from truename.cli.reloading import Reloads, warn, warnings_of
 from truename.cli.rendering import print_json, say, show, styled
 from truename.clients import Machine, find
 from truename.clients.choosing import OWN_SCOPES
+from truename.clients.upcoming import in_several, several_part
 from truename.config import verify
 from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector, traces_of
 
@@ -61,6 +62,7 @@ def run(
     path: str,
     *,
     only: str | None,
+    servers: tuple[str, ...] | None,
     reread: Reread,
     logs: tuple[LogFormat, LogLevel] = ("text", "warning"),
     as_json: bool,
@@ -68,9 +70,9 @@ def run(
 ) -> int:
     """Serve until the end: Ctrl-C, SIGTERM, a closed terminal, or the end of standard input.
 
-    Returns the exit status: 0, and 1 if calls had to be broken off. ``only`` is the one server that is shown and, over
-    stdio, the only one that is started. ``reread`` reads the configuration anew. ``verbose`` has all names shown at the
-    start, and what every client would make of the tools.
+    Returns the exit status: 0, and 1 if calls had to be broken off. ``only`` is the one server that is shown and
+    started, ``servers`` are those that are, where it is several. ``reread`` reads the configuration
+    anew. ``verbose`` has all names shown at the start, and what every client would make of the tools.
 
     Raises `ConfigError` for settings that can't be and an address that can't be had, before anything is started.
     """
@@ -86,7 +88,17 @@ def run(
     try:
         with contextlib.suppress(KeyboardInterrupt):
             anyio.run(
-                partial(_until_told, config, bound, path, only=only, telling=telling, reloads=reloads, ending=ending)
+                partial(
+                    _until_told,
+                    config,
+                    bound,
+                    path,
+                    only=only,
+                    servers=servers,
+                    telling=telling,
+                    reloads=reloads,
+                    ending=ending,
+                )
             )
     finally:
         if bound is not None:
@@ -102,6 +114,7 @@ async def _until_told(
     path: str,
     *,
     only: str | None,
+    servers: tuple[str, ...] | None,
     telling: Telling,
     reloads: Reloads,
     ending: Ending,
@@ -111,7 +124,9 @@ async def _until_told(
     with ending_signals() as signals:
         async with background() as tasks:
             tasks.start_soon(ending.wait, signals, tasks.cancel_scope)
-            await _serve(config, bound, path, only=only, telling=telling, reloads=reloads, ending=ending)
+            await _serve(
+                config, bound, path, only=only, servers=servers, telling=telling, reloads=reloads, ending=ending
+            )
 
 
 async def _serve(
@@ -120,14 +135,15 @@ async def _serve(
     path: str,
     *,
     only: str | None,
+    servers: tuple[str, ...] | None,
     telling: Telling,
     reloads: Reloads,
     ending: Ending,
 ) -> None:
-    with Progress([server.key for server in config.enabled if only in (None, server.key)]) as progress:
+    with Progress([server.key for server in config.enabled if _is_started(server.key, only, servers)]) as progress:
         # Clients wait for the first answer; servers that are slow to start join by list_changed.
         async with (
-            Gateway(config, on_event=progress.on_event, wait=_PATIENCE, only=only) as gateway,
+            Gateway(config, on_event=progress.on_event, wait=_PATIENCE, only=only, servers=servers) as gateway,
             background() as tasks,
         ):
             ending.gateway = gateway
@@ -208,6 +224,7 @@ def _connect_http(gateway: Gateway, url: str) -> None:
         ("/mcp", "for every client"),
         ("/mcp/for/CLIENT", f"a client's own dialect: {_CLIENTS}"),
         ("/mcp/only/SERVER", f"one server, its own names: {servers}"),
+        *([("/mcp/servers/A,B", "some servers, their names as at /mcp")] if len(keys) > 1 else []),
         *([("/mcp/in/CONTEXT", f"what is for a context: {contexts}")] if contexts else []),
     )
     show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)
@@ -236,8 +253,15 @@ def _connect_stdio(gateway: Gateway, path: str) -> None:
     say("Serving over standard input and output.")
 
 
+def _is_started(key: str, only: str | None, servers: tuple[str, ...] | None) -> bool:
+    return only in (None, key) and (servers is None or key in servers)
+
+
 def _view_options(path: str) -> list[str]:
     """Return the options that stand for an address, as they were given."""
+    if several := in_several(path):
+        rest = _view_options(path.removesuffix(several_part(several)))
+        return [*rest, *(text for key in several for text in ("--server", key))]
     words = iter(path.split("/")[2:])
     return [text for word in words for text in (f"--{_OPTIONS.get(word, word)}", *map(unquote, _value(word, words)))]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from truename.clients.shapes import read_entry, speaks_http, write_entry
-from truename.clients.upcoming import alone_path, client_of
+from truename.clients.upcoming import alone_path, client_of, in_several, several_part
 from truename.config import ServerConfig
 
 if TYPE_CHECKING:
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.config.entries import Seen
 
-__all__ = ["TOKEN", "Address", "entry_for", "reference"]
+__all__ = ["TOKEN", "Address", "Shown", "entry_for", "reference", "shown_by"]
 
 _ALONE: Final = "/only/"
 _ONLY: Final = "--only"
+_SERVER: Final = "--server"
 TOKEN: Final = "TRUENAME_TOKEN"  # noqa: S105 - a variable's name
 # How each client writes an environment variable in a header: run or documented; one that is missing has no known way.
 _REFERENCES: Final[Mapping[str, str]] = {
@@ -70,6 +72,16 @@ _WAY: Final = frozenset(
 )
 
 
+class Shown(NamedTuple):
+    """Which of the gateway's servers an entry shows: ``only`` one, under its own names, or these ``servers``.
+
+    These, or all if they are None, have the names that are unique among all servers of the gateway.
+    """
+
+    only: str | None = None
+    servers: tuple[str, ...] | None = None
+
+
 def reference(client: str) -> str | None:
     """Return how this client writes the environment variable of the token, None where no way is known."""
     form = _REFERENCES.get(client)
@@ -91,19 +103,20 @@ class Address:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     was_made: Callable[[str, Seen], bool] = field(default=lambda _, __: False, repr=False)
 
-    def server(self, key: str, upstream: str | None, *, file: ConfigFile, stdio: bool, search: bool) -> ServerConfig:
-        """Return what a client is to have under ``key``: one server of the gateway, or (None) all of them.
-
-        ``search`` has its tools searched there.
-        """
+    def server(self, key: str, shown: Shown, *, file: ConfigFile, stdio: bool, search: bool) -> ServerConfig:
+        """Return what a client is to have under ``key``; ``search`` has its tools searched there."""
         if stdio or not speaks_http(file.shape):
             asked = ["--search"] if search else []
-            if upstream is not None:
+            if shown.only is not None:
                 client = client_of(file.dialect)
-                asked = [*(["--for", client] if client else []), *asked, _ONLY, upstream]
+                asked = [*(["--for", client] if client else []), *asked, _ONLY, shown.only]
+            asked += [word for one in sorted(shown.servers or ()) for word in (_SERVER, one)]
             return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *asked))
-        main = "/mcp/search" if search else "/mcp"
-        path = main if upstream is None else alone_path(upstream, file.dialect, search=search)
+        path = "/mcp/search" if search else "/mcp"
+        if shown.only is not None:
+            path = alone_path(shown.only, file.dialect, search=search)
+        elif shown.servers is not None:
+            path += several_part(shown.servers)
         token = reference(file.client) if self.config.asks_for_token else None
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
@@ -116,18 +129,24 @@ class Address:
         words = server.args[:2]
         return server.command == self.program and words == ("serve", str(self.config.path))
 
-    def upstream(self, server: ServerConfig) -> str | None:
-        """Return the gateway's key of the one server that a client's entry at this gateway leads to, None for all."""
-        if server.url is not None:
-            _, only, key = server.url.rpartition(_ALONE)
-            return unquote(key) if only else None
-        asked = server.args[server.args.index(_ONLY) :] if _ONLY in server.args else ()
-        return asked[1] if len(asked) > 1 else None
-
     def is_elsewhere(self, server: ServerConfig) -> bool:
         """Tell whether a client's server looks like this gateway at another address."""
         before, only, key = (server.url or "").rpartition(_ALONE)
         return bool(only) and "/mcp" in before and unquote(key) in {one.key for one in self.config.servers}
+
+
+def shown_by(server: ServerConfig) -> Shown:
+    """Return what an entry that leads to a gateway shows its client.
+
+    >>> shown_by(ServerConfig(key="tn", url="http://127.0.0.1:8750/mcp/servers/git,mail")).servers
+    ('git', 'mail')
+    """
+    if server.url is not None:
+        _, only, key = server.url.rpartition(_ALONE)
+        return Shown(only=unquote(key)) if only else Shown(servers=in_several(server.url))
+    asked = [(option, value) for option, value in pairwise(server.args) if option in {_ONLY, _SERVER}]
+    several = tuple(value for option, value in asked if option == _SERVER)
+    return Shown(next((value for option, value in asked if option == _ONLY), None), several or None)
 
 
 def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, Any]:

@@ -1,22 +1,24 @@
 """Putting the gateway into a client's own configuration: what that changes, planned before anything is touched.
 
-By default each server of the client that the gateway has too keeps its key and goes to the gateway's address for that
-server alone, where tools keep their own names: permissions and skills go on working. With ``one`` they all make room
-for a single entry.
+Where the client can call every tool that way, each server that the gateway has too keeps its key and goes to the
+gateway's address for that server alone, where tools keep their own names: permissions and skills go on working. Where
+the client would confuse tools of several servers, these servers make room for one entry, at an address that shows them
+alone, under names that are unique. A server about which the client keeps lists that can't follow it there stays single.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from truename.clients.address import entry_for
+from truename.clients.address import Shown, entry_for, shown_by
 from truename.clients.carrying import Move, beyond_text, carry
 from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, doubtful_forms, secrets_of, usable
 from truename.clients.drafting import Draft
-from truename.clients.foreseen import foreseen, to_know, unforeseen
+from truename.clients.foreseen import foresee, to_know, unforeseen
 from truename.clients.joining import Leaving, joined
+from truename.clients.kept import matches
 from truename.clients.plan import Change, Note, Plan
 from truename.clients.searching import crowded, lists_about, restricted, searched_beside_lists
 from truename.clients.shapes import speaks_http
@@ -26,18 +28,28 @@ from truename.documents import ABSENT, Document, Where, left_alone
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from truename.clients.address import Address
     from truename.clients.find import Found
+    from truename.clients.foreseen import Foreseen
     from truename.clients.kept import KeptName
     from truename.clients.machine import Machine
     from truename.clients.table import ConfigFile
-    from truename.clients.upcoming import NewNames
+    from truename.clients.upcoming import Upcoming
+    from truename.config import ServerConfig
 
-__all__ = ["Wish", "plan_connection"]
+__all__ = ["Entries", "Wish", "plan_connection"]
+
+Entries: TypeAlias = Literal["best", "each", "one", "all"]
 
 _REFUSING: Final = frozenset({"deny", "without"})
+# Spelled out, these never let a later tool do more than it would have done.
+_HARMLESS: Final = frozenset({"allow", "alias"})
+_ONE_ENTRY: Final = (
+    "Connect with --one: a single entry has a name of its own for each of them. Lists about whole servers and patterns "
+    "are then spelled out as they stand today."
+)
 # Forms in which servers are a list, and not an object by their keys.
 _LISTED: Final = frozenset({"continue", "vibe"})
 # What a client wants at the top of a file that is new.
@@ -46,32 +58,43 @@ _HEADS: Final[dict[str, dict[str, Any]]] = {"continue": {"name": "Truename", "ve
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What is asked for: which client, one entry or one for each server, over what, under which key, in which files.
+    """What is asked for: which client, which entries, over what, under which key, in which files.
 
+    ``entries`` are one for ``each`` server, ``one`` for all servers of the client, one for ``all`` servers of the
+    gateway, or what is ``best``: one for each, but a common one where the client would lose tools or confuse them.
     ``search`` is whether its addresses search the tools.
     """
 
     client: str
-    one: bool = False
+    entries: Entries = "best"
     stdio: bool = False
     search: bool = False
     name: str = "tn"
     scopes: frozenset[str] = OWN_SCOPES
 
 
-def plan_connection(machine: Machine, found: Iterable[Found], address: Address, wish: Wish, names: NewNames) -> Plan:
+def plan_connection(machine: Machine, found: Iterable[Found], address: Address, wish: Wish, names: Upcoming) -> Plan:
     """Return what to change in the files of one client; nothing is changed.
 
-    ``names`` are the names at the new address, by the gateway's key of each server, as far as they are known.
+    ``names`` are those at the new addresses, as far as they are known.
     Raises `ConfigError` for a file that can't be used, a key that is taken, a client that keeps no file, and one with
     lists of tools that a search would go around.
     """
     mine = [one for one in found if one.file.client == wish.client]
     files = usable(mine, wish.scopes)
     choice = choose(files, address, machine)
-    making = _Making(machine=machine, mine=mine, files=files, address=address, wish=wish, names=names, choice=choice)
-    making.require_no_lists()
-    return making.together() if wish.one else making.each()
+
+    def making() -> _Making:
+        return _Making(machine=machine, mine=mine, files=files, address=address, wish=wish, names=names, choice=choice)
+
+    making().require_no_lists()
+    if wish.entries in {"one", "all"}:
+        return making().plan(choice.taken)
+    single = making()
+    joinable = [one for one in choice.taken if single.is_joinable(one)]
+    if wish.entries == "each" or not joinable or not (lost := single.lost(())) or single.lost(joinable) >= lost:
+        return single.plan(())
+    return making().plan(joinable)
 
 
 class _Making:
@@ -85,7 +108,7 @@ class _Making:
         files: Sequence[Found],
         address: Address,
         wish: Wish,
-        names: NewNames,
+        names: Upcoming,
         choice: Choice,
     ) -> None:
         self._machine, self._mine, self._files = machine, mine, files
@@ -93,7 +116,11 @@ class _Making:
         self._way = {"stdio": wish.stdio, "search": wish.search}
         self._is_searched = wish.search or address.config.settings.tool_search != "off"
         self._lists = tuple(lists_about(mine, choice))
+        self._kinds = config_files(wish.client)
         self._draft = Draft()
+        # Common entries that are there already, under whatever key.
+        self._commons = [one for one in choice.already if shown_by(one.server).only is None]
+        self._name = self._commons[0].server.key if self._commons else wish.name
         self._notes = [*choice.notes, *doubtful_forms(files)]
 
     def require_no_lists(self) -> None:
@@ -101,55 +128,109 @@ class _Making:
         if self._is_searched and self._lists:
             raise searched_beside_lists(self._wish.client, self._lists, is_asked=self._wish.search)
 
-    def each(self) -> Plan:
-        """Give each server the address of its own."""
-        taken = self._choice.taken
-        for one in taken:
-            server = self._address.server(one.key, one.upstream, file=one.found.file, **self._way)
-            document, where = document_of(one.found), one.sighting.where
-            entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
-            what = f"server {one.key}"
-            new = server.url or f"{server.command} {' '.join(server.args)}"
-            change = Change(where=where, what=what, old=way_of(one), new=new)
-            self._draft.enter(document, where, one.key, entry, change)
-        self._carry([self._move(one, one.key) for one in taken], skipped=())
-        self._notes += unforeseen(
-            dict.fromkeys(one.key for one in taken if one.upstream not in self._names), answers=self._address.answers
-        )
-        return self._plan(taken, self._names_by_key())
+    def is_joinable(self, one: Taken) -> bool:
+        """Tell whether a server can share an entry so that no list of its client means less, today or tomorrow.
 
-    def together(self) -> Plan:
-        """Give all servers one entry, in each place where there were any; in a client without one where it looks."""
-        taken = [one for one in self._choice.taken if self._is_known(one)]
+        What names single tools follows them. A denial, question or hook for a glob, and a list of what alone is
+        offered, would be spelled out as they stand today: tools that come later would not be in them.
+        """
+        if one.upstream not in self._names.together or restricted(one.found, one.sighting):
+            return False
+        move = self._move(one, self._name)
+        names = move.names or {}
+        for found in self._mine:
+            for kept in found.kept:
+                if not matches(kept, one.key, None):
+                    continue
+                texts, problem = carry(kept, [move])
+                if problem or beyond_text(kept, None if found.document is None else found.document.value):
+                    return False
+                if kept.effect not in _HARMLESS and (kept.tool not in names or len(texts) != 1):
+                    return False
+        return True
+
+    def lost(self, joined: Sequence[Taken]) -> int:
+        """Return how many tools the client could not call for certain, if these servers shared an entry."""
+        return sum(one.count for one in self._foreseen(joined))
+
+    def _foreseen(self, joined: Sequence[Taken]) -> list[Foreseen]:
+        return foresee(self._kinds[0].dialect, self._shown(joined)) if self._kinds else []
+
+    def _shown(self, joined: Sequence[Taken]) -> dict[str, list[str]]:
+        """Return the names that the client is going to see, by its own keys."""
+        shown: dict[str, list[str]] = {}
+        for sighting in self._choice.already:
+            there = shown_by(sighting.server)
+            shown[sighting.server.key] = self._common(there.servers) if there.only is None else self._own(there.only)
+        for one in self._choice.taken:
+            if one not in joined:
+                shown[one.key] = self._own(one.upstream)
+        if joined or self._wish.entries == "all":
+            shown[self._name] = self._common(self._servers(joined))
+        return {key: names for key, names in shown.items() if names}
+
+    def _own(self, upstream: str) -> list[str]:
+        return list(self._names.alone.get(upstream, {}).values())
+
+    def _common(self, upstreams: Iterable[str] | None) -> list[str]:
+        names = self._names.together
+        return [wire for key in (names if upstreams is None else upstreams) for wire in names.get(key, {}).values()]
+
+    def _servers(self, joined: Iterable[Taken]) -> tuple[str, ...] | None:
+        """Return the servers that the common entry is to show, with those that it shows already; None for all.
+
+        In another file it shows the same: of two entries with one key, clients see the nearest alone.
+        """
+        there = [shown_by(one.server).servers for one in self._commons]
+        if self._wish.entries == "all" or None in there:
+            return None
+        known = [key for keys in there for key in keys or ()]
+        return tuple(dict.fromkeys((*known, *(one.upstream for one in joined))))
+
+    def plan(self, joining: Sequence[Taken]) -> Plan:
+        """Give these servers one entry, and each other one the address of its own."""
+        joined = [one for one in joining if self._is_known(one)]
+        single = [one for one in self._choice.taken if one not in joining]
+        for one in single:
+            self._enter_single(one)
         containers: defaultdict[tuple[Any, Where], list[Taken]] = defaultdict(list)
-        for one in taken:
+        for one in joined:
             containers[one.sighting.path, one.sighting.where[:-1]].append(one)
+        common = Shown(servers=self._servers(joined))
         for (_, where), group in containers.items():
-            self._join(group, where)
-        if not self._choice.taken and not self._choice.already:
+            self._join(group, where, common)
+        is_first = not self._choice.taken and not self._choice.already
+        if is_first and self._wish.entries in {"one", "all"}:
             self._begin()
-        self._carry([self._move(one, self._wish.name) for one in taken], skipped=taken)
-        everything = [wire for names in self._names.values() for wire in names.values()]
-        return self._plan(taken, {self._wish.name: everything})
+        moves = [*(self._move(one, self._name) for one in joined), *(self._move(one, one.key) for one in single)]
+        self._carry(moves, skipped=joined)
+        untold = dict.fromkeys(one.key for one in single if one.upstream not in self._names.alone)
+        self._notes += unforeseen(untold, answers=self._address.answers)
+        return self._plan(joined, single)
 
-    def _names_by_key(self) -> dict[str, Iterable[str]]:
-        """Return the names that the client is going to see, by its own key of each server at the gateway."""
-        there = [(one.server.key, self._address.upstream(one.server)) for one in self._choice.already]
-        upstreams = {key: one for key, one in there if one is not None}
-        upstreams |= {one.key: one.upstream for one in self._choice.taken}
-        return {key: self._names[one].values() for key, one in upstreams.items() if one in self._names}
+    def _enter_single(self, one: Taken) -> None:
+        server = self._address.server(one.key, Shown(only=one.upstream), file=one.found.file, **self._way)
+        document, where = document_of(one.found), one.sighting.where
+        entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
+        change = Change(where=where, what=f"server {one.key}", old=way_of(one), new=_told(server))
+        self._draft.enter(document, where, one.key, entry, change)
 
-    def _plan(self, taken: Sequence[Taken], shown: Mapping[str, Iterable[str]]) -> Plan:
-        kinds = config_files(self._wish.client)
+    def _plan(self, joined: Sequence[Taken], single: Sequence[Taken]) -> Plan:
+        kinds, taken = self._kinds, [*joined, *single]
         steps = tuple(self._draft.steps())
         if steps:
             is_http = not self._wish.stdio and any(speaks_http(kind.shape) for kind in kinds)
             self._notes += token_notes(kinds, self._address) if is_http else stdio_notes(kinds)
-        if kinds:
-            self._notes += foreseen(kinds[0].dialect, shown, one=self._wish.one)
-            if not self._is_searched:
-                number = sum(len(tuple(names)) for names in shown.values())
-                self._notes += crowded(kinds[0].dialect, number, has_lists=bool(self._lists))
+        if joined and self._wish.entries == "best":
+            self._notes += self._why_joined(joined)
+        self._notes += [
+            Note(kind="names", subject=one.rules.name, fact=one.text, advice=self._against_losses())
+            for one in self._foreseen(joined)
+            if one.count
+        ]
+        if kinds and not self._is_searched:
+            number = sum(map(len, self._shown(joined).values()))
+            self._notes += crowded(kinds[0].dialect, number, has_lists=bool(self._lists))
         self._notes += other_files(self._mine, self._files)
         reload = next((one.found.file.reload for one in taken), kinds[0].reload if kinds else "")
         return Plan(
@@ -158,10 +239,29 @@ class _Making:
             steps=steps,
             notes=tuple(dict.fromkeys(self._notes)),
             servers=tuple(dict.fromkeys(one.key for one in taken)),
+            joined=tuple(dict.fromkeys(one.key for one in joined)),
             already=tuple(dict.fromkeys(one.server.key for one in self._choice.already)),
             reload=reload,
             secrets=frozenset(secrets_of(sighting.server for one in self._mine for sighting in one.servers)),
         )
+
+    def _why_joined(self, joined: Sequence[Taken]) -> Iterator[Note]:
+        keys = dict.fromkeys(one.key for one in joined)
+        for foreseen in self._foreseen(()):
+            if foreseen.count:
+                told = f"{', '.join(map(excerpt, keys))} get one entry, {excerpt(self._name)}"
+                fact = f"{told}. With an entry for each, {foreseen.text}"
+                yield Note(
+                    kind="info", subject=self._name, fact=fact, advice="--each keeps their entries all the same."
+                )
+
+    def _against_losses(self) -> str:
+        """Return what to do about tools that are lost; "" where there is nothing."""
+        if self._wish.entries in {"one", "all"}:
+            return ""
+        if self._choice.already and not self._choice.taken:
+            return f"`truename disconnect {self._wish.client}`, and connect it again: a common entry can end that."
+        return _ONE_ENTRY
 
     def _move(self, one: Taken, new_key: str) -> Move:
         places = {(other.sighting.path, other.sighting.where) for other in self._choice.taken}
@@ -170,12 +270,13 @@ class _Making:
             for found in self._mine
             for sighting in found.servers
         )
-        names = self._names.get(one.upstream)
+        known = self._names.alone if new_key == one.key else self._names.together
+        names = known.get(one.upstream)
         return Move(key=one.key, new_key=new_key, names=names, stays=stays, dialect=one.found.file.dialect)
 
     def _is_known(self, one: Taken) -> bool:
         """Tell whether a server may go into the one entry: nothing that its client keeps about it would be lost."""
-        move = self._move(one, self._wish.name)
+        move = self._move(one, self._name)
         about = [kept for found in self._mine for kept in found.kept if carry(kept, [move]) != ((kept.text,), "")]
         refused = [kept for kept in about if kept.tool is None and kept.effect in _REFUSING]
         if refused:
@@ -190,30 +291,38 @@ class _Making:
             return True
         return False
 
-    def _join(self, group: Sequence[Taken], where: Where) -> None:
+    def _join(self, group: Sequence[Taken], where: Where, common: Shown) -> None:
         found = group[0].found
-        document, shape, name = document_of(found), found.file.shape, self._wish.name
+        document, shape, name = document_of(found), found.file.shape, self._name
         servers = []
         for one in group:
             place = one.sighting.where
             inside = [kept for kept in one.found.kept if kept.path == one.sighting.path and _is_below(kept, place)]
             servers.append(Leaving(self._move(one, name), self._draft.value(document, place), place, inside))
+        server = self._address.server(name, common, file=found.file, **self._way)
+        there = [one for one in self._commons if (one.path, one.where[:-1]) == (document.path, where)]
+        for sighting in there:
+            former = self._draft.value(document, sighting.where)
+            entry = joined(entry_for(server, shape, former), servers, found.file)
+            change = Change(where=sighting.where, what=f"server {name}", old=_told(sighting.server), new=_told(server))
+            self._draft.enter(document, sighting.where, name, entry, change)
         for one in sorted(group, key=lambda one: str(one.sighting.where[-1]).zfill(9), reverse=True):
             place = one.sighting.where
             change = Change(where=place, what=f"server {one.key}", old=way_of(one))
             self._draft.enter(document, place, one.key, ABSENT, change)
-        server = self._address.server(name, None, file=found.file, **self._way)
-        if any(one.path == document.path and one.where[:-1] == where for one in self._choice.already):
-            return
-        entry = joined(entry_for(server, shape), servers, found.file)
-        self._enter(document, where, entry, server.url or f"{server.command} {' '.join(server.args)}")
+        if not there:
+            entry = joined(entry_for(server, shape), servers, found.file)
+            self._enter(document, where, entry, _told(server))
         self._notes += lost_settings(group, entry)
 
     def _begin(self) -> None:
         """Put the entry where the client looks for servers: it has none that could show the place."""
         found = next((one for one in self._files if "*" not in one.file.key), None)
         file = found.file if found else self._new_kind()
-        server = self._address.server(self._wish.name, None, file=file, **self._way)
+        server = self._address.server(self._name, Shown(), file=file, **self._way)
+        if self._wish.entries == "one":
+            fact = f"{file.title} has no servers of its own, so the entry shows all servers of the gateway"
+            self._notes.append(Note(kind="info", subject=self._name, fact=fact))
         if found is not None:
             document = document_of(found)
         else:
@@ -226,7 +335,7 @@ class _Making:
         entry = entry_for(server, file.shape)
         if file.shape in _LISTED and self._draft.value(document, file.key) in (ABSENT, None):
             self._draft.put(document, file.key, [])
-        self._enter(document, file.key, entry, server.url or str(server.command))
+        self._enter(document, file.key, entry, _told(server))
 
     def _new_kind(self) -> ConfigFile:
         kinds = config_files(self._wish.client)
@@ -241,7 +350,7 @@ class _Making:
 
     def _enter(self, document: Document, where: Where, entry: dict[str, Any], new: str) -> None:
         holder = self._draft.value(document, where)
-        name = self._wish.name
+        name = self._name
         listed = isinstance(holder, list)
         taken = any(isinstance(one, dict) and one.get("name") == name for one in holder) if listed else False
         if taken or (isinstance(holder, dict) and name in holder):
@@ -283,6 +392,11 @@ class _Making:
 
     def _is_mine(self, found: Found) -> bool:
         return found.file.scope in self._wish.scopes or ".local." in found.path.name
+
+
+def _told(server: ServerConfig) -> str:
+    """Return the way to a server in one line, for people."""
+    return server.url or " ".join([server.command or "", *server.args])
 
 
 def _is_below(kept: KeptName, where: Where) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -11,13 +12,13 @@ from truename.clients.upcoming import client_of
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from truename.dialects import Dialect, Simulation
 
     Tool = tuple[str, str]
 
-__all__ = ["foreseen", "to_know", "unforeseen"]
+__all__ = ["Foreseen", "foresee", "to_know", "unforeseen"]
 
 # Programs that read the same files and treat names otherwise.
 _READERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -25,27 +26,62 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 _UNKNOWN: Final = "unknown"
 _MOST: Final = 4
-_ONE = "Connect with --one: a single entry has a name of its own for each of them."
 
 
-def foreseen(dialect: str, servers: Mapping[str, Iterable[str]], *, one: bool) -> Iterator[Note]:
-    """Yield how many tools would be lost, and which, by each program that reads the client's files.
+@dataclass(frozen=True)
+class Foreseen:
+    """What one program makes of the tools of its servers: those that it can't call, and those that it may not call.
 
-    ``servers`` are the names at the new addresses by the client's keys. Nothing is said of a client whose treatment of
-    names is not known.
+    ``uncertain`` are tools that share a name in this program, and which of them a call runs is not known.
+    """
+
+    rules: Dialect
+    tools: int
+    lost: tuple[Tool, ...]
+    uncertain: tuple[Tool, ...]
+    outcome: Simulation[Tool]
+
+    @property
+    def count(self) -> int:
+        """How many tools are not certain to be called."""
+        return len(self.lost) + len(self.uncertain)
+
+    @property
+    def text(self) -> str:
+        """A sentence without its full stop; "" where every tool can be called."""
+        title, outcome = self.rules.title, self.outcome
+        clauses = []
+        if self.lost:
+            told = _some([_told(tool, outcome) for tool in self.lost])
+            clauses.append(f"{title} can't call {len(self.lost)} of {self.tools} tools this way: {told}")
+        if self.uncertain:
+            told = _some([f"{excerpt(name)} of {excerpt(server)}" for server, name in self.uncertain])
+            shared = f"{len(self.uncertain)} of {self.tools} tools share a name"
+            clauses.append(
+                f"{title} is shown names that mean several tools, and which one it calls is not known: "
+                f"{shared} ({told})"
+            )
+        return ". ".join(clauses)
+
+
+def foresee(dialect: str, servers: Mapping[str, Iterable[str]]) -> list[Foreseen]:
+    """Return what each program that reads the client's files makes of its servers' tools.
+
+    ``servers`` are the names at the new addresses by the client's keys. Nothing is returned for a client whose
+    treatment of names is not known.
     """
     if client_of(dialect) is None:
-        return
+        return []
     listed = [(server, tuple(names)) for server, names in servers.items()]
+    tools = [(server, name) for server, names in listed for name in names]
+    found = []
     for rules in map(dialects.get, (dialect, *_READERS.get(dialects.get(dialect).name, ()))):
         outcome = rules.simulate_all(listed)
-        tools = [(server, name) for server, names in listed for name in names]
-        lost = [tool for tool in tools if tool not in outcome.shown and _is_certain(rules, outcome, tool)]
-        if lost:
-            told = ", ".join(_told(tool, outcome) for tool in lost[:_MOST])
-            more = f", and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
-            fact = f"{rules.title} can't call {len(lost)} of {len(tools)} tools this way: {told}{more}"
-            yield Note(kind="names", subject=rules.name, fact=fact, advice="" if one else _ONE)
+        gone = [tool for tool in tools if tool not in outcome.shown]
+        uncertain = () if _is_certain(rules) else tuple(one for one in gone if _shares(one, outcome))
+        lost = tuple(one for one in gone if one not in uncertain)
+        found.append(Foreseen(rules, len(tools), lost, uncertain, outcome))
+    return found
 
 
 def unforeseen(keys: Iterable[str], *, answers: bool) -> Iterator[Note]:
@@ -64,9 +100,17 @@ def to_know(*, answers: bool) -> str:
     return "start the gateway first (`truename serve`)"
 
 
-def _is_certain(rules: Dialect, outcome: Simulation[Tool], tool: Tool) -> bool:
-    modes = {rules.mangling.equal, rules.mangling.across or rules.mangling.equal}
-    return _UNKNOWN not in modes or not any(tool in group for group in outcome.merged.values())
+def _is_certain(rules: Dialect) -> bool:
+    return _UNKNOWN not in {rules.mangling.equal, rules.mangling.across or rules.mangling.equal}
+
+
+def _shares(tool: Tool, outcome: Simulation[Tool]) -> bool:
+    return any(tool in group for group in outcome.merged.values())
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = f", and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    return f"{', '.join(texts[:_MOST])}{more}"
 
 
 def _told(tool: Tool, outcome: Simulation[Tool]) -> str:

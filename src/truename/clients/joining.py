@@ -50,10 +50,16 @@ def joined(entry: dict[str, Any], servers: Sequence[Leaving], file: ConfigFile) 
                 value = reached(server.former, place)
                 settings |= {(*place[:-1], wire): deepcopy(value) for wire in images(kept, server.move)}
             elif kept.effect != _ONLY:
-                lists[place[:-1]] = [*lists.get(place[:-1], ()), *images(kept, server.move)]
+                lists[place[:-1]] = [*lists.get(place[:-1], _listed(entry, place[:-1])), *images(kept, server.move)]
     edits = [(place, list(dict.fromkeys(texts))) for place, texts in lists.items()]
     found: dict[str, Any] = replayed(entry, [*edits, *settings.items()])
     return found
+
+
+def _listed(entry: Mapping[str, Any], place: Where) -> list[Any]:
+    """Return the list that the one entry has already, if it was there before."""
+    found = reached(entry, place)
+    return found if isinstance(found, list) else []
 
 
 def _offered(servers: Sequence[Leaving], file: ConfigFile) -> Iterator[tuple[Where, list[str]]]:

@@ -63,13 +63,18 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What `connect` or `disconnect` would do for one client. ``secrets`` are texts that must not be shown."""
+    """What `connect` or `disconnect` would do for one client.
+
+    ``joined`` are those of the ``servers`` that get one entry together; ``already`` are the entries that lead to the
+    gateway; ``secrets`` are texts that must not be shown.
+    """
 
     client: str
     title: str
     steps: tuple[Step, ...] = ()
     notes: tuple[Note, ...] = ()
     servers: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
     already: tuple[str, ...] = ()
     reload: str = ""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)

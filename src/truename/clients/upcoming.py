@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from truename import dialects
 from truename.catalog import Catalog
@@ -25,13 +26,32 @@ if TYPE_CHECKING:
     NewNames = Mapping[str, Mapping[str, str]]
     Overrides = Mapping[str, Mapping[ToolId | str, str]]
 
-__all__ = ["ONLY_STYLE", "alone", "alone_path", "client_of", "remembered", "together"]
+__all__ = [
+    "ONLY_STYLE",
+    "Upcoming",
+    "alone",
+    "alone_path",
+    "client_of",
+    "in_several",
+    "remembered",
+    "several_part",
+    "together",
+]
 
+_SEVERAL: Final = "/servers/"
 _EVERYONES: Final = "universal"
 # As the gateway shows one server.
 ONLY_STYLE: Final = "on-conflict"
 # The ledger's word for a second server of the same key, which no configuration has.
 _REPEATED: Final = "\x1f"
+
+
+@dataclass(frozen=True)
+class Upcoming:
+    """The names at the gateway as far as they are known: of servers `alone`, and of those that are shown `together`."""
+
+    alone: NewNames
+    together: NewNames
 
 
 def remembered(ledger: Ledger) -> dict[str, list[str]]:
@@ -52,6 +72,28 @@ def alone_path(server: str, dialect: str, *, search: bool = False) -> str:
     client = client_of(dialect)
     asked = "" if client is None else f"/for/{client}"
     return f"/mcp{asked}{'/search' if search else ''}/only/{quote(server, safe='')}"
+
+
+def several_part(servers: Iterable[str]) -> str:
+    """Return the end of an address that shows these servers alone, under the names that they have among all.
+
+    A comma stands between two; one inside a key is escaped twice, since a path is unescaped before it is read.
+
+    >>> several_part(["b/2", "a,1"])
+    '/servers/a%252C1,b%2F2'
+    """
+    keys = (key.replace("%", "%25").replace(",", "%2C") for key in sorted(servers))
+    return f"{_SEVERAL}{quote(','.join(keys), safe=',')}"
+
+
+def in_several(url: str) -> tuple[str, ...] | None:
+    """Return the servers that an address shows alone, as `several_part` wrote them; None for another address.
+
+    >>> in_several("http://127.0.0.1:8750/mcp/servers/a%252C1,b%2F2")
+    ('a,1', 'b/2')
+    """
+    _, several, keys = url.rpartition(_SEVERAL)
+    return tuple(unquote(key) for key in unquote(keys).split(",")) if several else None
 
 
 def client_of(dialect: str) -> str | None:

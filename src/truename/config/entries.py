@@ -22,6 +22,8 @@ _SHELLS: Final = frozenset({"cmd", "cmd.exe"})
 _RUNNERS: Final = frozenset({"npx", "uvx", "bunx", "pnpx", "pipx"})
 _YES: Final = frozenset({"-y", "--yes"})
 _LATEST: Final = re.compile(r"(?P<package>@?[\w./-]+)@latest")
+# Where addresses of the gateway begin that no other server is likely to have.
+_GATEWAYS: Final = ("/mcp/only/", "/mcp/for/", "/mcp/servers/", "/mcp/search")
 _PORT: Final = 8750
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _MARK: Final = "\0"
@@ -177,7 +179,7 @@ def is_gateway(server: ServerConfig) -> bool:
     try:
         parts = urlsplit(server.url or "")
         local = parts.hostname in _LOOPBACK
-        return local and (parts.port == _PORT or parts.path.startswith(("/mcp/only/", "/mcp/for/")))
+        return local and (parts.port == _PORT or parts.path.startswith(_GATEWAYS))
     except ValueError:
         return False
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from truename import dialects
 from truename.catalog import UNDECLARED, Catalog, ServerIdentity
+from truename.clients.address import shown_by
+from truename.clients.upcoming import ONLY_STYLE, client_of
+from truename.config.entries import is_gateway
 from truename.doctor.prediction import Prediction, Roster, effect
 from truename.identity import fold
 from truename.naming import DEFAULT_SERVER_NAME, project
@@ -17,18 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from truename.clients import Found
+    from truename.clients.address import Shown
     from truename.config import ServerConfig
     from truename.dialects import Dialect
     from truename.doctor.prediction import Key
     from truename.policy import Location
 
-__all__ = ["Case", "Lists", "Server"]
+__all__ = ["Case", "Lists", "Server", "shown_at_gateway"]
 
 _INVALID: Final = "invalid"
 _DUPLICATE: Final = "duplicate"
 _GATEWAY: Final = DEFAULT_SERVER_NAME
-# As `truename connect` writes an address of one server.
-_ONE_SERVER: Final = re.compile(r"/mcp(?:/for/[^/]+)?(?:/search)?/only/.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,8 @@ class Server:
 
     ``definitions`` are its tools by name, None as long as nobody asked the server; ``repeated`` are the names that it
     lists twice, ``unusable`` what stands in its list without a usable name, in words. ``address`` is its URL, if it
-    has one; ``identity`` what its entry declares of the ids of its tools.
+    has one; ``identity`` what its entry declares of the ids of its tools. ``shown`` is what it shows of the gateway, if
+    its entry leads there already.
     """
 
     key: str
@@ -47,6 +50,7 @@ class Server:
     location: Location | None = None
     address: str = ""
     identity: ServerIdentity = UNDECLARED
+    shown: Shown | None = None
 
     @classmethod
     def listing(
@@ -63,12 +67,18 @@ class Server:
             location=location,
             address=("" if config is None else config.url) or "",
             identity=UNDECLARED if config is None else config.identity,
+            shown=None if config is None else shown_at_gateway(config),
         )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names as listed, one that is listed twice twice."""
         return (*(self.definitions or ()), *self.repeated)
+
+
+def shown_at_gateway(server: ServerConfig) -> Shown | None:
+    """Return what an entry shows of a gateway; None where it leads to none."""
+    return shown_by(server) if is_gateway(server) else None
 
 
 class Lists:
@@ -78,6 +88,7 @@ class Lists:
         self.servers = tuple(servers)
         self._bare: dict[object, Prediction] = {}
         self._through: dict[object, Prediction] = {}
+        self._connected: dict[object, Prediction] = {}
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -119,6 +130,25 @@ class Lists:
     def through(self, dialect: Dialect) -> Prediction:
         """Return what a client makes of the same tools behind the gateway, under their universal names."""
         return _kept(self._through, dialect, lambda: self._projected)
+
+    def connected(self, dialect: Dialect) -> Prediction:
+        """Return what a client makes of the same tools as `truename connect` gives them to it.
+
+        That is an entry for each server, with its own names, or a common one where the client loses fewer tools that
+        way. Servers that it reaches through the gateway already stay as they are.
+        """
+        rosters = ((server.key, self._alone(server, dialect)) for server in self.servers)
+        single = _kept(self._connected, dialect, lambda: Roster(rosters))
+        if any(server.shown is not None for server in self.servers) or not single.lost:
+            return single
+        common = self.through(dialect)
+        return common if len(common.lost) < len(single.lost) else single
+
+    def _alone(self, server: Server, dialect: Dialect) -> Iterable[str]:
+        if server.shown is not None:
+            return server.names
+        rules = dialects.own(client_of(dialect.name), server.key)
+        return project(self.catalog.only(server.key), rules, style=ONLY_STYLE).values()
 
     def lost_through(self, dialect: Dialect) -> int:
         """Return how many tools a client could not call under their universal names, behind the gateway.
@@ -165,11 +195,16 @@ class Case:
         return self.title or self.dialect.title
 
     @property
+    def is_connected(self) -> bool:
+        """Whether all its servers are reached through the gateway already."""
+        return bool(self.lists.servers) and all(server.shown is not None for server in self.lists.servers)
+
+    @property
     def remedy(self) -> str:
         """What gives each tool a name that this client keeps; "" where no client was found."""
         if not self.client:
             return ""
-        if any(_ONE_SERVER.search(server.address) for server in self.lists.servers):
+        if any(server.shown is not None and server.shown.only for server in self.lists.servers):
             # Each server has an entry of its own already, and their tools still meet in this client.
             return f"`truename disconnect {self.client}`, then `truename connect {self.client} --one`"
         return f"`truename connect {self.client}`"
@@ -179,7 +214,10 @@ class Case:
         """What the client makes of the tools as they are."""
         return self.lists.bare(self.dialect)
 
-    @property
-    def through(self) -> Prediction:
-        """What the client makes of the same tools behind the gateway."""
-        return self.lists.through(self.dialect)
+    @cached_property
+    def lost_through(self) -> int:
+        """How many tools the client could not call, as `truename connect` gives them to it.
+
+        What is no client has universal names there.
+        """
+        return len(self.lists.connected(self.dialect).lost) if self.client else self.lists.lost_through(self.dialect)

@@ -63,10 +63,10 @@ class Diagnosis:
         """How many share a name in a way whose end is not known."""
         return sum(fate.loss == "unknown" and fate.server not in self._refused for fate in self.case.bare.lost)
 
-    @cached_property
+    @property
     def lost_through(self) -> int:
         """How many could not be called if the client had them from the gateway."""
-        return self.case.lists.lost_through(self.case.dialect)
+        return self.case.lost_through
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from truename import dialects
 from truename.config.templates import spelling_of
-from truename.doctor.case import Case, Lists, Server
+from truename.doctor.case import Case, Lists, Server, shown_at_gateway
 from truename.doctor.files import place
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Reader:
         key, here = sighting.server.key, place(found, sighting.where)
         answer = self._answers.get(identity(sighting))
         return (
-            Server(key=key, location=here)
+            Server(key=key, location=here, shown=shown_at_gateway(sighting.server))
             if answer is None
             else Server.listing(key, answer, here, config=sighting.server)
         )

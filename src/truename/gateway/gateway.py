@@ -13,7 +13,7 @@ from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.events import OnEvent, ignore_event
 from truename.gateway.hub import Hub
 from truename.gateway.protocol.tracing import is_traced
-from truename.gateway.reloading import alone, take
+from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.telemetry.account import ignore_call
 from truename.gateway.telemetry.auditing import Auditing, auditing
@@ -30,7 +30,7 @@ from truename.policy.principal import LOCAL
 from truename.trust import PinBook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from datetime import date
     from types import TracebackType
 
@@ -57,9 +57,10 @@ class Gateway:
     ``on_event`` is told the progress while servers start, and later what happens to them. ``ledger`` is one to use
     instead of the configuration's. ``wait`` bounds, in seconds, how long entering waits for servers that are slow to
     start (None: until each is ready or has failed); they join when they are ready, and clients are told. ``only`` is
-    the key of the one server to start: the others' views are not there then, nor is the one of all. ``today`` tells
-    the day, until which old names are listed. ``on_call`` is told of each call of a tool when it is over, once and
-    however it ended (`CallEvent`); it must not wait, and what it raises is logged and stops nothing.
+    the key of the one server to start: the others' views are not there then, nor is the one of all. ``servers`` are
+    those to start, where it is several: they are shown under the names that they have among all. ``today`` tells the
+    day, until which old names are listed. ``on_call`` is told of each call of a tool when it is over, once and however
+    it ended (`CallEvent`); it must not wait, and what it raises is logged and stops nothing.
 
     Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``, ``identity_mismatch``) and groups of
     naming errors. A server that fails raises nothing and stands in `status`.
@@ -74,10 +75,12 @@ class Gateway:
         ledger: Ledger | None = None,
         wait: float | None = None,
         only: str | None = None,
+        servers: Collection[str] | None = None,
         today: Callable[[], date] = utc_today,
     ) -> None:
         self._wait = wait
         self._only = only
+        self._servers = servers if only is None else (only,)
         self._today = today
         self.config = config
         self._on_event = on_event
@@ -107,7 +110,10 @@ class Gateway:
             )
             approvals = self.config.approvals_path()
             self._fleet = fleet
-            self._hub = Hub(fleet, ledger, config.settings, self._today, pins=pins, approvals=approvals)
+            resting = len(self.config.enabled) - len(config.enabled)
+            self._hub = Hub(
+                fleet, ledger, config.settings, self._today, pins=pins, approvals=approvals, resting=resting
+            )
             stack.callback(self._close_approvals)
             self._hub.accounts.listen(self._on_call)
             self._audit.join(self._hub)
@@ -181,7 +187,7 @@ class Gateway:
             self._guards.remove(guard)
 
     def _served(self, config: Config) -> Config:
-        return config if self._only is None else alone(config, self._only)
+        return config if self._servers is None else limited(config, self._servers)
 
     async def drain(self, timeout: float | None = None) -> bool:
         """Let no other request begin and wait until none runs or waits for its client; tells whether it was in time.

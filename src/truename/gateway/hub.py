@@ -56,8 +56,9 @@ class Hub(Shown):
         *,
         pins: PinBook | None = None,
         approvals: Path | None = None,
+        resting: int = 0,
     ) -> None:
-        super().__init__(fleet, ledger, settings, today, pins=pins, approvals=approvals)
+        super().__init__(fleet, ledger, settings, today, pins=pins, approvals=approvals, resting=resting)
         self.stale = True
         self._turn = anyio.Lock()
         self._making = anyio.Lock()

@@ -11,7 +11,7 @@ from truename.gateway.report import Reloaded
 from truename.policy.gathering import Faults, fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from truename.config import Config
     from truename.config.audit import Audit
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     # Looks at a configuration, and returns what is done when it is taken. Raises what speaks against it.
     Guard = Callable[[Config], Callable[[], None]]
 
-__all__ = ["LIVE", "Guard", "alone", "differences", "take"]
+__all__ = ["LIVE", "Guard", "differences", "limited", "take"]
 
 # What counts from the moment at which it is said. All else is built into what runs.
 LIVE: Final = frozenset(
@@ -92,11 +92,12 @@ def _fixed_audit(before: Audit, after: Audit) -> list[str]:
     return [f"audit.{name}" for name in _OF_THE_JOURNAL if getattr(before, name) != getattr(after, name)]
 
 
-def alone(config: Config, key: str) -> Config:
-    """Return the configuration with one of its servers. Raises `ConfigError` where it has no such server."""
-    found = tuple(server for server in config.enabled if server.key == key)
+def limited(config: Config, keys: Collection[str]) -> Config:
+    """Return the configuration with these of its servers. Raises `ConfigError` where it has none of them."""
+    found = tuple(server for server in config.enabled if server.key in keys)
     if not found:
-        problem = f"server {key!r} is gone, and it is the only one that is served here"
+        told = ", ".join(map(repr, sorted(keys)))
+        problem = f"no server is left of those that are served here ({told})"
         raise fault(str(config.path or "settings"), "mcpServers", problem, "Restart the gateway, or add it again.")
     settings = replace(config.settings, tools=config.settings.tools.partly())
     return config.__class__(path=config.path, servers=found, settings=settings, files=config.files)

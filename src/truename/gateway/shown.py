@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from truename.catalog import Notice
     from truename.config import ServerConfig, Settings
     from truename.gateway.upstream.upstream import Upstream
-    from truename.gateway.views.profiled import Everything, Names
+    from truename.gateway.views.profiled import Everything, Limits
     from truename.gateway.views.resources import Resources, ResourceView
     from truename.identity import ToolId
     from truename.ledger import Ledger
@@ -69,7 +69,11 @@ _RESTART: Final = "Restart the gateway then; until then the names stay as they a
 
 
 class Shown:
-    """All that is shown and called. The ledger sees to it that no tool that is present changes its name."""
+    """All that is shown and called. The ledger sees to it that no tool that is present changes its name.
+
+    ``resting`` is how many servers of the configuration are not started here: another gateway shows them, under names
+    of the same ledger.
+    """
 
     def __init__(
         self,
@@ -80,10 +84,12 @@ class Shown:
         *,
         pins: PinBook | None = None,
         approvals: Path | None = None,
+        resting: int = 0,
     ) -> None:
         self.fleet = fleet
         self.ledger = ledger
         self.settings = settings
+        self._resting = resting
         self.levels = Levels()
         self.watching = Watching(fleet, share_of(settings, MOST_WATCHED))
         self.streams = Room(share_of(settings, settings.max_sessions))
@@ -113,8 +119,8 @@ class Shown:
 
     @property
     def style(self) -> str:
-        """The style of shared names: as set, as the ledger remembers, or by the number of servers."""
-        return self._namer.style(len(self._standing))
+        """The style of shared names: as set, as the ledger remembers, or by the number of servers, started or not."""
+        return self._namer.style(len(self._standing) + self._resting)
 
     def beside(self) -> Self:
         """Return the same; what is made in it is shown to nobody until it is taken (`take`, `take_views`)."""
@@ -309,30 +315,30 @@ class Shown:
         flat = () if spec.only or spec.dialect in _FLAT else self._flat(table)
         texts = Texts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
         view = View(spec, table, described(table, dialects.get("openai"), flat, self._day, texts), texts=texts)
-        if spec.profiles is None:
+        if spec.unlimited is spec:
             self.large.claim(view)
         return view
 
     def _table(self, spec: ViewSpec) -> NameTable:
-        if spec.profiles is not None:
+        if (whole := spec.unlimited) is not spec:
             # There is one space of names: who sees less sees the same names.
-            return self.sight(spec.profiles).part(self.view(replace(spec, profiles=None)).table, spec.kind)
-        whole = self.catalog if spec.kind == "tools" else self.others.prompts
-        catalog = whole if spec.only is None else whole.only(spec.only)
+            return self.sight(spec.limits).part(self.view(whole).table, spec.kind)
+        all_of_it = self.catalog if spec.kind == "tools" else self.others.prompts
+        catalog = all_of_it if spec.only is None else all_of_it.only(spec.only)
         return self._namer.table(catalog, spec, spec.style or self.style)
 
-    def sight(self, profiles: Names) -> Everything:
-        """Return what these profiles show of what there is now."""
-        return self.profiled.sight(profiles, Offered(self.catalog, self.others.prompts, self.ledger))
+    def sight(self, limits: Limits) -> Everything:
+        """Return what these limits leave of what there is now."""
+        return self.profiled.sight(limits, Offered(self.catalog, self.others.prompts, self.ledger))
 
     def fleet_in(self, spec: ViewSpec) -> dict[str, Upstream]:
         """Return the servers that there are for an endpoint."""
-        sight = self.sight(spec.profiles)
+        sight = self.sight(spec.limits)
         return {key: one for key, one in self.fleet.items() if spec.only in {None, key} and sight.has_server(key)}
 
     def resources_in(self, spec: ViewSpec) -> ResourceView:
         """Return the resources that there are for an endpoint."""
-        return self.sight(spec.profiles).resources(self.resources.view(spec.only))
+        return self.sight(spec.limits).resources(self.resources.view(spec.only))
 
     def _kept(self, view: View) -> View:
         for gone in self._shelf.put(view):

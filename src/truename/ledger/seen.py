@@ -57,8 +57,9 @@ class SeenLedger(Ledger):
         return known
 
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
-        """Return the identities on record of tools that are seen."""
-        return MappingProxyType({origin: id for origin, id in list(super().bindings().items()) if self._sees(id)})
+        """Return the identities on record of tools that are seen, and of those that are nobody's."""
+        whole = list(super().bindings().items())
+        return MappingProxyType({origin: id for origin, id in whole if self._sees(id) or self._is_nobodys(id)})
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return the identities on record of tools that are seen, with their origins."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import unfolded
 from truename.policy.call import claims_of
@@ -109,30 +109,37 @@ class Profile:
         )
 
 
+_ALL: Final = Profile(servers=("*",))
+
+
 class Choice(NamedTuple):
-    """Profiles of which any may show a thing."""
+    """Profiles of which any may show a thing; of these ``servers`` only, unless they are None."""
 
     profiles: tuple[Profile, ...]
+    servers: frozenset[str] | None = None
 
     def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
         """Tell whether one of them has this tool."""
-        return any(one.shows(tool, metadata, formerly) for one in self.profiles)
+        return self._has(tool.origin.server) and any(one.shows(tool, metadata, formerly) for one in self.profiles)
 
     def shows_absent(self, id: ToolId, server: str) -> bool:
         """Tell whether one of them would have this tool, which is not there now."""
-        return any(one.shows_absent(id, server) for one in self.profiles)
+        return self._has(server) and any(one.shows_absent(id, server) for one in self.profiles)
 
     def shows_prompts(self, server: str) -> bool:
         """Tell whether one of them has the prompts of a server."""
-        return any(one.shows_prompts(server) for one in self.profiles)
+        return self._has(server) and any(one.shows_prompts(server) for one in self.profiles)
 
     def shows_resources(self, server: str) -> bool:
         """Tell whether one of them has the resources of a server."""
-        return any(one.shows_resources(server) for one in self.profiles)
+        return self._has(server) and any(one.shows_resources(server) for one in self.profiles)
 
     def shows_server(self, server: str) -> bool:
         """Tell whether one of them has a server by its key."""
-        return any(one.shows_server(server) for one in self.profiles)
+        return self._has(server) and any(one.shows_server(server) for one in self.profiles)
+
+    def _has(self, server: str) -> bool:
+        return self.servers is None or server in self.servers
 
 
 class Profiles(Mapping[str, Profile]):
@@ -166,9 +173,13 @@ class Profiles(Mapping[str, Profile]):
         named = tuple(sorted(name for name, one in self._profiles.items() if one.is_for(principal)))
         return named or tuple(sorted(name for name, one in self._profiles.items() if one.default))
 
-    def choice(self, names: Iterable[str]) -> Choice:
-        """Return the profiles with these names; one that is not known any more shows nothing."""
-        return Choice(tuple(self._profiles[name] for name in names if name in self._profiles))
+    def choice(self, names: Iterable[str] | None, servers: Iterable[str] | None = None) -> Choice:
+        """Return the profiles with these names (None: no profile hides anything), of these servers (None: of all).
+
+        A profile that is not known any more shows nothing.
+        """
+        known = (_ALL,) if names is None else tuple(self._profiles[name] for name in names if name in self._profiles)
+        return Choice(known, None if servers is None else frozenset(servers))
 
 
 def _any(globs: Iterable[str], text: str) -> bool:

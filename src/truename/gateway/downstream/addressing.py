@@ -49,7 +49,7 @@ def choosing(hub: Hub, asked: Asked) -> Choose:
     """Return what tells the view of a request that came to this address."""
     spec = fixed_view(asked, hub.settings)
     is_fixed = asked.client is not None or asked.server is not None
-    choose = partial(_always, spec) if is_fixed else partial(main_view, settings=hub.settings, search=asked.search)
+    choose = partial(_always, spec) if is_fixed else partial(main_view, settings=hub.settings, asked=asked)
     return partial(_seen_by, hub, asked.profile, choose)
 
 

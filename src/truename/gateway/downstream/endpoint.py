@@ -285,7 +285,7 @@ class Endpoint:
 
     async def notify(self, views: frozenset[ViewSpec], others: frozenset[tuple[str, str]] = frozenset()) -> None:
         """Tell the clients what changed: tools of these views, prompts and resources of these servers."""
-        sight = self._hub.sight(self._spec.profiles)
+        sight = self._hub.sight(self._spec.limits)
         await self.audience.notify(views, frozenset(one for one in others if sight.has(*one)))
 
     def close(self) -> None:

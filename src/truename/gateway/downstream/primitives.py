@@ -85,7 +85,7 @@ class Primitives:
 
     def offered(self, capability: str, spec: ViewSpec) -> bool:
         """Tell whether a server that is shown has this."""
-        sight, kinds = self._hub.sight(spec.profiles), _SHOWN_BY.get(capability, ())
+        sight, kinds = self._hub.sight(spec.limits), _SHOWN_BY.get(capability, ())
         return any(
             upstream.offers(capability) and (not kinds or any(sight.has(kind, key) for kind in kinds))
             for key, upstream in self._hub.fleet_in(spec).items()

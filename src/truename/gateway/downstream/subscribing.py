@@ -83,7 +83,7 @@ class Subscribing:
         return {}
 
     def _shows(self, spec: ViewSpec, upstream: Upstream) -> bool:
-        return self._hub.sight(spec.profiles).has("resources", upstream.key)
+        return self._hub.sight(spec.limits).has("resources", upstream.key)
 
     def _place(self, request: Request, uri: str) -> tuple[Upstream, str]:
         if len(uri) > LONGEST:

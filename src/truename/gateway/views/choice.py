@@ -19,6 +19,7 @@ __all__ = ["CANONICAL", "UNIVERSAL", "fixed_view", "main_view", "view_for"]
 
 CANONICAL: Final = ViewSpec("native", "canonical")
 UNIVERSAL: Final = ViewSpec("universal")
+_ANYTHING: Final = Asked()
 # Headers by which a client asks; what it merely says of itself is another matter.
 _ASKING: Final = ("x-truename-dialect", "x-openai-mode")
 
@@ -30,7 +31,7 @@ def view_for(dialect: str) -> ViewSpec:
 
 def fixed_view(asked: Asked, settings: Settings) -> ViewSpec:
     """Return the view that a path stands for (`views.read_path`), before anything of a request is known."""
-    return replace(_named(asked, settings), profiles=asked.profiles, search=asked.search)
+    return replace(_named(asked, settings), profiles=asked.profiles, search=asked.search, servers=asked.servers)
 
 
 def _named(asked: Asked, settings: Settings) -> ViewSpec:
@@ -41,15 +42,15 @@ def _named(asked: Asked, settings: Settings) -> ViewSpec:
     return CANONICAL if settings.names == "canonical" else UNIVERSAL
 
 
-def main_view(request: Request, settings: Settings, *, search: bool = False) -> ViewSpec:
-    """Return the view of a request to the main endpoint; ``search`` is whether tools are searched there.
+def main_view(request: Request, settings: Settings, asked: Asked = _ANYTHING) -> ViewSpec:
+    """Return the view of a request to an address that names no client and no single server.
 
     A header that asks for a dialect is followed in every era. What a client says of itself is looked at only with
     ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection. Who is not known
     gets canonical names (seed 000).
     Raises `UnknownDialect` if the header asks for one that does not exist.
     """
-    return replace(_main(request, settings), search=search)
+    return replace(_main(request, settings), search=asked.search, servers=asked.servers)
 
 
 def _main(request: Request, settings: Settings) -> ViewSpec:
@@ -58,7 +59,7 @@ def _main(request: Request, settings: Settings) -> ViewSpec:
     if asked and (wanted := dialects.detect(headers=asked).dialect) is not None:
         return view_for(wanted.name)
     if settings.names != "detect" or is_modern(request.protocol_version):
-        return fixed_view(Asked(), settings)
+        return fixed_view(_ANYTHING, settings)
     client = request.session.client_params
     detected = dialects.detect(client.client_info if client else None, headers).dialect
     if detected is None:

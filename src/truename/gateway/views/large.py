@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from truename.gateway.news import News
     from truename.gateway.shown import Shown
     from truename.gateway.views.own_tools import OwnNames
-    from truename.gateway.views.profiled import Names
+    from truename.gateway.views.profiled import Limits
     from truename.gateway.views.view import ViewSpec
     from truename.naming import Resolution
 
@@ -70,7 +70,7 @@ class Large:
     def __init__(self, hub: Shown, news: News) -> None:
         self._hub = hub
         self._news = news
-        self._discoveries: OrderedDict[Names, Discovery] = OrderedDict()
+        self._discoveries: OrderedDict[Limits, Discovery] = OrderedDict()
         self._were_large: OrderedDict[ViewSpec, None] = OrderedDict()
         self._looked_at: OrderedDict[int, _Looked] = OrderedDict()
 
@@ -129,7 +129,7 @@ class Large:
             self._note_large(view.spec, why)
             return _Looked(view, self._selected(view, own), own)
         # Where the list was longer a moment ago, clients remember our names; where it never was, others' lists were.
-        was = view.spec.profiles is None or view.spec in self._were_large
+        was = view.spec.unlimited is view.spec or view.spec in self._were_large
         held = held_names(view.table) if was and self._hub.settings.tool_search != "off" else None
         return _Looked(view, view, held)
 
@@ -208,7 +208,8 @@ class Large:
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_FOUND:
             raise InvalidCall(field="limit", problem=f"has to be a whole number from 1 to {MOST_FOUND}")
         shown = view.by_id
-        ids = await self._discovery(view.spec.profiles).search(self._hub.sight(view.spec.profiles).catalog, query)
+        limits = view.spec.limits
+        ids = await self._discovery(limits).search(self._hub.sight(limits).catalog, query)
         found = [_line(view, id, shown[id]) for id in islice((id for id in ids if id in shown), limit)]
         lines = [f"{one['name']}: {one['description']}".rstrip(": ") for one in found]
         text = "\n".join(lines) or (
@@ -217,10 +218,10 @@ class Large:
         advice = f"\n\nRead the input schema with {own.describe} before you call one of these." if found else ""
         return _result(text + advice, {"tools": found})
 
-    def _discovery(self, profiles: Names) -> Discovery:
-        """Return the index of what these profiles show: the order must not tell how common a word is elsewhere."""
-        found = self._discoveries.setdefault(profiles, Discovery())
-        self._discoveries.move_to_end(profiles)
+    def _discovery(self, limits: Limits) -> Discovery:
+        """Return the index of what these limits leave: the order must not tell how common a word is elsewhere."""
+        found = self._discoveries.setdefault(limits, Discovery())
+        self._discoveries.move_to_end(limits)
         if len(self._discoveries) > _MOST_INDEXES:
             self._discoveries.popitem(last=False)
         return found

@@ -1,4 +1,4 @@
-"""What each set of profiles shows of what there is now.
+"""What profiles, and addresses of some servers, show of what there is now.
 
 A part of a view is made as if nothing else were there: its catalogue, its texts, its suggestions, what the ledger says.
 So nothing that is hidden has to be left out of an answer, for it never was in what the answer is made of.
@@ -28,12 +28,19 @@ if TYPE_CHECKING:
     from truename.policy.principal import Principal
     from truename.policy.profiles import Choice, Profiles
 
-__all__ = ["Everything", "Names", "Offered", "Profiled", "Sight"]
+__all__ = ["Everything", "Limits", "Names", "Offered", "Profiled", "Sight"]
 
 Names = tuple[str, ...] | None
 """The names of profiles, sorted; None is everything, where there are no profiles or an operator looks."""
 _MOST_SIGHTS: Final = 200
 _MOST_PEOPLE: Final = 2_000
+
+
+class Limits(NamedTuple):
+    """What limits a view: profiles of which any shows a thing, and servers of which it has to be; None is no limit."""
+
+    profiles: Names = None
+    servers: tuple[str, ...] | None = None
 
 
 class Everything:
@@ -59,6 +66,9 @@ class Everything:
         return whole
 
 
+_UNLIMITED: Final = Limits()
+
+
 class Offered(NamedTuple):
     """All that there is: tools, prompts, and what names are on record."""
 
@@ -68,7 +78,7 @@ class Offered(NamedTuple):
 
 
 class Sight(Everything):
-    """What one set of profiles shows of what there is."""
+    """What one set of limits leaves of what there is."""
 
     def __init__(self, choice: Choice, offered: Offered, exposure: Exposure) -> None:
         there, self._prompts, ledger = offered
@@ -154,7 +164,7 @@ class Profiled:
     def __init__(self, profiles: Profiles, exposure: Exposure) -> None:
         self._profiles = profiles
         self._exposure = exposure
-        self._sights: OrderedDict[tuple[str, ...], Sight] = OrderedDict()
+        self._sights: OrderedDict[Limits, Sight] = OrderedDict()
         self._of = lru_cache(maxsize=_MOST_PEOPLE)(profiles.of)
 
     def of(self, principal: Principal, one: str | None = None) -> Names:
@@ -178,14 +188,14 @@ class Profiled:
         """Have what another one found out."""
         self._sights = other._sights
 
-    def sight(self, names: Names, offered: Offered) -> Everything:
-        """Return what these profiles show, which is found out at first need."""
-        if names is None:
+    def sight(self, limits: Limits, offered: Offered) -> Everything:
+        """Return what these limits leave, which is found out at first need."""
+        if limits == _UNLIMITED:
             return Everything(offered.tools)
-        found = self._sights.pop(names, None)
+        found = self._sights.pop(limits, None)
         if found is None:
-            found = Sight(self._profiles.choice(names), offered, self._exposure)
-        self._sights[names] = found
+            found = Sight(self._profiles.choice(*limits), offered, self._exposure)
+        self._sights[limits] = found
         if len(self._sights) > _MOST_SIGHTS:
             self._sights.popitem(last=False)
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -14,6 +14,7 @@ from truename import dialects
 from truename.errors import UnknownDialect, excerpt
 from truename.gateway.protocol.pages import Pages
 from truename.gateway.views.contexts import unknown_context
+from truename.gateway.views.profiled import Limits
 from truename.gateway.views.texts import AS_THEY_ARE, Texts
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ _FOR: Final = "/for/"
 _IN: Final = "/in/"
 _PROFILE: Final = "/profile/"
 _ONLY: Final = "/only/"
+_SERVERS: Final = "/servers/"
 _SEARCH: Final = "/search"
-_WAYS: Final = ("/for/CLIENT", "/profile/NAME", "/in/CONTEXT", _SEARCH, "/only/SERVER")
+_WAYS: Final = ("/for/CLIENT", "/profile/NAME", "/in/CONTEXT", _SEARCH, "/only/SERVER", "/servers/SERVER,SERVER")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class ViewSpec:
     """Which names to show: a dialect, a style (None: the ledger's), and the one server that is shown, if it is one.
 
     ``client`` is who asks, where the address says so; ``kind`` is what is named: tools or prompts. ``profiles`` are
-    those of which any shows it; None is everything. ``search`` is whether tools are searched here and few are listed,
+    those of which any shows it; None is everything. ``servers`` are those whose things alone are shown, under the
+    names that they have among all; None is all. ``search`` is whether tools are searched here and few are listed,
     whatever the configuration says.
     """
 
@@ -50,6 +53,17 @@ class ViewSpec:
     kind: Literal["tools", "prompts"] = "tools"
     profiles: tuple[str, ...] | None = None
     search: bool = False
+    servers: tuple[str, ...] | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """What of all there is may be shown."""
+        return Limits(self.profiles, self.servers)
+
+    @property
+    def unlimited(self) -> ViewSpec:
+        """The view of which this is a part; itself, if nothing limits it."""
+        return replace(self, profiles=None, servers=None) if self.limits != Limits() else self
 
     @property
     def rules(self) -> Dialect:
@@ -133,7 +147,7 @@ class Asked(NamedTuple):
     """What a path asks for: a client's names (None: whoever it is), one server (None: all), a context (None: any).
 
     ``profile`` is the one by which is to be seen (None: all of who asks), ``profiles`` are those by which is seen.
-    ``search`` is whether tools are to be searched.
+    ``search`` is whether tools are to be searched, ``servers`` are those to be shown alone, sorted (None: all).
     """
 
     client: str | None = None
@@ -142,6 +156,7 @@ class Asked(NamedTuple):
     profile: str | None = None
     profiles: tuple[str, ...] | None = None
     search: bool = False
+    servers: tuple[str, ...] | None = None
 
 
 def only_path(server: str) -> str:
@@ -158,10 +173,14 @@ def read_path(
 ) -> Asked:
     """Return what a path asks for: ``/mcp[/for/CLIENT][/profile/NAME][/in/CONTEXT][/search][/only/SERVER]``.
 
-    Raises `UnknownView` with suggestions; of ``servers`` and ``profiles`` only those exist that are given here.
+    In place of one server it may end in several, ``/servers/SERVER,SERVER``: of these one has to be there, the others
+    may come back. Raises `UnknownView` with suggestions; of ``servers`` and ``profiles`` only those exist that are
+    given here.
 
     >>> read_path("/mcp/for/Claude Code/in/phone/only/git/hub", ["git/hub"], ["phone"])[:3]
     ('claude-code', 'git/hub', 'phone')
+    >>> read_path("/mcp/servers/mail,git,gone", ["git", "mail"]).servers
+    ('git', 'gone', 'mail')
     """
     if path.rstrip("/") == MAIN:
         return Asked()
@@ -172,10 +191,9 @@ def read_path(
     rest = rest.removeprefix(_SEARCH) if search else rest
     # A server's key may have slashes, so it is all that is left.
     server = rest.removeprefix(_ONLY) if rest.startswith(_ONLY) else None
-    if not path.startswith(MAIN) or (server is None and rest.rstrip("/")):
-        ways = ", ".join(
-            f"{MAIN}{way}" for way in ("/for/CLIENT", "/profile/NAME", "/in/CONTEXT", _SEARCH, "/only/SERVER")
-        )
+    several = rest.removeprefix(_SERVERS) if rest.startswith(_SERVERS) else None
+    if not path.startswith(MAIN) or (server is several is None and rest.rstrip("/")):
+        ways = ", ".join(f"{MAIN}{way}" for way in _WAYS)
         message = f"There is nothing at {excerpt(path)}. Use {MAIN}, {ways}, or several of them in this order."
         raise UnknownView(message)
     known = None if profile is None else _profile(profile, profiles)
@@ -185,6 +203,7 @@ def read_path(
         None if context is None else _context(context.rstrip("/"), contexts),
         known,
         search=search,
+        servers=None if several is None else _servers(several, servers),
     )
 
 
@@ -203,6 +222,14 @@ def _taken(word: str, rest: str) -> tuple[str | None, str]:
         return None, rest
     value, slash, behind = rest.removeprefix(word).partition("/")
     return value, slash + behind
+
+
+def _servers(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return which servers a path asks for, whether or not they are there, if one of them is."""
+    asked = tuple(sorted({unquote(one) for one in text.split(",")}))
+    if not any(one in known for one in asked):
+        _server(asked[0], known)
+    return asked
 
 
 def _context(name: str, contexts: Collection[str]) -> str:

@@ -1,0 +1,151 @@
+"""Which entries a client gets when nobody says which: its own, or a common one where it would confuse tools."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.clients.connecting import Home, known
+from truename.clients.upcoming import Upcoming
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from truename.clients.plan import Plan
+
+MCP = "http://127.0.0.1:8750/mcp"
+# Claude Code joins key and name with `__`, so that both are mcp__a__b__c.
+CONFUSED = Upcoming(
+    alone={"a": {"b__c": "b__c"}, "a__b": {"c": "c"}, "plain": {"get": "get"}},
+    together={"a": {"b__c": "a_b_c"}, "a__b": {"c": "a_b_c_2"}, "plain": {"get": "plain_get"}},
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.gateway("a", "a__b", "plain")
+    return made
+
+
+def entries(home: Home) -> dict[str, Any]:
+    return {key: one.get("url", one.get("command")) for key, one in home.read()["mcpServers"].items()}
+
+
+def allow(home: Home, **permissions: list[str]) -> None:
+    home.settings.write_text(json.dumps({"permissions": permissions}), "utf-8")
+
+
+def permissions(home: Home) -> Any:
+    return json.loads(home.settings.read_text("utf-8"))["permissions"]
+
+
+def facts(plan: Plan, kind: str) -> list[str]:
+    return [note.fact for note in plan.notes if note.kind == kind]
+
+
+def test_servers_whose_tools_the_client_tells_apart_keep_their_entries(home: Home) -> None:
+    apart = known({"a": {"b": "b"}, "a__b": {"c": "c"}, "plain": {"get": "get"}})
+
+    home.connect(names=apart)
+
+    assert entries(home) == {key: f"{MCP}/for/claude-code/only/{key}" for key in ("a", "a__b", "plain")}
+
+
+def test_servers_whose_tools_the_client_would_confuse_share_an_entry_that_shows_them_alone(home: Home) -> None:
+    plan = home.plan(names=CONFUSED)
+    home.connect(names=CONFUSED)
+
+    assert entries(home) == {"tn": f"{MCP}/servers/a,a__b,plain"}
+    assert plan.joined == ("a", "a__b", "plain")
+    assert any(
+        "'a', 'a__b', 'plain' get one entry, 'tn'" in fact and "2 of 3 tools" in fact for fact in facts(plan, "info")
+    )
+    assert facts(plan, "names") == []
+
+
+@pytest.mark.parametrize("chosen", ["each", "one", "all"])
+def test_who_says_which_entries_gets_them(home: Home, chosen: Any) -> None:
+    home.connect(names=CONFUSED, entries=chosen)
+
+    assert (
+        sorted(entries(home).values())
+        == {
+            "each": [f"{MCP}/for/claude-code/only/{key}" for key in ("a", "a__b", "plain")],
+            "one": [f"{MCP}/servers/a,a__b,plain"],
+            "all": [MCP],
+        }[chosen]
+    )
+
+
+def test_permissions_for_single_tools_follow_them_into_the_common_entry(home: Home) -> None:
+    allow(home, deny=["mcp__plain__get"], allow=["mcp__a", "Bash(ls)"])
+
+    home.connect(names=CONFUSED)
+
+    assert permissions(home) == {"deny": ["mcp__tn__plain_get"], "allow": ["mcp__tn__a_b_c", "Bash(ls)"]}
+
+
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+@pytest.mark.parametrize("text", ["mcp__plain__*", "mcp__plain__g*", "mcp__plain", "mcp__plain__gone"])
+def test_a_server_with_a_denial_of_more_than_its_present_tools_keeps_its_entry(
+    home: Home, text: str, effect: str
+) -> None:
+    """In a common entry the denial would be spelled out, and a tool that comes later would be allowed."""
+    allow(home, **{effect: [text]})
+
+    home.connect(names=CONFUSED)
+
+    assert entries(home) == {"tn": f"{MCP}/servers/a,a__b", "plain": f"{MCP}/for/claude-code/only/plain"}
+    assert permissions(home) == {effect: [text]}
+
+
+def test_nothing_is_joined_where_that_saves_no_tool(home: Home) -> None:
+    allow(home, deny=["mcp__a__*"])
+
+    plan = home.plan(names=CONFUSED)
+
+    # What is left to join is not what clashes once a is on its own: mcp__tn__a_b_c_2 and mcp__a__b__c differ.
+    assert plan.joined == ("a__b", "plain")
+    allow(home, deny=["mcp__a__*", "mcp__a__b__*"])
+    assert home.plan(names=CONFUSED).joined == ()
+
+
+def test_a_server_that_comes_later_joins_the_common_entry(home: Home) -> None:
+    home.gateway("a", "a__b", "plain", "new")
+    home.meddle(lambda value: value["mcpServers"].pop("new"))
+    home.connect(names=CONFUSED)
+    before_new = home.servers.read_bytes()
+    home.meddle(lambda value: value["mcpServers"].update(new={"command": "npx", "args": ["new"]}))
+    with_new = known({**CONFUSED.alone, "new": {"tn__x": "tn__x"}})
+    confused = Upcoming(with_new.alone, {**CONFUSED.together, "new": {"tn__x": "new_x"}})
+
+    home.connect(names=confused, entries="one")
+
+    assert entries(home) == {"tn": f"{MCP}/servers/a,a__b,new,plain"}
+    assert not home.plan(names=confused).steps
+    home.undo()
+    assert set(entries(home)) == {"a", "a__b", "plain", "new"}
+    assert json.loads(before_new)["mcpServers"].keys() == {"tn"}
+
+
+def test_a_client_that_is_connected_with_losses_is_told_how_to_end_them(home: Home) -> None:
+    home.connect(names=CONFUSED, entries="each")
+
+    plan = home.plan(names=CONFUSED)
+
+    assert not plan.steps
+    (note,) = (note for note in plan.notes if note.kind == "names")
+    assert "truename disconnect claude-code" in note.advice
+
+
+def test_what_is_written_is_given_back_to_the_byte(home: Home) -> None:
+    allow(home, deny=["mcp__plain__get"], ask=["mcp__a__b__c"])
+    before = home.servers.read_bytes(), home.settings.read_bytes()
+
+    home.connect(names=CONFUSED)
+    home.undo()
+
+    assert (home.servers.read_bytes(), home.settings.read_bytes()) == before

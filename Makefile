@@ -78,7 +78,8 @@ live: $(VENV)/.dev ## thirty real servers from the package registries behind the
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live -k "$(if $(SHORT),ten_real or inspector,not ten_real)" -v
 
 CLIENT ?= fastmcp
-lab: $(VENV)/.dev ## a real client against awkward names, bare and through Truename: CLIENT=codex (SHORT=1: two scenarios, nothing written)
+CATALOGUES = $(or $(TRUENAME_SHARED),../shared)/corpus/open.jsonl.gz
+lab: $(VENV)/.dev ## a real client against awkward names, bare and through Truename: CLIENT=codex (SHORT=1: two scenarios, nothing written; SEED=n: of the catalogues drawn)
 ifdef SHORT
 	TRUENAME_LAB_PYTHON=$(abspath $(BIN)/python) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(CLIENT)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab run $(CLIENT) --set awkward --set clashes-2 --dry
@@ -88,6 +89,7 @@ else
 	$(BIN)/python -m lab page
 endif
 	$(BIN)/python -m lab compare
+	$(if $(wildcard $(CATALOGUES)),PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab compare $(CLIENT) --drawn 1 $(addprefix --seed ,$(SEED)))
 
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)

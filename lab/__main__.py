@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import sys
 from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from lab import clients, install, results, runner, sandbox, scenarios
+from lab import clients, compare, install, results, runner, sandbox, scenarios
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lab.clients import Client
     from lab.results import Trial
@@ -45,23 +46,49 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--transport", choices=["http", "stdio"], default="http")
     running.add_argument("--dry", action="store_true", help="write no results")
     running.set_defaults(run=_run)
-    for name, what in (("page", "write the page from the results"), ("compare", "compare them with the dialects")):
-        commands.add_parser(name, help=what).set_defaults(run=_elsewhere(name))
+    commands.add_parser("page", help="write the pages from the results").set_defaults(run=_page)
+    comparing = commands.add_parser("compare", help="compare the dialects with the results, or with clients run now")
+    comparing.add_argument("clients", nargs="*", help="names (default: all that have results, or that are installed)")
+    comparing.add_argument("--drawn", type=int, default=0, metavar="COUNT", help="run the clients on so many draws")
+    comparing.add_argument("--seed", type=int, help="of the first draw, the next ones follow (default: by chance)")
+    comparing.add_argument("--bare", action="store_true", help="not through Truename")
+    comparing.set_defaults(run=_compare)
     return parser
 
 
-def _elsewhere(name: str) -> object:
-    def run(options: argparse.Namespace) -> int:  # noqa: ARG001 - these commands have no options
-        code: int = import_module(f"lab.{name}").main()
-        return code
+def _page(options: argparse.Namespace) -> int:  # noqa: ARG001 - all commands are called alike
+    code: int = import_module("lab.page").main()
+    return code
 
-    return run
+
+def _compare(options: argparse.Namespace) -> int:
+    if not options.drawn:
+        for name in options.clients:
+            clients.get(name)
+        return compare.kept(options.clients)
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    seeds = range(seed, seed + options.drawn)
+    print(f"seed {seed}" if options.drawn == 1 else f"seeds {seed} to {seeds[-1]}", flush=True)
+    for one in seeds:
+        scenarios.scenario(f"{scenarios.DRAWN}/{one}")
+    modes: Sequence[scenarios.Mode] = ("bare",) if options.bare else ("bare", "through")
+    return compare.played(_ready(options.clients or ["all"]), seeds, modes)
 
 
 def _chosen(names: Sequence[str], *, installed: bool) -> list[Client]:
     if "all" not in names:
         return [clients.get(name) for name in names]
     return [client for client in clients.clients().values() if client.installed or not installed]
+
+
+def _ready(names: Sequence[str]) -> Iterator[Client]:
+    """Yield the clients, one after the other; each has to be there in the version of its row."""
+    for client in _chosen(names, installed=True):
+        if client.installed != client.version:
+            there = f"version {client.installed}" if client.installed else "not installed"
+            wanted = f"its row in lab/clients.toml says {client.version}"
+            raise LookupError(f"{client.name} is {there}; {wanted}. Run: python -m lab install {client.name}")
+        yield client
 
 
 def _list(options: argparse.Namespace) -> int:  # noqa: ARG001 - all commands are called alike
@@ -88,11 +115,7 @@ def _run(options: argparse.Namespace) -> int:
     names = options.scenarios or [scenario.name for scenario in scenarios.SCENARIOS]
     for name in names:
         scenarios.scenario(name)
-    for client in _chosen(options.clients, installed=True):
-        if client.installed != client.version:
-            there = f"version {client.installed}" if client.installed else "not installed"
-            wanted = f"its row in lab/clients.toml says {client.version}"
-            raise LookupError(f"{client.name} is {there}; {wanted}. Run: python -m lab install {client.name}")
+    for client in _ready(options.clients):
         print(f"{client.title} {client.version}", flush=True)
         modes = options.modes or scenarios.MODES
         runner.run_client(client, names, modes, _tell, transport=options.transport, keep=not options.dry)

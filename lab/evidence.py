@@ -56,11 +56,15 @@ def seen_tools(
     for offered in script.seen.values():
         shown.setdefault(offered.mark or 0, offered.shown)
     called = {step.mark: step for step in reversed(script.plan) if step.mark is not None}
+    there_are = {(server, upstream) for _, server, upstream in _entries(servers)}
     out = []
     for mark, server, upstream in _entries(servers):
         tool = SeenTool(server=server, upstream=upstream, shown=shown.get(mark))
         tool = replace(tool, listed=None if listed is None else listed.get(mark))
-        out.append(_judged(tool, called.get(mark), script, reached, any_shown=bool(shown)))
+        judged = _judged(tool, called.get(mark), script, reached, any_shown=bool(shown))
+        # A call that arrives under a name that no server has runs nothing, though it left the client.
+        lost = judged.reached is not None and judged.reached not in there_are
+        out.append(replace(judged, outcome="unreachable") if lost else judged)
     return tuple(_copies(out))
 
 

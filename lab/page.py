@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from lab import clients, places, results
+from lab import clients, compare, places, results
 from lab.behaviour import behaviour
 from lab.verdicts import KINDS, QUESTIONS, code, trials, verdict
 
@@ -48,6 +48,7 @@ def _results(runs: Sequence[Run]) -> str:
     parts += ["## What Truename can't mend", *_rest(runs), "## Question by question"]
     for question in QUESTIONS:
         parts += _section(runs, question)
+    parts += ["## Real catalogues", *_drawn()]
     parts += ["## Not run", "\n".join(f"- **{one.title}**: {one.reason}." for one in clients.unavailable())]
     return "\n\n".join(parts) + "\n"
 
@@ -128,6 +129,23 @@ def _rest(runs: Sequence[Run]) -> Iterator[str]:
                 "Clients that put no server's name in front of a tool's can't tell two servers with one tool's name "
                 "apart: they need the one entry for all servers, where Truename puts it there."
             )
+
+
+def _drawn() -> Iterator[str]:
+    notes = compare.noted()
+    yield (
+        "Clients were also shown real catalogues, drawn anew from a collection of 815 servers: each draw has up to "
+        "seven of them with up to 15 tools each, and a name that two have, one with an odd character and a long one. "
+        "Each tool was called, and what happened was compared with what `truename doctor` predicts "
+        "([how to do it again](README.md#predictions))."
+    )
+    head = ("seed", "servers", "configurations of clients", "tools compared", "predicted otherwise")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for seed in sorted({note.seed for note in notes}):
+        rows = [note for note in notes if note.seed == seed]
+        tools, differ = sum(note.tools for note in rows), sum(note.differ for note in rows)
+        lines.append(f"| {seed} | {rows[0].servers} | {len(rows)} | {tools:,} | {differ} |")
+    yield "\n".join(lines)
 
 
 def _section(runs: Sequence[Run], question: Question) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-__all__ = ["FRAMEWORKS", "RESULTS", "ROOT", "home"]
+__all__ = ["FRAMEWORKS", "RESULTS", "ROOT", "home", "shared"]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FRAMEWORKS: Final = ROOT / "lab" / "frameworks"
@@ -16,3 +16,8 @@ RESULTS: Final = ROOT / "lab" / "results"
 def home() -> Path:
     """Return the folder of the installed clients: ``TRUENAME_LAB``, or ``.cache/lab`` of the repository."""
     return Path(os.environ.get("TRUENAME_LAB") or ROOT / ".cache" / "lab").absolute()
+
+
+def shared() -> Path:
+    """Return the folder of the shared collections: ``TRUENAME_SHARED``, or ``shared`` beside the repository."""
+    return Path(os.environ.get("TRUENAME_SHARED") or ROOT.parent / "shared").absolute()

@@ -30,7 +30,8 @@ __all__ = [
 SCHEMA: Final = 1
 Outcome = Literal["right", "copy", "missing", "misrouted", "unreachable", "uncalled", "failed"]
 # right: shown, and a call of the shown name arrived at this tool. copy: a second entry of a name that is right.
-# missing: not shown. misrouted: a call of the shown name arrived at another tool. unreachable: it arrived nowhere.
+# missing: not shown. misrouted: a call of the shown name arrived at another tool. unreachable: it arrived nowhere, or
+# under a name that no tool has.
 # uncalled: shown, but the client did not come so far. failed: no tool was shown at all, the run failed as a whole.
 
 

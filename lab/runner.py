@@ -12,7 +12,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from lab import places, results, sandbox, scenarios
-from lab.awkward import CONSTRUCTS
 from lab.results import Run, Trial, read_trial
 from lab.trial import Order
 
@@ -67,11 +66,10 @@ def _trials(order: Order) -> list[Trial]:
     if scenarios.scenario(order.scenario).plan == "probes":
         return [_probed(order)]
     whole = played(order)
-    if order.scenario != "awkward" or whole.failure is None:
+    if whole.failure is None:
         return [whole]
-    # One name took all others with it: each construct alone says which.
-    parts = [played(replace(order, scenario=f"awkward/{construct.name}")) for construct in CONSTRUCTS]
-    return [whole, *parts]
+    # One name took all others with it: each part alone says which.
+    return [whole, *(played(replace(order, scenario=part)) for part in scenarios.parts(order.scenario))]
 
 
 def _probed(order: Order) -> Trial:
@@ -147,6 +145,6 @@ def _replaced(trial: Trial, made: set[tuple[str, str]]) -> bool:
 
 
 def _place(trial: Trial) -> tuple[int, int, str]:
-    names = [one.name for one in scenarios.SCENARIOS]
+    names = [*(one.name for one in scenarios.SCENARIOS), scenarios.DRAWN]
     whole = trial.scenario.partition("/")[0]
     return names.index(whole), scenarios.MODES.index(trial.mode), trial.scenario

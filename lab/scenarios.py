@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from lab.awkward import CONSTRUCTS, awkward_names, many_names
+from lab.drawing import drawn
 from lab.model import Step
 
 if TYPE_CHECKING:
@@ -16,7 +17,19 @@ if TYPE_CHECKING:
     from lab.model import Offered
     from lab.model.script import Planner
 
-__all__ = ["MODES", "PINNED", "SCENARIOS", "UNLISTED", "Mode", "Scenario", "Server", "planner", "scenario"]
+__all__ = [
+    "DRAWN",
+    "MODES",
+    "PINNED",
+    "SCENARIOS",
+    "UNLISTED",
+    "Mode",
+    "Scenario",
+    "Server",
+    "parts",
+    "planner",
+    "scenario",
+]
 
 Mode = Literal["bare", "through", "only"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
@@ -71,6 +84,8 @@ _KEYS: Final = (
     Server("天気", ("get_weather",)),
     Server("a-very-long-server-name-of-exactly-46-characters", ("get_weather", "another_tool_of_thirty_chars_xx")),
     Server("claude.ai Foo  Bar", ("get_weather",)),
+    Server("io.github.acme/tools", ("get_weather",)),
+    Server("npm:@acme@2", ("get_weather",)),
 )
 _JOINS: Final = (
     Server("a", ("b__c", "b_c", "same")),
@@ -121,11 +136,19 @@ SCENARIOS: Final = (
         modes=("bare",),
     ),
 )
+# Not one of those that every run has: each seed is another.
+DRAWN: Final = "drawn"
 
 
 def scenario(name: str) -> Scenario:
-    """Return a scenario; ``awkward/dot`` is the awkward server with one construct's names. Raises `LookupError`."""
+    """Return a scenario. Raises `LookupError`.
+
+    ``awkward/dot`` is the awkward server with one construct's names, ``drawn/7`` the catalogues of seed 7, and
+    ``drawn/7/2`` the second of them alone, under a harmless key.
+    """
     whole, _, part = name.partition("/")
+    if whole == DRAWN and part:
+        return _drawn(name, *map(int, part.split("/")))
     found = next((one for one in SCENARIOS if one.name == whole), None)
     if found is None:
         raise LookupError(f"There is no scenario {name!r}. There are {', '.join(one.name for one in SCENARIOS)}.")
@@ -134,6 +157,23 @@ def scenario(name: str) -> Scenario:
     names = next(construct.names for construct in CONSTRUCTS if construct.name == part)
     # A server alone with a name that the client refuses would look like a server that is not there.
     return replace(found, name=name, servers=_one(*dict.fromkeys(("plain_companion", *names))))
+
+
+def _drawn(name: str, seed: int, alone: int | None = None) -> Scenario:
+    servers = tuple(Server(key, names) for key, names in drawn(seed))
+    if alone is not None:
+        servers = _one(*servers[alone - 1].names)
+    title = f"real catalogues, drawn with seed {seed}"
+    return Scenario(name=name, title=title, servers=servers, modes=("bare", "through"))
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """Return the scenarios that tell which name it is that takes all others along, if there are such."""
+    if name == "awkward":
+        return tuple(f"{name}/{construct.name}" for construct in CONSTRUCTS)
+    if name.startswith(f"{DRAWN}/"):
+        return tuple(f"{name}/{number}" for number in range(1, len(scenario(name).servers) + 1))
+    return ()
 
 
 def planner(scenario: Scenario, start: int = 0) -> Planner:

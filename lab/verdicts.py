@@ -76,11 +76,12 @@ class Verdict:
 
 
 _LABELS: Final = {
-    "plain": "abc", "dot": ".", "slash": "/", "space": "a b", "other-script": "天", "accent": "ö", "colon": ":",
-    "percent": "%", "tilde": "~", "identity": "@/", "capitals": "aB", "case-twins": "Aa=aa", "dash": "-",
-    "dash-twins": "-=_", "double-underscore": "__", "leading-underscore": "_x", "trailing-underscore": "x_",
-    "leading-digit": "1x", "built-in": "own", "prototype": "proto", "equal-after": "/=_", "middle": "a…b",
-    "tail": "…ab", "up-to-64": "≤64", "up-to-128": "≤128", "over-128": "129",
+    "plain": "abc", "dot": ".", "slash": "/", "space": "a b", "other-script": "天", "accent": "ö", "decomposed": "o¨",
+    "form-twins": "ö=o¨", "emoji": "🚀", "colon": ":", "percent": "%", "tilde": "~", "identity": "@/",
+    "capitals": "aB", "case-twins": "Aa=aa", "dash": "-", "dash-twins": "-=_", "double-underscore": "__",
+    "leading-underscore": "_x", "trailing-underscore": "x_", "leading-digit": "1x", "built-in": "own",
+    "prototype": "proto", "equal-after": "/=_", "sign-twins": ".=/", "middle": "a…b", "tail": "…ab",
+    "cut-twins": "aB=a_b", "up-to-64": "≤64", "up-to-128": "≤128", "over-128": "129",
 }  # fmt: skip
 _WHOLE: Final = (
     Question("duplicates", "the same name twice in one list", "2×"),

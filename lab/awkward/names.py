@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 __all__ = ["CONSTRUCTS", "Construct", "awkward_names", "construct_of", "many_names", "sized"]
@@ -25,6 +27,11 @@ def sized(length: int) -> str:
 
 _MIDDLE: Final = ("confluence_page_attachments_and_permissions_", "_for_all_spaces_in_the_whole_site_recursive")
 _LONG: Final = ("shared_prefix_of_a_very_long_name_" * 3)[:70]
+_CAMEL: Final = "synchronise_all_of_the_attachments_and_permissions_ofEvery_page"
+_NFC: Final = partial(unicodedata.normalize, "NFC")
+_NFD: Final = partial(unicodedata.normalize, "NFD")
+# Once the composed one is listed first, once the decomposed one.
+_FORMS: Final = (_NFC("café_open"), _NFD("café_open"), _NFD("naïve_scan"), _NFC("naïve_scan"))
 
 CONSTRUCTS: Final = (
     Construct("plain", "a plain name", ("get_weather",)),
@@ -33,6 +40,9 @@ CONSTRUCTS: Final = (
     Construct("space", "a space", ("has space",)),
     Construct("other-script", "letters of another script", ("天気取得",)),
     Construct("accent", "letters with accents", ("größe_ändern",)),
+    Construct("decomposed", "an accent that is a character of its own (NFD)", (_NFD("crème_brûlée"),)),
+    Construct("form-twins", "names that are one text in NFC and in NFD", _FORMS),
+    Construct("emoji", "an emoji", ("rocket🚀launch",)),
     Construct("colon", "a colon", ("colon:name",)),
     Construct("percent", "a percent sign", ("pct%41name",)),
     Construct("tilde", "a tilde", ("tilde~1name",)),
@@ -45,9 +55,10 @@ CONSTRUCTS: Final = (
     Construct("leading-underscore", "an underscore in front", ("_lead",)),
     Construct("trailing-underscore", "an underscore at the end", ("trail_",)),
     Construct("leading-digit", "a digit in front", ("1digit",)),
-    Construct("built-in", "the name of a tool that clients have themselves", ("web_search", "read_file")),
-    Construct("prototype", "a name that every JavaScript object has", ("constructor", "__proto__")),
+    Construct("built-in", "the name of a tool that clients have themselves", ("web_search", "read_file", "Bash")),
+    Construct("prototype", "a name that every JavaScript object has", ("constructor", "__proto__", "toString")),
     Construct("equal-after", "names equal once / and . are _", ("a/b", "a_b", "a.b")),
+    Construct("sign-twins", "names that differ in a sign only", ("p.q", "p/q", "p:q")),
     Construct(
         "middle",
         "long names that differ in the first word or in the middle",
@@ -59,6 +70,11 @@ CONSTRUCTS: Final = (
         ),
     ),
     Construct("tail", "long names that differ at the end", (_LONG + "_one", _LONG + "_two")),
+    Construct(
+        "cut-twins",
+        "names of 64 characters that are equal once words are split",
+        (_CAMEL, _CAMEL.replace("Every", "_every"), _CAMEL.replace("Every", "-every")),
+    ),
     Construct("up-to-64", "46 to 64 characters", tuple(map(sized, (46, 49, 50, 57, 58, 59, 60, 63, 64)))),
     Construct("up-to-128", "65 to 128 characters", tuple(map(sized, (65, 100, 128)))),
     Construct("over-128", "129 characters", (sized(129),)),

@@ -61,6 +61,7 @@ def test_names_as_json_tell_every_tool(run: Run, dump: Path) -> None:
     assert document["tools"][0] == {
         "id": "github@1/search@1",
         "name": "github_search",
+        "shown": "github_search",
         "server": "github",
         "tool": "search",
         "rung": "natural",

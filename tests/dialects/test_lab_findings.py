@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 
@@ -10,6 +11,9 @@ from truename import dialects
 from truename.dialects.mangling import Mangling, machine
 from truename.dialects.rows import _dialect
 from truename.dialects.steps import compile_steps
+
+COMPOSED = unicodedata.normalize("NFC", "café_open")
+DECOMPOSED = unicodedata.normalize("NFD", "café_open")
 
 
 @pytest.mark.parametrize(
@@ -166,3 +170,63 @@ def test_a_row_cites_its_runs() -> None:
 
     assert row.lab == ("x-1.0.json",)
     assert machine(Mangling()).parts(["a", "a"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("client", "shown"),
+    [
+        ("claude-code", "mcp__lab__rocket__launch"),
+        ("gemini-cli", "mcp_lab_rocket__launch"),
+        ("opencode", "lab_rocket__launch"),
+    ],
+)
+def test_an_emoji_is_two_characters_to_clients_that_count_as_javascript_does(client: str, shown: str) -> None:
+    assert dialects.get(client).shown("lab", "rocket🚀launch") == shown
+    assert "__" in (dialects.get(client).shown("🚀", "x") or "").removeprefix("mcp__")
+
+
+def test_claude_code_calls_the_composed_form_of_a_name() -> None:
+    claude = dialects.get("claude-code")
+    alone = claude.simulate("lab", [DECOMPOSED, "x"])
+
+    assert dict(alone.seen)["mcp__lab__caf__open"] == (DECOMPOSED,)
+    assert (alone.winner("mcp__lab__caf__open"), alone.dropped) == (None, (DECOMPOSED,))
+
+
+@pytest.mark.parametrize("listed", [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+def test_of_two_forms_of_one_name_claude_code_shows_the_first_and_runs_the_composed_one(
+    listed: tuple[str, str],
+) -> None:
+    seen = dialects.get("claude-code").simulate("lab", listed)
+
+    assert dict(seen.seen) == {"mcp__lab__caf__open": listed[:1]}
+    assert (dict(seen.shown), seen.dropped) == ({COMPOSED: "mcp__lab__caf__open"}, (DECOMPOSED,))
+    assert seen.merged["mcp__lab__caf__open"] == listed
+
+
+def test_another_servers_tool_is_not_the_composed_form_of_a_name() -> None:
+    seen = dialects.get("claude-code").simulate_all([("a", [DECOMPOSED]), ("b", [COMPOSED])])
+
+    assert dict(seen.shown) == {("b", COMPOSED): "mcp__b__caf__open"}
+    assert seen.dropped == (("a", DECOMPOSED),)
+
+
+@pytest.mark.parametrize("listed", [("p.q", "p/q", "p:q"), ("p:q", "p/q", "p.q"), ("p/q", "p:q", "p.q")])
+def test_copilot_keeps_the_greatest_of_equal_names_wherever_it_stands(listed: tuple[str, ...]) -> None:
+    seen = dialects.get("copilot-cli").simulate("lab", listed)
+
+    assert dict(seen.shown) == {"p:q": "lab-p-q"}
+    assert set(seen.dropped) == {"p.q", "p/q"}
+
+
+@pytest.mark.parametrize("key", ["io.github.acme/tools", "npm:@acme@2"])
+def test_codex_connects_keys_with_signs(key: str) -> None:
+    codex = dialects.get("codex")
+
+    assert codex.shown(key, "x") == f"mcp__{re.sub('[^a-z0-9]', '_', key)}.x"
+    assert codex.check("x", key) == ()
+
+
+@pytest.mark.parametrize("key", ["My Server.io/x", "天気"])
+def test_codex_connects_no_key_with_a_space_or_another_script(key: str) -> None:
+    assert [reason.code for reason in dialects.get("codex").check("x", key)] == ["server"]

@@ -30,6 +30,7 @@ def _call(number: int, name: str) -> Received:
         ({1: "a", 2: "b"}, 2, [(0, "a"), (1, "b")], ["right", "right"]),
         ({1: "a"}, 1, [(0, "a")], ["right", "missing"]),
         ({1: "x", 2: "b"}, 2, [(0, "b"), (1, "b")], ["misrouted", "right"]),
+        ({1: "a", 2: "b"}, 2, [(0, "A"), (1, "b")], ["unreachable", "right"]),
         ({1: "a", 2: "b"}, 2, [(0, "a")], ["right", "unreachable"]),
         ({1: "a", 2: "b"}, 1, [(0, "a")], ["right", "uncalled"]),
         ({}, 0, [], ["failed", "failed"]),

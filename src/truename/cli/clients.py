@@ -28,6 +28,7 @@ _EQUAL = {
     "both-first": "all are shown, calls go to the first",
     "both-last": "all are shown, calls go to the last",
     "first": "the first stays, the others are dropped",
+    "greatest": "the last in the order of code points stays, the others are dropped",
     "last": "the last stays, calls of the others reach it",
     "same": "all are shown, calls go to the one called so from the start",
     "hash": "each gets a digest",

@@ -7,12 +7,12 @@ from cyclopts import Parameter
 from truename.catalog import Catalog
 from truename.cli.comparison import Compared, Fate, collapses, fates, in_words
 from truename.cli.failure import EXIT_UPSTREAM
+from truename.cli.given import Given, gateway_key, given, shown_by
 from truename.cli.options import Client, JsonOutput, Making, Source
 from truename.cli.presented import plain_presented, show_presented, tell_idle
 from truename.cli.rendering import Cell, is_wide, output, print_json, print_table, show, styled
 from truename.cli.scene import Scene, set_up
 from truename.cli.seeing import Seeing
-from truename.config.searching import why_searched
 from truename.naming import NameTable
 from truename.policy import Policy
 
@@ -37,6 +37,9 @@ Verbose = Annotated[
     bool, Parameter(name="--verbose", negative=(), show_default=False, help="Also what the settings say of the tools.")
 ]
 Profile = Annotated[str | None, Parameter(name="--profile", help="Only the tools of this profile.")]
+Search = Annotated[
+    bool, Parameter(name="--search", negative=(), show_default=False, help="As at an address that searches.")
+]
 
 
 def names(
@@ -45,18 +48,21 @@ def names(
     making: Making = _AS_IT_IS,
     compare: Compare = None,
     profile: Profile = None,
+    search: Search = False,
     as_json: JsonOutput = False,
     verbose: Verbose = False,
 ) -> int:
-    """Show the name that a client gets for every tool. Nothing is recorded."""
+    """Show the name that a client gets for every tool; with a search, also its list. Nothing is recorded."""
     scene = set_up(sources, making)
     tell_idle(scene)
     table = Seeing(scene, scene.table(client)).by(None if profile is None else [profile])
     wanted = compare if compare is not None else not as_json and is_wide() and len(scene.catalog) <= _COMPARED
     compared = fates(table.catalog) if wanted else None
+    list_of = given(scene, table, search=search)
     if as_json:
-        print_json(_document(scene, table, compared))
+        print_json(_document(scene, table, compared, list_of))
     else:
+        _show_list(table, list_of)
         listing(table, compared)
         show("")
         if verbose:
@@ -64,8 +70,8 @@ def names(
         show(styled(summary(table.catalog, table), "bold"))
         if said := by_default(scene.settings.policy):
             show(said)
-        if why := _why_searched(scene, table):
-            show(f"{table.dialect.title} is not given this list, but tools to search it: {why}.")
+        if said := _shown_otherwise(table, list_of.names(table)):
+            show(said)
     return EXIT_UPSTREAM if scene.failed else 0
 
 
@@ -125,17 +131,37 @@ def by_default(policy: Policy | None) -> str:
     return f"Policy: {_count(len(tuple(policy.rules)), 'rule')}; calls that no rule is about {said} (policy.default)."
 
 
-def _why_searched(scene: Scene, table: NameTable) -> str:
-    definitions = [tool.shown for tool in table.catalog.values()]
-    return why_searched(scene.settings, definitions, table.dialect.max_tools)
+def _show_list(table: NameTable, list_of: Given) -> None:
+    """Print what is listed where tools are searched, before all that are found."""
+    if not list_of.why:
+        return
+    pinned: list[list[Cell]] = [[id.short, styled(table[id], "bold cyan")] for id in list_of.listed]
+    ours: list[list[Cell]] = [["the gateway's own", styled(name, "bold cyan")] for name in list_of.own]
+    show(f"{table.dialect.title} is not given all names, but tools to search them: {list_of.why}. Its list:")
+    print_table(["tool", "name"], pinned + ours, whole=1)
+    show("")
+    show("Found by a search, and called by these names:" if len(list_of.listed) < len(table) else "All names:")
+
+
+def _shown_otherwise(table: NameTable, names: tuple[str, ...]) -> str:
+    """Return how many names the client changes all the same, with the first; "" if it changes none."""
+    shown = shown_by(table, names)
+    changed = [name for name in names if name in shown and not shown[name].endswith(name)]
+    if not changed:
+        return ""
+    title, first = table.dialect.title, changed[0]
+    key = f"for a gateway at {gateway_key(table)}" if gateway_key(table) != table.server_name else "all the same"
+    return (
+        f"{title} changes {_count(len(changed), 'name')} {key}: {first} becomes {shown[first]}. Calls reach the tool."
+    )
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _document(scene: Scene, table: NameTable, compared: "Compared | None") -> dict[str, Any]:
-    tools = []
+def _document(scene: Scene, table: NameTable, compared: "Compared | None", list_of: Given) -> dict[str, Any]:
+    tools, shown = [], shown_by(table, tuple(table.values()))
     for id, name in table.items():
         origin, why = scene.catalog[id].origin, table.explain(id)
         tool: dict[str, Any] = {
@@ -147,6 +173,8 @@ def _document(scene: Scene, table: NameTable, compared: "Compared | None") -> di
             "reason": why.reason,
             **plain_presented(scene.catalog[id], scene.settings.tools),
         }
+        if name in shown:
+            tool["shown"] = shown[name]
         if compared is not None:
             tool["without"] = [_plain(fate) for fate in compared.get(id, ())]
         tools.append(tool)
@@ -154,7 +182,8 @@ def _document(scene: Scene, table: NameTable, compared: "Compared | None") -> di
         "client": table.dialect.name,
         "style": table.style.name,
         "server_name": table.server_name,
-        "searched": _why_searched(scene, table) or None,
+        "searched": list_of.why or None,
+        "listed": list(list_of.names(table)),
         "tools": tools,
         "conflicts": sorted(table.catalog.conflicts()),
         "failed": list(scene.failed),

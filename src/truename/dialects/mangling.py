@@ -56,7 +56,8 @@ class Mangling:
     begin with; ``ignores``: server keys that are never connected, ``ignored``: what fails then beside them;
     ``refuse``: patterns in a tool's part and what fails then (``drop``, ``tool``, ``server``, ``request``);
     ``illegal``: what fails when a name breaks the dialect's known rules; ``room``: a fixed budget; ``silent``: a
-    pattern of shown names that the client doesn't call.
+    pattern of shown names that the client doesn't call; ``sends``: steps on a tool's own name as a call of it is sent:
+    the call runs the tool of the same server that has this name.
 
     ``equal``, ``duplicate``, ``across``: who wins when names became equal, a server lists one name twice, and
     different servers' names became equal (empty: as ``equal``; ``race``: the server that is ready first, now this one,
@@ -93,6 +94,7 @@ class Mangling:
     twins: str = ""
     after: Steps = ()
     silent: str = ""
+    sends: Steps = ()
 
 
 class Spelling(NamedTuple):
@@ -116,6 +118,7 @@ class Machine:
         self.whole = compile_steps(rules.whole)
         self.alike = compile_steps(rules.alike)
         self.after = compile_steps(rules.after)
+        self.sends = compile_steps(rules.sends)
         self._silent = re.compile(rules.silent) if rules.silent else None
         self.avoid = tuple(compile_steps(steps) for steps in rules.avoid)
         self._ignores = re.compile(rules.ignores).search if rules.ignores else None

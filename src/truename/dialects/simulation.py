@@ -70,6 +70,7 @@ class _Book(Generic[K]):
         self.seen: dict[str, list[Entry[K]]] = {}
         self.refused: list[Entry[K]] = []
         self.scope = ""
+        self.listed: Mapping[tuple[str, str], Entry[K]] = {}
 
     def spell(self, entry: Entry[K]) -> Spelling:
         """Return the entry's name as its client joins it, before it is shortened."""
@@ -82,6 +83,10 @@ class _Book(Generic[K]):
         if entry.server in self.parts or self.dialect.mangling.after:
             return self.engine.finish(self.spell(entry), self.limit)
         return self.dialect.shown(entry.server, entry.name)
+
+    def called(self, entry: Entry[K]) -> Entry[K] | None:
+        """Return the tool that a call of the entry runs under the name that the client sends, None if none has it."""
+        return self.listed.get((entry.server, self.engine.sends(entry.name))) if self.listed else entry
 
     def assign(self, entry: Entry[K], text: str) -> None:
         self.taken.add(text)
@@ -106,6 +111,8 @@ def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
         dialect = replace(dialect, mangling=replace(dialect.mangling, join=dialect.mangling.several))
     rules = dialect.mangling
     book: _Book[K] = _Book(dialect, [entry.server for entry in entries])
+    if rules.sends:
+        book.listed = {(entry.server, entry.name): entry for entry in reversed(entries)}
     admitted = [entry for entry in entries if not _refused(dialect, entry, book)]
     distinct = _without_copies(rules.duplicate, admitted, book)
     if rules.joined:
@@ -196,8 +203,9 @@ def _settle(mode: str, text: str, group: list[Entry[K]], book: _Book[K]) -> None
         book.refuse(group, mode.removeprefix("refuse-"))
         return
     winner = _WINNER[mode](text, group)
-    if winner is not None and book.engine.calls(text):
-        book.reaches[text] = winner
+    runs = book.called(winner) if winner is not None and book.engine.calls(text) else None
+    if runs is not None:
+        book.reaches[text] = runs
     book.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
 
 
@@ -209,6 +217,7 @@ _WINNER: Mapping[str, Callable[[str, list[Entry[Any]]], Entry[Any] | None]] = {
     "both-first": lambda _, group: group[0],
     "both-last": lambda _, group: group[-1],
     "first": lambda _, group: group[0],
+    "greatest": lambda _, group: max(group, key=lambda entry: entry.name),
     "last": lambda _, group: group[-1],
     "race": lambda _text, _group: None,
     "same": _same,

@@ -70,6 +70,7 @@ STEPS: Mapping[str, Callable[..., Change]] = {
     "keyword": lambda suffix: lambda text: text + suffix if keyword.iskeyword(text) else text,
     "lead": _lead,
     "lower": lambda: str.lower,
+    "normal": lambda form: partial(unicodedata.normalize, form),
     "punycode": lambda: _punycode,
     "replace": _replace,
     "shorten": _shorten,

@@ -178,6 +178,7 @@ def test_a_row_cites_its_runs() -> None:
         ("claude-code", "mcp__lab__rocket__launch"),
         ("gemini-cli", "mcp_lab_rocket__launch"),
         ("opencode", "lab_rocket__launch"),
+        ("mastra", "lab_rocket__launch"),
     ],
 )
 def test_an_emoji_is_two_characters_to_clients_that_count_as_javascript_does(client: str, shown: str) -> None:
@@ -217,6 +218,14 @@ def test_copilot_keeps_the_greatest_of_equal_names_wherever_it_stands(listed: tu
 
     assert dict(seen.shown) == {"p:q": "lab-p-q"}
     assert set(seen.dropped) == {"p.q", "p/q"}
+
+
+@pytest.mark.parametrize("listed", [("x-y", "x"), ("x", "x-y")])
+def test_of_several_servers_copilot_keeps_the_greatest_key(listed: tuple[str, str]) -> None:
+    tools = {"x-y": ["z", "q"], "x": ["y-z", "w"]}
+    seen = dialects.get("copilot-cli").simulate_all((key, tools[key]) for key in listed)
+
+    assert (seen.dropped, seen.winner("x-y-z")) == ((("x", "y-z"),), ("x-y", "z"))
 
 
 @pytest.mark.parametrize("key", ["io.github.acme/tools", "npm:@acme@2"])

@@ -137,7 +137,7 @@ def _show_list(table: NameTable, list_of: Given) -> None:
         return
     pinned: list[list[Cell]] = [[id.short, styled(table[id], "bold cyan")] for id in list_of.listed]
     ours: list[list[Cell]] = [["the gateway's own", styled(name, "bold cyan")] for name in list_of.own]
-    show(f"{table.dialect.title} is not given all names, but tools to search them: {list_of.why}. Its list:")
+    show(f"{table.dialect.title} is not given all names, but tools to search them ({list_of.why}). Its list:")
     print_table(["tool", "name"], pinned + ours, whole=1)
     show("")
     show("Found by a search, and called by these names:" if len(list_of.listed) < len(table) else "All names:")

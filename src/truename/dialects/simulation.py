@@ -217,7 +217,7 @@ _WINNER: Mapping[str, Callable[[str, list[Entry[Any]]], Entry[Any] | None]] = {
     "both-first": lambda _, group: group[0],
     "both-last": lambda _, group: group[-1],
     "first": lambda _, group: group[0],
-    "greatest": lambda _, group: max(group, key=lambda entry: entry.name),
+    "greatest": lambda _, group: max(group, key=lambda entry: (entry.server, entry.name)),
     "last": lambda _, group: group[-1],
     "race": lambda _text, _group: None,
     "same": _same,

@@ -161,12 +161,14 @@ def told(tool: SeenTool, bare: Callable[[SeenTool], str], *, server: bool) -> st
 
 
 def verdict(run: Run, question: Question, mode: str) -> Verdict | None:
-    """Return what a run says about a question in one mode; None if it was not asked."""
+    """Return what a run says about a question in one mode; None if it was not asked, or with none of its names."""
     trial = trials(run, question, mode)
     if trial is None:
         return None
     tools = [tool for tool in trial.tools if not question.names or tool.upstream in question.names]
-    worst = max((_kind(tool) for tool in tools), key=_ORDER.index, default="lost")
+    if not tools:
+        return None
+    worst = max((_kind(tool) for tool in tools), key=_ORDER.index)
     if worst == "fails":
         return Verdict(worst, _TOLD[worst])
     who = {one for tool in tools if tool.shown for one in refusers(run, trial, tool.shown)}

@@ -156,6 +156,24 @@ def test_rules_from_a_client_deny_what_its_lists_take_away(run: Run, home: Path,
     assert tomllib.loads(done.out)["policy"]["rules"]
 
 
+@pytest.mark.parametrize("entries", ["--each", "--one"])
+@pytest.mark.parametrize("case", LISTING)
+def test_the_rules_are_the_same_after_the_client_is_connected(run: Run, home: Path, case: str, entries: str) -> None:
+    LISTING[case](home)
+    client = case.partition(" ")[0]
+    before = run("policy", "from-client", client, "--catalog", "tools.json", "--json").document["rules"]
+
+    run("connect", client, entries, "--catalog", "tools.json", "--yes")
+    after = run("policy", "from-client", client, "--catalog", "tools.json", "--json").document["rules"]
+
+    assert merged(after) == merged(before)
+
+
+def merged(rules: list[Any]) -> set[tuple[str, str]]:
+    """Return which tools get which answer, whichever way the rules say it."""
+    return {(rule["outcome"], name) for rule in rules for name in rule.get("upstream", TOOLS)}
+
+
 def outcomes(path: Path, client: str) -> dict[str, str]:
     """Return what the gateway would say to a call of each tool by this client."""
     policy = load(path).settings.policy

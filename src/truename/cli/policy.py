@@ -15,14 +15,14 @@ from truename.cli.connect import (
     show_notes,
 )
 from truename.cli.failure import EXIT_FINDINGS
-from truename.cli.newnames import known_tools
+from truename.cli.newnames import known_tools, new_names
 from truename.cli.options import JsonOutput
 from truename.cli.reachable import checked_url
 from truename.cli.rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
 from truename.clients.address import shown_by
 from truename.clients.choosing import choose
-from truename.clients.permissions import proposed_rules
+from truename.clients.permissions import Behind, proposed_rules
 from truename.config.render import render_rules
 
 __all__ = ["policy"]
@@ -60,12 +60,20 @@ def from_client(
     machine = Machine.here(project)
     mine = [found for found in find(machine) if found.file.client == client]
     choice = choose([found for found in mine if found.servers], address, machine)
-    there = [(one.server.key, shown_by(one.server).only) for one in choice.already]
+    dialect = config_files(client)[0].dialect
+    own = known_tools(config, catalog)
+    shown = new_names(config, catalog, client=dialect, url=None)
     servers = [
-        *((one.key, one.upstream) for one in choice.taken),
-        *((key, one) for key, one in there if one is not None),
+        Behind(one.key, one.upstream, {name: name for name in own.get(one.upstream, ())}) for one in choice.taken
     ]
-    proposed = proposed_rules(mine, servers, known_tools(config, catalog), config_files(client)[0].dialect)
+    for one in choice.already:
+        only, several = shown_by(one.server)
+        names = shown.together if only is None else shown.alone
+        keys = [only] if only is not None else names if several is None else several
+        servers += [
+            Behind(one.server.key, key, {wire: own for own, wire in names.get(key, {}).items()}) for key in keys
+        ]
+    proposed = proposed_rules(mine, servers, dialect)
     if as_json:
         notes = [{"subject": one.subject, "fact": one.fact, "advice": one.advice} for one in proposed.notes]
         print_json({"client": client, "rules": list(proposed.rules), "notes": notes})

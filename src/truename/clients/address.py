@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.config.entries import Seen
 
-__all__ = ["TOKEN", "Address", "Shown", "entry_for", "reference", "shown_by"]
+__all__ = ["TOKEN", "WAY", "Address", "Shown", "entry_for", "reference", "shown_by"]
 
 _ALONE: Final = "/only/"
 _ONLY: Final = "--only"
@@ -50,7 +50,7 @@ _REFERENCES: Final[Mapping[str, str]] = {
     "windsurf-jetbrains": "${env:%s}",
 }
 # What an entry says of the way to its server; everything else in it (lists of tools, times, trust) stays.
-_WAY: Final = frozenset(
+WAY: Final = frozenset(
     {
         *(
             "command",
@@ -154,7 +154,7 @@ def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[s
     fresh = write_entry(shape, server)
     if not isinstance(former, dict):
         return fresh
-    kept = {key: value for key, value in former.items() if key not in _WAY}
+    kept = {key: value for key, value in former.items() if key not in WAY}
     # In the order of the former entry, so that what stays also stays where it is.
     mixed = {key: kept.get(key, fresh.get(key)) for key in former if key in kept or key in fresh}
     mixed |= {key: value for key, value in fresh.items() if key not in mixed}

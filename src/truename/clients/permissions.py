@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.clients.carrying import Move, images
 from truename.clients.kept import matches
@@ -13,12 +13,12 @@ from truename.clients.upcoming import client_of
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from truename.clients.find import Found
     from truename.clients.kept import KeptName
 
-__all__ = ["Proposed", "proposed_rules"]
+__all__ = ["Behind", "Proposed", "proposed_rules"]
 
 # What a permission is as a rule. A list that allows is none: a rule that allows would ask about all other tools.
 _OUTCOMES: Final = {"deny": "deny", "without": "deny", "ask": "ask"}
@@ -33,20 +33,28 @@ class Proposed:
     notes: tuple[Note, ...]
 
 
-def proposed_rules(
-    mine: Sequence[Found], servers: Sequence[tuple[str, str]], listed: Mapping[str, Sequence[str]], dialect: str
-) -> Proposed:
+class Behind(NamedTuple):
+    """A server of the gateway behind a client's entry.
+
+    ``key`` is the client's key of the entry, ``upstream`` the gateway's of the server. ``names`` are the names by which
+    the client's lists know the server's tools, each with the server's own.
+    """
+
+    key: str
+    upstream: str
+    names: Mapping[str, str]
+
+
+def proposed_rules(mine: Sequence[Found], servers: Iterable[Behind], dialect: str) -> Proposed:
     """Return rules that say what a client's lists say of its servers.
 
-    ``servers`` are the client's key and the gateway's of each; ``listed`` are the servers' own names of their tools, by
-    the gateway's key. A list of all that a server offers
-    becomes a rule that denies the others: those that it has now, since a rule can't tell which will come.
+    A list of all that a server offers becomes a rule that denies the others: those that it has now, since a rule can't
+    tell which will come.
     """
     rules: list[dict[str, Any]] = []
     notes: list[Note] = []
-    for key, upstream in dict.fromkeys(servers):
-        names = tuple(listed.get(upstream, ()))
-        move = Move(key=key, new_key=key, names={name: name for name in names}, dialect=dialect)
+    for key, upstream, names in servers:
+        move = Move(key=key, new_key=key, names=names, dialect=dialect)
         kept = [name for found in mine for name in found.kept if matches(name, key, None)]
         for name in kept:
             if name.effect in _OUTCOMES:
@@ -79,7 +87,7 @@ def _only(upstream: str, offered: Sequence[KeptName], move: Move, notes: list[No
         notes.append(Note(kind="names", subject=move.key, fact=fact, advice=advice))
         return
     wanted = {name for kept in offered for name in images(kept, move)}
-    if others := [name for name in move.names if name not in wanted]:
+    if others := [own for own in move.names.values() if own not in wanted]:
         reason = f"{move.key} offers {len(wanted)} of its {len(move.names)} tools there"
         yield {"outcome": "deny", "servers": [upstream], "upstream": others, "reason": reason}
 

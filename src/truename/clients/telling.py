@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from truename.clients.address import TOKEN, entry_for, reference
+from truename.clients.address import TOKEN, WAY, entry_for, reference
 from truename.clients.choosing import READ_ONLY, Taken, document_of
 from truename.clients.plan import Note
 from truename.documents import reached
@@ -37,7 +37,8 @@ def lost_settings(group: Iterable[Taken], entry: Mapping[str, Any]) -> Iterator[
     for one in group:
         former = reached(document_of(one.found).value, one.sighting.where)
         told = entry_for(one.sighting.server, one.found.file.shape)
-        lost = [key for key in former if key not in entry and key not in told] if isinstance(former, dict) else []
+        kept = entry.keys() | told.keys() | WAY
+        lost = [key for key in former if key not in kept] if isinstance(former, dict) else []
         if lost:
             fact = f"{excerpt(one.key)} had settings of its own: {', '.join(map(excerpt, lost))}"
             advice = "The one entry does not have them; set them there if they are for all."

@@ -95,7 +95,7 @@ class Bench:
         self.hub.other_changes()
         self._list(offered, hides=hides)
         self.told = self.spec in self.hub.changes()
-        self.others = [one for one in self.hub.other_changes() if self.hub.sight(profiles).has(*one)]
+        self.others = [one for one in self.hub.other_changes() if self.hub.sight(self.spec.limits).has(*one)]
 
     def _choose(self, _: Request) -> ViewSpec:
         return self.spec

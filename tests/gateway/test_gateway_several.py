@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from truename.clients.upcoming import in_several, several_part
 from truename.config import Config, Settings
+from truename.config.addresses import path_of, servers_in
 from truename.gateway import Gateway, UnknownView
 from truename.gateway.views.view import Asked, read_path
 from truename.ledger import Ledger
@@ -110,11 +110,28 @@ async def test_over_stdio_the_others_are_not_started_and_names_stay_those_of_all
         assert names(gateway, "/mcp/servers/clock") == ["clock_now"]
 
 
+async def test_every_address_has_a_server_name_of_its_own(lab: Lab, connect: Any) -> None:
+    """Some clients take servers of one name and version for one, and VS Code puts the title in front of tools."""
+    paths = ["/mcp", "/mcp/only/files", "/mcp/for/cursor/only/files", "/mcp/servers/files,bank", "/mcp/search"]
+    told = []
+    async with lab.gateway(*servers(lab), server_name="tn") as gateway:
+        for path in paths:
+            async with connect(gateway.endpoint(path).server, "legacy") as client:
+                told.append((client.server_info.name, client.server_info.title))
+    assert told == [
+        ("tn", "tn"),
+        ("tn/only/files", "files"),
+        ("tn/for/cursor/only/files", "files"),
+        ("tn/servers/bank,files", "tn"),
+        ("tn/search", "tn"),
+    ]
+
+
 @given(keys=st.sets(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1))
 @example(keys={"a,b", "a", "%2C", "b/c", "/", "servers"})
 def test_every_key_is_found_again_in_the_address_that_was_made_of_it(keys: set[str]) -> None:
-    part = several_part(keys)
+    path = path_of(servers=keys)
 
     # A web server unescapes a path once before it is read.
-    assert read_path(unquote(f"/mcp{part}"), keys) == Asked(servers=tuple(sorted(keys)))
-    assert set(in_several(f"http://127.0.0.1:1/mcp{part}") or ()) == keys
+    assert read_path(unquote(path), keys) == Asked(servers=tuple(sorted(keys)))
+    assert set(servers_in(f"http://127.0.0.1:1{path}") or ()) == keys

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Literal, TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
@@ -15,8 +15,8 @@ from truename.cli.options import Configuration, JsonOutput, LogFormat, LogLevel,
 from truename.cli.remembered import adopted, mismatch, moved, wanted
 from truename.cli.scene import check_option, configured, without_gateway
 from truename.cli.sources import configuration, reread
-from truename.clients.upcoming import several_part
 from truename.config import Config
+from truename.config.addresses import path_of
 from truename.config.consent import ConsentStore
 from truename.config.watch import Reread
 from truename.errors import ConfigError, LedgerError, excerpt
@@ -186,20 +186,12 @@ def _run(
 
 def _path(config: Config, client: str | None, asked_for: Asked, context: str | None, *, search: bool) -> str:
     only, several = asked_for
-    asked = "" if client is None else f"/for/{dialects.get(client).name}"
     if context is not None:
         _require(context, "context", list(config.settings.contexts), config)
-        asked += f"/in/{context}"
-    if search:
-        asked += "/search"
-    if only is not None:
-        _require(only, "server", [server.key for server in config.enabled], config)
-        asked += f"/only/{quote(only, safe='')}"
-    for key in several:
+    for key in several if only is None else (only,):
         _require(key, "server", [server.key for server in config.enabled], config)
-    if several:
-        asked += several_part(several)
-    return f"/mcp{asked}"
+    named = None if client is None else dialects.get(client).name
+    return path_of(client=named, context=context, search=search, server=only, servers=several or None)
 
 
 def _require(wanted: str, what: str, known: list[str], config: Config) -> None:

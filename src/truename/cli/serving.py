@@ -25,8 +25,8 @@ from truename.cli.reloading import Reloads, warn, warnings_of
 from truename.cli.rendering import print_json, say, show, styled
 from truename.clients import Machine, find
 from truename.clients.choosing import OWN_SCOPES
-from truename.clients.upcoming import in_several, several_part
 from truename.config import verify
+from truename.config.addresses import MAIN, path_of, servers_in
 from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector, traces_of
 
 if TYPE_CHECKING:
@@ -259,8 +259,8 @@ def _is_started(key: str, only: str | None, servers: tuple[str, ...] | None) -> 
 
 def _view_options(path: str) -> list[str]:
     """Return the options that stand for an address, as they were given."""
-    if several := in_several(path):
-        rest = _view_options(path.removesuffix(several_part(several)))
+    if several := servers_in(path):
+        rest = _view_options(path.removesuffix(path_of(servers=several).removeprefix(MAIN)))
         return [*rest, *(text for key in several for text in ("--server", key))]
     words = iter(path.split("/")[2:])
     return [text for word in words for text in (f"--{_OPTIONS.get(word, word)}", *map(unquote, _value(word, words)))]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from truename.clients.shapes import read_entry, speaks_http, write_entry
-from truename.clients.upcoming import alone_path, client_of, in_several, several_part
+from truename.clients.upcoming import alone_path, client_of
 from truename.config import ServerConfig
+from truename.config.addresses import path_of, servers_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -112,11 +113,9 @@ class Address:
                 asked = [*(["--for", client] if client else []), *asked, _ONLY, shown.only]
             asked += [word for one in sorted(shown.servers or ()) for word in (_SERVER, one)]
             return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *asked))
-        path = "/mcp/search" if search else "/mcp"
+        path = path_of(search=search, servers=shown.servers)
         if shown.only is not None:
             path = alone_path(shown.only, file.dialect, search=search)
-        elif shown.servers is not None:
-            path += several_part(shown.servers)
         token = reference(file.client) if self.config.asks_for_token else None
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
@@ -143,7 +142,7 @@ def shown_by(server: ServerConfig) -> Shown:
     """
     if server.url is not None:
         _, only, key = server.url.rpartition(_ALONE)
-        return Shown(only=unquote(key)) if only else Shown(servers=in_several(server.url))
+        return Shown(only=unquote(key)) if only else Shown(servers=servers_in(server.url))
     asked = [(option, value) for option, value in pairwise(server.args) if option in {_ONLY, _SERVER}]
     several = tuple(value for option, value in asked if option == _SERVER)
     return Shown(next((value for option, value in asked if option == _ONLY), None), several or None)

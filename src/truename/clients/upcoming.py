@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
-from urllib.parse import quote, unquote
 
 from truename import dialects
 from truename.catalog import Catalog
+from truename.config.addresses import path_of
 from truename.errors import LedgerError
 from truename.ledger import Ledger
 from truename.naming import DEFAULT_SERVER_NAME, project
@@ -32,13 +32,10 @@ __all__ = [
     "alone",
     "alone_path",
     "client_of",
-    "in_several",
     "remembered",
-    "several_part",
     "together",
 ]
 
-_SEVERAL: Final = "/servers/"
 _EVERYONES: Final = "universal"
 # As the gateway shows one server.
 ONLY_STYLE: Final = "on-conflict"
@@ -69,31 +66,7 @@ def alone_path(server: str, dialect: str, *, search: bool = False) -> str:
     >>> alone_path("my server", "claude-code"), alone_path("my server", "universal")
     ('/mcp/for/claude-code/only/my%20server', '/mcp/only/my%20server')
     """
-    client = client_of(dialect)
-    asked = "" if client is None else f"/for/{client}"
-    return f"/mcp{asked}{'/search' if search else ''}/only/{quote(server, safe='')}"
-
-
-def several_part(servers: Iterable[str]) -> str:
-    """Return the end of an address that shows these servers alone, under the names that they have among all.
-
-    A comma stands between two; one inside a key is escaped twice, since a path is unescaped before it is read.
-
-    >>> several_part(["b/2", "a,1"])
-    '/servers/a%252C1,b%2F2'
-    """
-    keys = (key.replace("%", "%25").replace(",", "%2C") for key in sorted(servers))
-    return f"{_SEVERAL}{quote(','.join(keys), safe=',')}"
-
-
-def in_several(url: str) -> tuple[str, ...] | None:
-    """Return the servers that an address shows alone, as `several_part` wrote them; None for another address.
-
-    >>> in_several("http://127.0.0.1:8750/mcp/servers/a%252C1,b%2F2")
-    ('a,1', 'b/2')
-    """
-    _, several, keys = url.rpartition(_SEVERAL)
-    return tuple(unquote(key) for key in unquote(keys).split(",")) if several else None
+    return path_of(client=client_of(dialect), search=search, server=server)
 
 
 def client_of(dialect: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
+from truename.config.addresses import path_of
 from truename.gateway.background import background
 from truename.gateway.downstream.addressing import asked_by, choosing
 from truename.gateway.downstream.endpoint import Endpoint
@@ -22,7 +23,7 @@ from truename.gateway.telemetry.traces import describe
 from truename.gateway.upstream.fleet import own_version, running_fleet
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
-from truename.gateway.views.view import MAIN, Asked, UnknownView, only_path
+from truename.gateway.views.view import MAIN, Asked, UnknownView
 from truename.ledger import Ledger
 from truename.naming import utc_today
 from truename.policy import Context
@@ -230,7 +231,7 @@ class Gateway:
     @property
     def main(self) -> str:
         """The path that is shown to who asks for none."""
-        return MAIN if self._only is None else only_path(self._only)
+        return MAIN if self._only is None else path_of(server=self._only)
 
     def table(self, path: str | None = None) -> NameTable:
         """Return the names that a path (`main` unless given) shows to who says nothing of itself.

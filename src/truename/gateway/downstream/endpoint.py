@@ -21,6 +21,7 @@ from mcp_types import (
     SubscriptionsListenResult,
 )
 
+from truename.config.addresses import MAIN
 from truename.errors import ResolutionError, TruenameError
 from truename.gateway.downstream.accounts import accounted, note_meant, note_tool
 from truename.gateway.downstream.audience import Audience
@@ -76,7 +77,9 @@ class Endpoint:
         self._primitives = Primitives(hub, choose, self._context_of)
         self._tasks = TaskRequests(hub, spec, choose)
         self.server = ViewServer(
-            hub.settings.server_name,
+            # Some clients take servers of one name and version for one, and VS Code puts the title in front of tools.
+            f"{hub.settings.server_name}{asked.path.removeprefix(MAIN)}",
+            title=asked.server or hub.settings.server_name,
             version=own_version(),
             on_list_tools=_no_tools,
             on_call_tool=_no_content,

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from mcp.shared.inbound import x_mcp_header_map
 
 from truename import dialects
+from truename.config.addresses import MAIN, SERVERS, path_of
 from truename.errors import UnknownDialect, excerpt
 from truename.gateway.protocol.pages import Pages
 from truename.gateway.views.contexts import unknown_context
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.naming import NameTable
 
-__all__ = ["MAIN", "Asked", "UnknownView", "View", "ViewSpec", "only_path", "profile_in", "read_path"]
+__all__ = ["MAIN", "Asked", "UnknownView", "View", "ViewSpec", "profile_in", "read_path"]
 
-MAIN: Final = "/mcp"
 _FOR: Final = "/for/"
 _IN: Final = "/in/"
 _PROFILE: Final = "/profile/"
 _ONLY: Final = "/only/"
-_SERVERS: Final = "/servers/"
 _SEARCH: Final = "/search"
 _WAYS: Final = ("/for/CLIENT", "/profile/NAME", "/in/CONTEXT", _SEARCH, "/only/SERVER", "/servers/SERVER,SERVER")
 
@@ -158,14 +157,17 @@ class Asked(NamedTuple):
     search: bool = False
     servers: tuple[str, ...] | None = None
 
-
-def only_path(server: str) -> str:
-    """Return the path of one server.
-
-    >>> only_path("My Server.io/x")
-    '/mcp/only/My%20Server.io%2Fx'
-    """
-    return MAIN + _ONLY + quote(server, safe="")
+    @property
+    def path(self) -> str:
+        """The path that asks for it."""
+        return path_of(
+            client=self.client,
+            profile=self.profile,
+            context=self.context,
+            search=self.search,
+            server=self.server,
+            servers=self.servers,
+        )
 
 
 def read_path(
@@ -191,7 +193,7 @@ def read_path(
     rest = rest.removeprefix(_SEARCH) if search else rest
     # A server's key may have slashes, so it is all that is left.
     server = rest.removeprefix(_ONLY) if rest.startswith(_ONLY) else None
-    several = rest.removeprefix(_SERVERS) if rest.startswith(_SERVERS) else None
+    several = rest.removeprefix(SERVERS) if rest.startswith(SERVERS) else None
     if not path.startswith(MAIN) or (server is several is None and rest.rstrip("/")):
         ways = ", ".join(f"{MAIN}{way}" for way in _WAYS)
         message = f"There is nothing at {excerpt(path)}. Use {MAIN}, {ways}, or several of them in this order."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -100,6 +101,26 @@ def test_a_server_with_a_denial_of_more_than_its_present_tools_keeps_its_entry(
 
     assert entries(home) == {"tn": f"{MCP}/servers/a,a__b", "plain": f"{MCP}/for/claude-code/only/plain"}
     assert permissions(home) == {effect: [text]}
+
+
+@pytest.mark.parametrize("effect", ["allow", "deny"])
+@pytest.mark.parametrize("place", [".claude/settings.json", ".claude/skills/mine/SKILL.md"])
+def test_a_server_that_a_file_names_which_is_not_changed_keeps_its_entry(home: Home, place: str, effect: str) -> None:
+    """Neither a project's file, which others have too, nor a skill's text follows its tools to another entry."""
+    project = home.machine.home / "work"
+    home.machine = replace(home.machine, project=project)
+    path = project / place if place.endswith("json") else home.machine.home / place
+    path.parent.mkdir(parents=True)
+    text = {
+        "json": json.dumps({"permissions": {effect: ["mcp__plain__get"]}}),
+        ".md": "---\nname: mine\ndescription: Mine.\nallowed-tools: mcp__plain__get\n---\nGet it.\n",
+    }[place[-3:] if place.endswith(".md") else "json"]
+    path.write_text(text, "utf-8")
+
+    home.connect(names=CONFUSED)
+
+    assert entries(home) == {"tn": f"{MCP}/servers/a,a__b", "plain": f"{MCP}/for/claude-code/only/plain"}
+    assert path.read_text("utf-8") == text
 
 
 def test_nothing_is_joined_where_that_saves_no_tool(home: Home) -> None:

@@ -143,7 +143,7 @@ class _Making:
                 if not matches(kept, one.key, None):
                     continue
                 texts, problem = carry(kept, [move])
-                if problem or beyond_text(kept, None if found.document is None else found.document.value):
+                if problem or not self._can_respell(found) or beyond_text(kept, _value(found)):
                     return False
                 if kept.effect not in _HARMLESS and (kept.tool not in names or len(texts) != 1):
                     return False
@@ -371,14 +371,14 @@ class _Making:
     def _carry_name(self, found: Found, kept: KeptName, moves: Sequence[Move]) -> None:
         texts, problem = carry(kept, moves)
         if texts != (kept.text,) and any(move.key == kept.server != move.new_key for move in moves):
-            problem = problem or beyond_text(kept, None if found.document is None else found.document.value)
+            problem = problem or beyond_text(kept, _value(found))
         subject = f"{kept.text} in {kept.path}"
         if problem:
             fact = f"{excerpt(kept.text)} in {kept.path} stays as it is: {problem}"
             self._notes.append(Note(kind="names", subject=subject, fact=fact, advice="Look at it by hand."))
         elif texts != (kept.text,):
             new = ", ".join(texts)
-            if found.document is None or found.file.format == "markdown" or not self._is_mine(found):
+            if found.document is None or not self._can_respell(found):
                 fact = f"{excerpt(kept.text)} in {kept.path} means nothing to this client any more"
                 note = Note(kind="names", subject=subject, fact=fact, advice=f"Write {new} there.")
                 self._notes.append(note)
@@ -390,13 +390,18 @@ class _Making:
                 fact = f"{excerpt(kept.text)} in {kept.path} could not be carried over: {error}"
                 self._notes.append(Note(kind="names", subject=subject, fact=fact, advice=f"Write {new} there."))
 
-    def _is_mine(self, found: Found) -> bool:
-        return found.file.scope in self._wish.scopes or ".local." in found.path.name
+    def _can_respell(self, found: Found) -> bool:
+        is_mine = found.file.scope in self._wish.scopes or ".local." in found.path.name
+        return is_mine and found.document is not None and found.file.format != "markdown"
 
 
 def _told(server: ServerConfig) -> str:
     """Return the way to a server in one line, for people."""
     return server.url or " ".join([server.command or "", *server.args])
+
+
+def _value(found: Found) -> Any:
+    return None if found.document is None else found.document.value
 
 
 def _is_below(kept: KeptName, where: Where) -> bool:

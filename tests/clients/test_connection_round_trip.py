@@ -105,7 +105,7 @@ def connected(machine: Machine, file: ConfigFile, address: Address, entries: Ent
     return plan.servers
 
 
-@pytest.mark.parametrize("entries", ["best", "one", "all"])
+@pytest.mark.parametrize("entries", ["best", "one"])
 @pytest.mark.parametrize(("system", "file"), ROWS)
 def test_a_file_is_given_back_to_the_byte(system: System, file: ConfigFile, entries: Entries, tmp_path: Path) -> None:
     machine, address = machine_at(tmp_path, system), gateway(tmp_path)

@@ -167,6 +167,17 @@ def test_the_trail_tells_the_steps_that_were_tried(text: str, trail: tuple[str, 
     assert resolve(text, SEED).trail == trail
 
 
+def test_the_latest_version_is_the_highest_that_is_here_whatever_it_was_before() -> None:
+    ledger = Ledger.memory()
+    before = project(Catalog.of("a@2/x@1", "a@10/x@1"), "universal", ledger=ledger)
+    after = project(Catalog.of("a@2/x@1"), "universal", ledger=ledger)
+
+    assert found("a@latest/x", before)[0] == "a@10/x@1"
+    assert found("a@latest/x", after)[0] == "a@2/x@1"
+    with pytest.raises(UnknownTool):
+        resolve("a@10/x", after)
+
+
 def test_versions_of_a_tool_are_never_mixed_up() -> None:
     names = table(("a@1/x@2", "a@2/x@1", "a@10/x@3", "b@3/x@1"))
 

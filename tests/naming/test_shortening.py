@@ -195,6 +195,16 @@ def test_equal_names_are_no_siblings() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("getWordPressPosts", "get WordPress Posts"),
+        ("Node.js_docs", "Nodejs docs"),
+        ("getOAuth2Token", "get OAuth2 Token"),
+        ("listIPv4Routes", "list IPv4 Routes"),
+        ("create3DModel", "create 3D Model"),
+        ("PDFToText", "PDF To Text"),
+        ("fetchURLV1", "fetch URL V1"),
+        ("urlV1", "url V1"),
+        ("exportCSV2", "export CSV2"),
+        ("GitHubIssues", "GitHub Issues"),
         ("createPage", "create Page"),
         ("getURLs", "get URLs"),
         ("parseHTTPServer", "parse HTTP Server"),

@@ -1,4 +1,4 @@
-"""`python -m bench.names_quality [--short] [--draw N]`: how good names are, beside plain `server_tool`.
+"""`python -m bench.names_quality [--short] [--draw N [--seed N]]`: how good names are, beside plain `server_tool`.
 
 All servers of the open collection are one catalogue, in style `prefixed` and dialect `universal`; once with package
 names as keys, once with short keys. Never fails on a figure. ``--draw N`` prints N names instead, to be read.
@@ -29,7 +29,8 @@ def main() -> int:
     """Measure and print; 0 also where the collection is missing."""
     parser = argparse.ArgumentParser(prog="python -m bench.names_quality", description="Measure the names themselves.")
     parser.add_argument("--short", action="store_true", help="two draws of tools and no embeddings")
-    parser.add_argument("--draw", type=int, default=0, metavar="N", help="print N names drawn with a fixed seed")
+    parser.add_argument("--draw", type=int, default=0, metavar="N", help="print N names instead, to be read")
+    parser.add_argument("--seed", type=int, default=_SEED, metavar="N", help="draw other names to be read")
     options = parser.parse_args()
     try:
         tables = {kind: _table(kind) for kind in KINDS}
@@ -37,7 +38,7 @@ def main() -> int:
         sys.stderr.write(f"{error.filename} is not there; set TRUENAME_SHARED. Nothing was measured.\n")
         return 0
     if options.draw:
-        _print_drawn(tables, options.draw)
+        _print_drawn(tables, options.draw, options.seed)
         return 0
     tokens, count = measures.token_counter()
     embeddings = None if options.short else retrieval.minilm()
@@ -107,9 +108,9 @@ def _recalls(
             )
 
 
-def _print_drawn(tables: dict[str, NameTable], count: int) -> None:
+def _print_drawn(tables: dict[str, NameTable], count: int, seed: int) -> None:
     """Print names to be read one by one: half of each kind of keys."""
-    chance = random.Random(_SEED)
+    chance = random.Random(seed)
     for kind, names in tables.items():
         for id in chance.sample(list(names), count // len(tables)):
             origin = names.catalog[id].origin

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.naming.tables import named, table
-from truename.naming.shorten import drop_words, prefix_words, server_variants, telling_words
+from truename.naming.shorten import drop_words, prefix_words, telling_words, without_fillers
 from truename.naming.words import snake, split, words
 
 LONG = "with_long_body_and_many_attachments_for_a_team"
@@ -25,6 +25,11 @@ ROOM = 46
             id="organisation, mcp and server go first",
         ),
         pytest.param(
+            {"atlassian-cloud": ["create_a_confluence_page_in_the_site_v1"]},
+            ["atlassian_cloud_create_confluence_page_in_site"],
+            id="articles and a first version go before the server's part",
+        ),
+        pytest.param(
             {"@acme/mcp-server-atlassian-cloud": ["create_confluence_page_in_space"]},
             ["atlassian_create_confluence_page_in_space"],
             id="then the server's part is shaved at word ends",
@@ -37,8 +42,8 @@ ROOM = 46
         pytest.param(
             {"atlassian": [f"createConfluencePage_{LONG}", f"deleteConfluencePage_{LONG}"]},
             [
-                "create_confluence_page_many_attachments_team",
-                "delete_confluence_page_many_attachments_team",
+                "create_confluence_page_body_attachments_team",
+                "delete_confluence_page_body_attachments_team",
             ],
             id="then middle words of the tool, never the verb",
         ),
@@ -49,7 +54,7 @@ ROOM = 46
                     "get_new_users_of_a_team_and_their_group_members_list",
                 ]
             },
-            ["get_all_users_of_team_their_group_members_list", "get_new_users_of_team_their_group_members_list"],
+            ["get_all_users_of_team_and_group_members_list", "get_new_users_of_team_and_group_members_list"],
             id="never the word that tells it from a sibling",
         ),
         pytest.param(
@@ -67,7 +72,7 @@ ROOM = 46
                 "s/get_all_users_of_a_team_and_their_group_members",
                 "s/get_all_users_of_a_team_and_their_group_members@2",
             ),
-            ["get_all_users_of_team_and_their_group_members", "get_all_users_team_and_their_group_members_2"],
+            ["get_all_users_of_team_and_their_group_members", "get_all_users_of_team_and_group_members_2"],
             id="versions are numbered however long",
         ),
     ],
@@ -84,7 +89,7 @@ def test_an_alias_is_the_first_way_to_be_short() -> None:
     key = "atlassian-cloud-for-everyone"
 
     assert list(table({key: [name]}, "universal", aliases={key: "at"}).values()) == [f"at_{name}"]
-    assert list(table({key: [name]}, "universal").values()) == [name]
+    assert list(table({key: [name]}, "universal").values()) == ["atlassian_create_confluence_page_in_space_of"]
 
 
 def test_bare_names_are_shortened_alike_and_say_so() -> None:
@@ -126,33 +131,24 @@ def test_no_word_is_chopped_and_no_vowel_stripped(parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "full", "expected"),
-    [
-        (("git",), ("git",), [("git",)]),
-        (("mcp",), ("mcp",), [("mcp",)]),
-        (("mcp", "git"), ("mcp", "git"), [("mcp", "git"), ("git",)]),
-        (
-            ("server", "github", "pro"),
-            ("acme", "server", "github", "pro"),
-            [("acme", "server", "github", "pro"), ("server", "github", "pro"), ("github", "pro"), ("github",)],
-        ),
-    ],
-)
-def test_the_server_s_part_gets_shorter_step_by_step(
-    own: tuple[str, ...], full: tuple[str, ...], expected: list[tuple[str, ...]]
-) -> None:
-    assert list(server_variants(own, full)) == expected
-
-
-@pytest.mark.parametrize(
     ("text", "room", "keep", "expected"),
     [
+        ("list_available_php_versions_for_website_v1", 30, (), "list_php_versions_for_website"),
+        ("list_machine_types_for_a_codespace", 28, (), "list_machine_types_codespace"),
+        ("create_page_from_markdown_template", 25, (), "create_page_from_template"),
+        ("remove_interaction_restrictions_for_organization", 20, (), "remove_restrictions"),
+        ("remove_interaction_restrictions_for_organization", 20, ("organization",), None),
+        ("get_of_team_members", 8, (), None),
+        ("list_secrets_without_values", 24, (), "list_without_values"),
+        ("create_review_comment_for_pull_request", 33, (), "create_comment_for_pull_request"),
+        ("mail_send_my_weekly_report_now", 15, (), "mail_send_now"),
+        ("list_all_x_users", 14, (), "list_all_users"),
         ("get_data", 8, (), "get_data"),
         ("get_the_data", 8, (), "get_data"),
         ("get_all_the_data_of_team", 20, (), "get_all_data_of_team"),
-        ("get_all_the_data_of_team", 19, (), "get_all_data_team"),
+        ("get_all_the_data_of_team", 19, (), "get_data_of_team"),
         ("get_all_of_team", 12, (), "get_all_team"),
-        ("get_all_of_team", 12, ("of",), "get_of_team"),
+        ("get_all_of_team", 11, ("of",), None),
         ("get_all_team", 8, ("all",), None),
         ("one", 2, (), None),
     ],
@@ -224,3 +220,19 @@ def test_words_of_names(text: str, expected: str) -> None:
     assert " ".join(split(text)) == expected
     assert words(text) == tuple(expected.lower().split())
     assert snake(text) == "_".join(words(text))
+
+
+def test_articles_and_a_first_version_say_nothing_unless_they_tell_a_sibling() -> None:
+    assert without_fillers(("get", "the", "state", "v1")) == ("get", "state")
+    assert without_fillers(("get", "state", "v1"), frozenset({"v1"})) == ("get", "state", "v1")
+    assert without_fillers(("a", "state")) == ("a", "state")
+    assert without_fillers(("get", "v1")) == ("get", "v1")
+
+
+def test_a_name_of_very_many_words_keeps_its_ends() -> None:
+    words = tuple(f"w{number}" for number in range(200))
+
+    left = drop_words(words, 20)
+
+    assert left is not None
+    assert (left[0], left[-1]) == ("w0", "w199")

@@ -1,9 +1,10 @@
 """Assignment: every tool gets one name, and no two names are one for any client.
 
 Order of claims: names that the operator fixed; names that the ledger holds; plain names, those that are legal verbatim
-before those that were adapted or transliterated; names that give way (shortened, stutter removed); numbered names of
-further versions; names with a digest. Within each, canonical order:
-so the result is a function of the set of tools and the ledger, never of the order of arrival.
+before those that were adapted or transliterated; names that give way (shortened, or a word left out that server and
+tool share). A tool that got none of these gets, in this order: a number, if it is a further version; other words of
+its server's key; a digest. Within each, canonical order: so the result is a function of the set of tools and the
+ledger, never of the order of arrival.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class Assignment:
         obstacles: dict[ToolId, _Obstacle] = {}
         for id in order:
             bare = fold(wishes[id][0].text)
-            # Without its stutter, the name with the server in front can be the bare one again.
+            # Where server and tool share a word, the name with the server in front can be the bare one again.
             options = tuple(one for one in wishes[id] if id not in crowded or fold(one.text) != bare)
             obstacles[id] = self._wish(id, options, namespaced=len(options) < len(wishes[id]))
         left = sorted(id for id in order if id not in self._names)
@@ -173,7 +174,7 @@ class Assignment:
         for id in sorted(id for id in self._names if id.family in families):
             bases.setdefault(id.family, id)
         for id in left:
-            self._number_or_digest(catalog[id], bases.get(id.family), obstacles[id])
+            self._tell_apart(catalog[id], bases.get(id.family), obstacles[id])
             bases.setdefault(id.family, id)
 
     def _crowded(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> frozenset[ToolId]:
@@ -219,29 +220,34 @@ class Assignment:
                 return _Obstacle()
         return _Obstacle(clash, illegal)
 
-    def _number_or_digest(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
+    def _tell_apart(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
         speller, id = self._speller, tool.id
         base = obstacle.sibling if sibling is None else self._names[sibling]
         if base is not None and self._number(tool, sibling or obstacle.holder or id, base):
             return
-        name = next((name for name in self._with_digest(tool) if self._free(name, id)), None)
-        if name is None:
+        for option in speller.others(tool):
+            if self._free(option.text, id) and self._fits(option.text):
+                clash, short = obstacle.holder, option.shortened
+                self._give(id, Assigned(option.text, "namespaced", option.prefix, option.how, clash, short))
+                return
+        found = next((one for one in self._with_digest(tool) if self._free(one.text, id)), None)
+        if found is None:
             self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
             self._names[id] = Assigned("", "none")
             return
-        prefix = speller.wishes(tool)[-1].prefix
-        kept = prefix if name.startswith(prefix) else ""
+        kept = found.prefix if found.text.startswith(found.prefix) else ""
         how = "told apart by a digest of its id"
         if obstacle.reason is not None:
             how += f", since the plain name is not legal for {speller.dialect.name}: {obstacle.reason.text}"
-        self._give(id, Assigned(name, "digest", kept, how, obstacle.holder))
+        self._give(id, Assigned(found.text, "digest", kept, how, obstacle.holder))
 
-    def _with_digest(self, tool: Tool) -> Iterator[str]:
+    def _with_digest(self, tool: Tool) -> Iterator[Spelling]:
         """Yield legal names with a digest, without an end where any is legal: a server may call its tools like some."""
         whole = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
-        yield from filter(self._fits, (self._speller.fitted(tool, f"_{whole[:n]}") for n in _DIGEST_LENGTHS))
+        first = (self._speller.fitted(tool, f"_{whole[:n]}") for n in _DIGEST_LENGTHS)
+        yield from (one for one in first if self._fits(one.text))
         more = (self._speller.fitted(tool, f"_{digest_of(f'{tool.id} {n}', 8)}") for n in count(2))
-        yield from takewhile(self._fits, more)
+        yield from takewhile(lambda one: self._fits(one.text), more)
 
     def _number(self, tool: Tool, sibling: ToolId, base: Assigned) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""
@@ -259,7 +265,7 @@ class Assignment:
         suffix = f"_{number}"
         name = self._speller.led(base.unnumbered + suffix)
         if base.rung == "digest" or len(name) > self._speller.room:
-            return self._speller.fitted(tool, suffix)
+            return self._speller.fitted(tool, suffix).text
         return name
 
     def _holder(self, key: str, id: ToolId) -> ToolId | None:

@@ -1,9 +1,9 @@
 """Shortening: which words of a name go first when it has to fit.
 
 The order was measured on real catalogues: what carries the meaning is the tool's part, so every character comes out
-of the server's part first; then whole words from the middle of the tool's, never the first (the verb), the last, or
-one that tells the tool from a sibling. Words are never chopped and vowels never stripped: that costs more tokens, not
-fewer.
+of the server's part first, but for words that say nothing; then whole words of the tool's: qualifiers before
+prepositions, both before the nouns that prepositions stand behind, and never the first word, the last, or one that
+tells the tool from a sibling. Words are never chopped and vowels never stripped: that costs more tokens, not fewer.
 """
 
 from __future__ import annotations
@@ -14,32 +14,47 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["drop_words", "prefix_words", "server_variants", "telling_words"]
+__all__ = ["VERBS", "drop_words", "prefix_words", "telling_words", "without_fillers"]
 
-_NOISE: Final = frozenset({"mcp", "server"})
-_FILLERS: Final = frozenset({"a", "an", "the", "of", "for", "by", "in", "on", "to", "with", "and", "or", "is", "if"})
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+_FIRST_VERSION: Final = "v1"
+_VAGUE: Final = frozenset({"available", "existing", "given", "its", "provided", "specific", "specified", "their"})
+_PREPOSITIONS: Final = frozenset({"as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"})
+# Without them two nouns would read as one: "page template" for "page from template".
+_DIRECTIONS: Final = frozenset({"from", "into", "to"})
+_FILLERS: Final = _PREPOSITIONS | {"and", "are", "be", "been", "can", "has", "if", "is", "or"}
+_COMPOUND: Final = ("pull", "request")
+# They turn what a tool does around.
+_NEGATIONS: Final = frozenset({"no", "not", "without"})
+# Words that say what a tool does: they name no server by themselves, and go last.
+VERBS: Final = frozenset(
+    {
+        *("add", "analyze", "browse", "build", "call", "check", "clear", "close", "convert", "copy", "count", "create"),
+        *("delete", "describe", "download", "edit", "execute", "export", "extract", "fetch", "find", "generate", "get"),
+        *("import", "insert", "install", "launch", "list", "load", "make", "manage", "open", "play", "post", "publish"),
+        *("query", "read", "remove", "render", "run", "save", "scan", "search", "send", "set", "show", "start", "stop"),
+        *("submit", "test", "track", "translate", "update", "upload", "use", "validate", "view", "watch", "write"),
+    }
+)
 
+_FEWEST: Final = 2
+_KEPT: Final = 6
 # No client has room for more words; of a longer name the ends are kept and the rest may go.
 _MOST_WORDS: Final = 32
 
 Words = tuple[str, ...]
 
 
-def server_variants(own: Words, full: Words) -> Iterator[Words]:
-    """Yield ever shorter forms of the server's part: without organisation, without "mcp" and "server", shaved.
+def without_fillers(words: Words, keep: frozenset[str] = frozenset()) -> Words:
+    """Return the words without articles, and without a version of 1 at the end.
 
-    ``own`` are the words of the key's last segment, ``full`` those of the whole key.
-
-    >>> list(server_variants(("server", "github", "pro"), ("acme", "server", "github", "pro")))[1:]
-    [('server', 'github', 'pro'), ('github', 'pro'), ('github',)]
+    >>> without_fillers(("get", "the", "state", "v1")), without_fillers(("get", "v1"), frozenset({"v1"}))
+    (('get', 'state'), ('get', 'v1'))
     """
-    yield full
-    if own != full:
-        yield own
-    bare = tuple(word for word in own if word.lower() not in _NOISE) or own
-    for end in range(len(bare), 0, -1):
-        if bare[:end] != own:
-            yield bare[:end]
+    if words[-1].lower() != _FIRST_VERSION and _ARTICLES.isdisjoint(map(str.lower, words)):
+        return words
+    weights = _weights(words)
+    return tuple(word for word, weight in zip(words, weights, strict=True) if weight or word.lower() in keep)
 
 
 def drop_words(words: Words, room: int, keep: frozenset[str] = frozenset()) -> Words | None:
@@ -47,18 +62,75 @@ def drop_words(words: Words, room: int, keep: frozenset[str] = frozenset()) -> W
 
     >>> drop_words(("create", "or", "update", "a", "custom", "property"), 22, frozenset({"update"}))
     ('create', 'update', 'property')
+    >>> drop_words(("list", "available", "php", "versions", "for", "website", "v1"), 30)
+    ('list', 'php', 'versions', 'for', 'website')
     """
-    left = list(words)
-    middle = [i for i in range(1, len(words) - 1) if words[i].lower() not in keep]
+    if len(words) > _MOST_WORDS:
+        words = words[: _MOST_WORDS // 2] + words[-_MOST_WORDS // 2 :]
+    weights = _weights(words)
     centre = (len(words) - 1) / 2
-    middle.sort(key=lambda i: (words[i].lower() not in _FILLERS, abs(i - centre)))
-    length = len("_".join(words))
-    for i in middle:
+    droppable = [i for i, weight in enumerate(weights) if weight < _KEPT and words[i].lower() not in keep]
+    droppable.sort(key=lambda i: (weights[i], abs(i - centre)))
+    length, gone = len("_".join(words)), []
+    for i in droppable:
         if length <= room:
             break
         length -= len(words[i]) + 1
-        left[i] = ""
-    return tuple(word for word in left if word) if length <= room else None
+        gone.append(i)
+    if length > room:
+        return _without_end(words, room, keep)
+    return tuple(words[i] for i in _filled_up(words, weights, gone, room - length))
+
+
+def _without_end(words: Words, room: int, keep: frozenset[str]) -> Words | None:
+    """Return what fits of the words in front of the first preposition, if none behind it tells the tool apart."""
+    place = next((i for i, word in enumerate(words) if word.lower() in _PREPOSITIONS), 0)
+    if place < _FEWEST or not keep.isdisjoint(word.lower() for word in words[place:]):
+        return None
+    return drop_words(words[:place], room, keep)
+
+
+def _filled_up(words: Words, weights: list[int], gone: list[int], room: int) -> list[int]:
+    """Return which words stay if those take the room that is left again, the last that went first.
+
+    A filler comes last, and only between the words that it joins.
+    """
+    left = {i for i in range(len(words)) if i not in gone}
+    for i in sorted(gone, key=lambda i: (words[i].lower() in _FILLERS, -gone.index(i))):
+        joins = words[i].lower() not in _FILLERS or {i - 1, _next(weights, i)} <= left
+        if weights[i] > 1 and joins and len(words[i]) < room:
+            room -= len(words[i]) + 1
+            left.add(i)
+    return sorted(left)
+
+
+def _next(weights: list[int], i: int) -> int:
+    """Return the next word that says something."""
+    return next(later for later in range(i + 1, len(weights)) if weights[later])
+
+
+def _weights(words: Words) -> list[int]:
+    """Return how much each word says: 0 nothing, then vague words, qualifiers, prepositions, verbs; 6 stays."""
+    low = [word.lower() for word in words]
+    last = len(low) - 1 - (len(low) > _FEWEST and low[-1] == _FIRST_VERSION)
+    return [_KEPT if i in {0, last} else _weight(low, i, last) for i in range(len(low))]
+
+
+def _weight(low: list[str], i: int, last: int) -> int:
+    word, following = low[i], low[i + 1] if i < last else ""
+    if word in _ARTICLES or i > last:
+        return 0
+    if word in _VAGUE or (len(word) == 1 and word.isalpha()):
+        return 1
+    if word in _FILLERS:
+        return 4 if word in _DIRECTIONS else 3
+    is_object = _PREPOSITIONS.isdisjoint(low[1:i])
+    if (following in _PREPOSITIONS and is_object) or (word in VERBS and VERBS.isdisjoint(low[:i])):
+        return _KEPT
+    if {word, following} & _NEGATIONS or (word, following) == _COMPOUND:
+        return 5
+    # Who qualifies a noun behind a preposition says less than who qualifies the object.
+    return 4 if following in _FILLERS else 3 if is_object else 2
 
 
 def prefix_words(words: Words, room: int) -> Words:

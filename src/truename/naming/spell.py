@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from truename.catalog import usable_aliases
 from truename.identity import digest_of, fold
 from truename.naming.frames import framed_edges
-from truename.naming.shorten import drop_words, prefix_words, server_variants, telling_words
+from truename.naming.servers import NOISE, Key, Overlap, ServerPart, ServerParts
+from truename.naming.shorten import drop_words, prefix_words, telling_words, without_fillers
 from truename.naming.words import snake, split, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
     from truename.dialects import Dialect
@@ -23,18 +24,23 @@ if TYPE_CHECKING:
 __all__ = ["Speller", "Spelling"]
 
 _LEAST_SERVER_ROOM: Final = 32
+_LEAST_TOOL_ROOM: Final = 8
+_DIGEST_ROOM: Final = 5
+_MOST_OTHERS: Final = 32
 _ANY: Final = 10_000
+_VERSIONS: Final = frozenset({"v1"})
 _FALLBACK: Final = "tool"
 _SEPARATORS: Final = "_-."
+_TOOLS_WORDS: Final = "shortened to the tool's own words"
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
-_VERBATIM, _ADAPTED, _TRANSLITERATED, _GIVES_WAY = range(4)
+_VERBATIM, _ADAPTED, _TRANSLITERATED, _SAID_ONCE, _GIVES_WAY = range(5)
 
 
 class Spelling(NamedTuple):
     """One wish: the text, the server's part that it begins with (with separator), and how it came about.
 
     ``rank`` 0 is a plain form with the tool's own name verbatim; 1 has it adapted (case, separators), 2 transliterated;
-    3 gives way to all plain forms (stutter removed, shortened).
+    3 and 4 give way to all plain forms: a word that server and tool share is left out, or the name is shortened.
     """
 
     text: str
@@ -42,13 +48,6 @@ class Spelling(NamedTuple):
     rank: int = 0
     how: str = "as declared"
     shortened: bool = False
-
-
-class _ServerPart(NamedTuple):
-    text: str
-    words: tuple[str, ...]
-    own: tuple[str, ...]
-    alias: str | None
 
 
 class Speller:
@@ -70,7 +69,7 @@ class Speller:
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
         self._aliases = usable_aliases(catalog.aliases, {id.integration for id in catalog})
-        self._servers: dict[tuple[str, str], _ServerPart] = {}
+        self._parts: dict[tuple[str, str], tuple[ServerPart, ...]] = {}
         self._told: dict[str, Mapping[tuple[str, ...], frozenset[str]]] = {}
         self._illegal: re.Pattern[str] | None = None
         if dialect.chars is not None:
@@ -91,20 +90,32 @@ class Speller:
             return (Spelling(tool.origin.name),)
         if self.style.prefix == "always":
             return self._prefixed(tool)
-        bare = self._bare(tool)
+        bare = self._bare(tool, self.room)
         return (bare, *self._prefixed(tool)) if self.style.prefix == "on-conflict" else (bare,)
 
-    def fitted(self, tool: Tool, suffix: str) -> str:
+    def fitted(self, tool: Tool, suffix: str) -> Spelling:
         """Return the name with this suffix, shortened as far as it must be."""
-        name = self._shortened(tool, self.room - len(suffix)) + suffix
+        wish = self._best(tool, self.room - len(suffix))
+        name = wish.text.rstrip("_") + suffix
         # A word that has to stand there takes room too.
-        more = len(self.led(name)) - len(name)
-        return self.led(self._shortened(tool, self.room - len(suffix) - more) + suffix) if more else name
+        if more := len(self.led(name)) - len(name):
+            wish = self._best(tool, self.room - len(suffix) - more)
+        # A name that was cut has these digits already.
+        text = wish.text.removesuffix(suffix[:_DIGEST_ROOM]) if len(suffix) >= _DIGEST_ROOM else wish.text
+        return wish._replace(text=self.led(text.rstrip("_") + suffix))
 
-    def _shortened(self, tool: Tool, room: int) -> str:
-        if self.style.prefix == "always":
-            return self._fit_prefixed(tool, room).text.rstrip("_")
-        return self._fit_tool(tool, self.led(self.tool_text(tool)), room).rstrip("_")
+    def _best(self, tool: Tool, room: int) -> Spelling:
+        return next(self._prefixed_forms(tool, room)) if self.style.prefix == "always" else self._bare(tool, room)
+
+    def others(self, tool: Tool) -> Iterator[Spelling]:
+        """Yield spellings with other words of the server's key, for a tool whose wishes are all taken; best first."""
+        if self.style.spelling != "readable" or self.style.prefix == "never":
+            return
+        server = self._servers[_server_of(tool)]
+        for text in server.longer:
+            yield from self._plain_forms(tool, server.called(text), self.room)
+        if next(self._plain_forms(tool, server, self.room), None) is None:
+            yield from self._shorter_forms(tool, self.room)
 
     def tool_text(self, tool: Tool) -> str:
         """Return the tool's own part, legal in this dialect but for its length."""
@@ -130,25 +141,27 @@ class Speller:
             text = text.rstrip(_SEPARATORS)
         return text
 
-    def server_part(self, tool: Tool) -> _ServerPart:
-        """Return the server's part of this tool's names: its alias, or the words of its key."""
-        key = (tool.origin.server_id, tool.id.integration)
-        part = self._servers.get(key)
-        if part is None:
-            part = self._servers[key] = self._make_server_part(tool)
-        return part
+    @cached_property
+    def _servers(self) -> ServerParts:
+        """What stands for each server in front of its tools' names."""
+        tools = {_server_of(tool): tool for tool in self.catalog.values()}
+        return ServerParts({server: self._key(tool) for server, tool in tools.items()})
 
-    def _make_server_part(self, tool: Tool) -> _ServerPart:
+    def _key(self, tool: Tool) -> Key:
         label, integration = tool.origin.server, tool.id.integration
         # A key that became a lossy id is spelled from its own words: a digest says nothing to a reader.
         plain = integration if label.lower() == integration else label
         full = words(plain) or words(integration)
-        own = words(plain.rstrip("/").rpartition("/")[2]) or full
+        before, _, segment = plain.rstrip("/").rpartition("/")
+        own = words(segment) or full
         alias = self._aliases.get(integration)
         text = self._legal(alias if alias is not None else label if self._verbatim_server else plain)
         if self.led(text) != text and self.led(own[0]) == own[0]:
             text = "_".join(own)
-        return _ServerPart(text or "_".join(full), full, own, alias)
+        is_whole = self._verbatim_server or bool(self.style.lead)
+        # Names of people and firms stay one word.
+        organisation = tuple(word for word in words(before.lower()) if word not in NOISE)
+        return Key(text or "_".join(full), full, own, alias, is_whole, organisation)
 
     def _legal(self, shown: str) -> str:
         if self._snake:
@@ -158,12 +171,12 @@ class Speller:
             return shown
         return self._illegal.sub("_", shown).strip("_") if shown.isascii() else ""
 
-    def _bare(self, tool: Tool) -> Spelling:
+    def _bare(self, tool: Tool, room: int) -> Spelling:
         text = self.led(self.tool_text(tool))
         how = "the tool's own name" if text == tool.origin.name else "the tool's own name, adapted to the client"
-        if len(text) <= self.room:
+        if len(text) <= room:
             return Spelling(text, rank=self._rank(tool, text), how=how)
-        return Spelling(self._fit_tool(tool, text, self.room), rank=_GIVES_WAY, how="shortened", shortened=True)
+        return Spelling(self._fit_tool(tool, text, room), rank=_GIVES_WAY, how="shortened", shortened=True)
 
     @staticmethod
     def _rank(tool: Tool, text: str) -> int:
@@ -192,59 +205,129 @@ class Speller:
         return any(begins for begins, _ in edges), any(ends for _, ends in edges)
 
     def _prefixed(self, tool: Tool) -> tuple[Spelling, ...]:
-        server, text = self.server_part(tool), self.tool_text(tool)
-        prefix = f"{self.style.lead}{server.text}{self.separator}"
-        how = f"alias {server.alias} for {tool.id.integration}" if server.alias else f"the server's name, {server.text}"
-        name = self.led(prefix + text)
-        if len(name) > self.room:
-            return (self._fit_prefixed(tool, self.room),)
-        full = Spelling(name, prefix, self._rank(tool, text), how)
-        if self.style.lead or not _stutters(server.text, text):
-            return (full,)
-        short = Spelling(self.led(text), "", _GIVES_WAY, f"the tool's name already begins with {server.text}")
-        return (short, full._replace(rank=_GIVES_WAY))
+        """Return the forms with the server's whole part that fit; else the best of the shorter ones."""
+        plain = tuple(self._plain_forms(tool, self._servers[_server_of(tool)], self.room))
+        return plain or (next(self._shorter_forms(tool, self.room), None) or self._last_form(tool, self.room),)
 
-    def _fit_prefixed(self, tool: Tool, room: int) -> Spelling:
-        server, text = self.server_part(tool), self.tool_text(tool)
-        lead, separator = self.style.lead, self.separator
-        plain = Spelling(
-            self.led(f"{lead}{server.text}{separator}{text}"), f"{lead}{server.text}{separator}", _GIVES_WAY, ""
-        )
-        if len(plain.text) <= room:
-            return plain
-        if not server.alias and room >= _LEAST_SERVER_ROOM:
-            for variant in server_variants(server.own, server.words):
-                prefix = f"{lead}{'_'.join(variant)}{separator}"
-                if len(name := self.led(prefix + text)) <= room:
-                    return Spelling(
-                        name, prefix, _GIVES_WAY, f"the server's part shortened to {'_'.join(variant)}", shortened=True
-                    )
-        return Spelling(
-            self._fit_tool(tool, self.led(text), room),
-            "",
-            _GIVES_WAY,
-            "shortened to the tool's own words",
-            shortened=True,
-        )
+    def _prefixed_forms(self, tool: Tool, room: int) -> Iterator[Spelling]:
+        yield from self._plain_forms(tool, self._servers[_server_of(tool)], room)
+        yield from self._shorter_forms(tool, room)
+        yield self._last_form(tool, room)
+
+    def _last_form(self, tool: Tool, room: int) -> Spelling:
+        """Return a name that always fits, with a digest if it must be."""
+        name = self._fit_tool(tool, self.led(self.tool_text(tool)), room)
+        server = self._servers[_server_of(tool)]
+        prefix = f"{self.style.lead}{server.text}{self.separator}"
+        left = room - len(prefix) - _DIGEST_ROOM
+        if left < _LEAST_TOOL_ROOM or not self._servers.is_another_s(_server_of(tool), name):
+            return Spelling(name, "", _GIVES_WAY, _TOOLS_WORDS, shortened=True)
+        rest = prefix_words(self._rest(server, self._split(tool)), left)
+        name = self.led(f"{prefix}{'_'.join(rest)}_{digest_of(str(tool.id), 4)}")
+        return Spelling(name, prefix, _GIVES_WAY, "shortened, with a digest of its id", shortened=True)
+
+    def _plain_forms(self, tool: Tool, server: ServerPart, room: int) -> Iterator[Spelling]:
+        """Yield the names with a server's part in front that fit: without words that both share, and in full."""
+        text = self.tool_text(tool)
+        prefix = f"{self.style.lead}{server.text}{self.separator}"
+        short = self._said_once(tool, server, text)
+        if short is not None and len(short.text) <= room:
+            yield short
+        name = self.led(prefix + text)
+        if len(name) <= room:
+            how = (
+                f"alias {server.alias} for {tool.id.integration}"
+                if server.alias
+                else f"the server's name, {server.text}"
+            )
+            rank = self._rank(tool, text) if short is None else _SAID_ONCE
+            yield Spelling(name, prefix, rank, how)
+
+    def _said_once(self, tool: Tool, server: ServerPart, text: str) -> Spelling | None:
+        own = tuple(fold(text).split("_"))
+        overlap = self._overlap(server, own)
+        if overlap is None:
+            return None
+        prefix, rest = "".join(f"{word}_" for word in server.words[: len(server.words) - overlap.of_server]), text
+        if overlap.of_tool:
+            prefix, rest = f"{server.text}_", text.lstrip(_SEPARATORS)[len(own[0]) :].lstrip(_SEPARATORS)
+        name = self.led(prefix + rest)
+        if self._servers.is_another_s(_server_of(tool), name):
+            return None
+        how = f"a word of {server.text} left out" if prefix else f"the tool's name already begins with {server.text}"
+        return Spelling(name, prefix, _SAID_ONCE, how)
+
+    def _overlap(self, server: ServerPart, tool: tuple[str, ...]) -> Overlap | None:
+        found = None if self.style.lead else self._servers.overlap(server, tool)
+        # Any other separator says where the server's part ends, so that part stays whole.
+        return found if found is None or self.separator == "_" or found.of_server == len(server.words) else None
+
+    def _shorter_forms(self, tool: Tool, room: int) -> Iterator[Spelling]:
+        """Yield names that fit where the whole does not: the server's words go first, then the tool's.
+
+        None reads as a tool of another server.
+        """
+        server = _server_of(tool)
+        for text, prefix, how in self._shortened(tool, room):
+            name = self.led(prefix + text)
+            if len(name) <= room and not self._servers.is_another_s(server, name):
+                yield Spelling(name, prefix, _GIVES_WAY, how, shortened=True)
+
+    def _shortened(self, tool: Tool, room: int) -> Iterator[tuple[str, str, str]]:
+        """Yield the tool's part, the server's part and how they came about, best first."""
+        server, text, own = self._servers[_server_of(tool)], self.tool_text(tool), self._split(tool)
+        keep, lead, separator = self._telling(tool.origin.server_id, own), self.style.lead, self.separator
+        parts = self._parts_of(tool) if room >= _LEAST_SERVER_ROOM else (server,)
+        for part in parts:
+            prefix, rest = f"{lead}{part.text}{separator}", self._rest(part, own)
+            how = f"the server's part shortened to {part.text}"
+            if part is not server:
+                yield text if rest == own else "_".join(rest), prefix, how
+            yield "_".join(without_fillers(rest, keep)), prefix, "without articles" if part is server else how
+        for shown in (text, "_".join(without_fillers(own, keep))):
+            yield shown, "", _TOOLS_WORDS
+        if (dropped := drop_words(own, room, keep)) is not None:
+            yield "_".join(dropped), "", _TOOLS_WORDS
+        for part in parts:
+            prefix = f"{lead}{part.text}{separator}"
+            for dropped in _droppings(self._rest(part, own), room - len(prefix), keep):
+                yield "_".join(dropped), prefix, f"shortened behind {part.text}"
+
+    def _parts_of(self, tool: Tool) -> tuple[ServerPart, ...]:
+        """Return what may stand for the tool's server in a name that has to be shorter, longest first."""
+        key = _server_of(tool)
+        if key not in self._parts:
+            server = self._servers[key]
+            forms = () if server.alias else self._servers.shorter(key)
+            self._parts[key] = (server, *(server.called("_".join(form)) for form in forms))
+        return self._parts[key]
+
+    def _rest(self, part: ServerPart, own: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tool's words without those that the server's part in front of them says."""
+        overlap = self._overlap(part, tuple(map(str.lower, own)))
+        return own if overlap is None else own[overlap.said :] or own
 
     def _fit_tool(self, tool: Tool, text: str, room: int) -> str:
         if len(text) <= room:
             return text
         own = self._split(tool)
-        shorter = drop_words(own, room, self._telling(tool.origin.server_id).get(own, frozenset()))
+        shorter = drop_words(own, room, self._telling(tool.origin.server_id, own))
         if shorter is not None:
             return self.led("_".join(shorter))
         digest = digest_of(str(tool.id), 4)
-        return self.led(f"{'_'.join(prefix_words(own, room - 5))}_{digest}")
+        return self.led(f"{'_'.join(prefix_words(own, room - _DIGEST_ROOM))}_{digest}")
 
     def _split(self, tool: Tool) -> tuple[str, ...]:
         own = words(tool.origin.name) if self._snake else split(tool.origin.name)
         return own or (_FALLBACK,)
 
-    def _telling(self, server_id: str) -> Mapping[tuple[str, ...], frozenset[str]]:
+    def _telling(self, server_id: str, own: tuple[str, ...]) -> frozenset[str]:
+        """Return the words that tell a tool from a sibling; articles don't."""
         if server_id not in self._told:
-            self._told[server_id] = telling_words(self._split(tool) for tool in self._siblings[server_id])
-        return self._told[server_id]
+            self._told[server_id] = telling_words(
+                without_fillers(self._split(tool), _VERSIONS) for tool in self._siblings[server_id]
+            )
+        return self._told[server_id].get(without_fillers(own, _VERSIONS), frozenset())
 
     @cached_property
     def _siblings(self) -> Mapping[str, list[Tool]]:
@@ -254,5 +337,13 @@ class Speller:
         return servers
 
 
-def _stutters(server: str, text: str) -> bool:
-    return text == server or (text.startswith(server) and text[len(server)] in "_-.")
+def _droppings(own: tuple[str, ...], room: int, keep: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    """Yield what is left of a tool's words when some are dropped: the best choice, then others that keep one more."""
+    for further in (None, *reversed(own[1:-1][-_MOST_OTHERS:])):
+        kept = keep if further is None else keep | {further.lower()}
+        if (dropped := drop_words(own, room, kept)) is not None:
+            yield dropped
+
+
+def _server_of(tool: Tool) -> tuple[str, str]:
+    return tool.origin.server_id, tool.id.integration

@@ -152,6 +152,48 @@ def test_a_server_that_comes_later_joins_the_common_entry(home: Home) -> None:
     assert json.loads(before_new)["mcpServers"].keys() == {"tn"}
 
 
+LATER = Upcoming(
+    alone={**CONFUSED.alone, "new": {"b__c": "b__c"}, "new__b": {"c": "c"}},
+    together={**CONFUSED.together, "new": {"b__c": "new_x"}, "new__b": {"c": "new_y"}},
+)
+
+
+def connected_before(home: Home) -> dict[str, Any]:
+    """Connect the client before two more servers come, and return their entries."""
+    home.gateway("a", "a__b", "plain", "new", "new__b")
+    later = {key: home.read()["mcpServers"][key] for key in ("new", "new__b")}
+    home.meddle(lambda value: [value["mcpServers"].pop(key) for key in later])
+    home.connect(names=LATER)
+    return later
+
+
+@pytest.mark.parametrize("granted", [["mcp__tn"], ["mcp__tn__*"], ["mcp__tn__new_x"]])
+def test_a_server_that_comes_later_gets_no_permission_that_was_meant_for_others(home: Home, granted: list[str]) -> None:
+    later = connected_before(home)
+    home.meddle(lambda value: value["mcpServers"].update(later))
+    joining = home.plan(names=LATER).joined
+    allow(home, allow=granted)
+
+    assert joining == ("new", "new__b")
+    assert home.plan(names=LATER).joined == ()
+
+
+def test_a_common_entry_that_its_client_trusts_takes_in_no_other_server(home: Home) -> None:
+    later = connected_before(home)
+    home.meddle(lambda value: (value["mcpServers"].update(later), value["mcpServers"]["tn"].update(trust=True)))
+
+    assert home.plan(names=LATER).joined == ()
+
+
+def test_an_entry_with_the_key_of_a_server_has_the_names_that_are_unique(home: Home) -> None:
+    allow(home, deny=["mcp__plain__get"])
+
+    home.connect(names=CONFUSED, entries="one", name="plain")
+
+    assert entries(home) == {"plain": f"{MCP}/servers/a,a__b,plain"}
+    assert permissions(home) == {"deny": ["mcp__plain__plain_get"]}
+
+
 def test_a_client_that_is_connected_with_losses_is_told_how_to_end_them(home: Home) -> None:
     home.connect(names=CONFUSED, entries="each")
 

@@ -120,3 +120,15 @@ def test_several_show_what_any_of_them_shows_and_unknown_ones_nothing(profiles: 
     assert choice.shows_absent(ToolId.parse("files/x"), "files") is any(
         one.shows_absent(ToolId.parse("files/x"), "files") for one in profiles
     )
+
+
+def test_a_choice_of_servers_takes_the_others_away_from_what_profiles_show() -> None:
+    profiles = Profiles({"all": Profile(servers=("files", "bank"), everyone=True)})
+
+    for choice in (profiles.choice(["all"], ["bank", "gone"]), profiles.choice(None, ["bank"])):
+        assert (choice.shows_server("bank"), choice.shows_server("files")) == (True, False)
+        assert (choice.shows_prompts("bank"), choice.shows_prompts("files")) == (True, False)
+        assert (choice.shows_resources("bank"), choice.shows_resources("files")) == (True, False)
+        assert choice.shows_absent(ToolId.parse("x@1/y@1"), "bank")
+        assert not choice.shows_absent(ToolId.parse("x@1/y@1"), "files")
+    assert profiles.choice(None).shows_server("anything")

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from truename.clients.address import Shown, entry_for, shown_by
+from truename.clients.address import WAY, Shown, entry_for, shown_by
 from truename.clients.carrying import Move, beyond_text, carry
 from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, doubtful_forms, secrets_of, usable
 from truename.clients.drafting import Draft
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from truename.clients.address import Address
-    from truename.clients.find import Found
+    from truename.clients.find import Found, Sighting
     from truename.clients.foreseen import Foreseen
     from truename.clients.kept import KeptName
     from truename.clients.machine import Machine
     from truename.clients.table import ConfigFile
-    from truename.clients.upcoming import Upcoming
+    from truename.clients.upcoming import NewNames, Upcoming
     from truename.config import ServerConfig
 
 __all__ = ["Entries", "Wish", "plan_connection"]
@@ -91,7 +91,7 @@ def plan_connection(machine: Machine, found: Iterable[Found], address: Address, 
     if wish.entries in {"one", "all"}:
         return making().plan(choice.taken)
     single = making()
-    joinable = [one for one in choice.taken if single.is_joinable(one)]
+    joinable = [one for one in choice.taken if single.is_joinable(one)] if single.grants_nothing_in_common() else []
     if wish.entries == "each" or not joinable or not (lost := single.lost(())) or single.lost(joinable) >= lost:
         return single.plan(())
     return making().plan(joinable)
@@ -136,7 +136,7 @@ class _Making:
         """
         if one.upstream not in self._names.together or restricted(one.found, one.sighting):
             return False
-        move = self._move(one, self._name)
+        move = self._joining(one)
         names = move.names or {}
         for found in self._mine:
             for kept in found.kept:
@@ -148,6 +148,19 @@ class _Making:
                 if kept.effect not in _HARMLESS and (kept.tool not in names or len(texts) != 1):
                     return False
         return True
+
+    def grants_nothing_in_common(self) -> bool:
+        """Tell whether a server that joins the common entry gets nothing that was meant for others.
+
+        The client may trust that entry, or keep a permission for all of its tools, from an earlier connection.
+        """
+        known = {wire for one in self._commons for wire in self._common(shown_by(one.server).servers)}
+        kept = [one for found in self._mine for one in found.kept if matches(one, self._name, None)]
+        settings = (self._draft.value(document_of(found), one.where) for found, one in self._commons_found())
+        return all(one.tool in known for one in kept) and all(WAY.issuperset(one) for one in settings)
+
+    def _commons_found(self) -> Iterator[tuple[Found, Sighting]]:
+        return ((found, one) for found in self._files for one in found.servers if one in self._commons)
 
     def lost(self, joined: Sequence[Taken]) -> int:
         """Return how many tools the client could not call for certain, if these servers shared an entry."""
@@ -202,7 +215,7 @@ class _Making:
         is_first = not self._choice.taken and not self._choice.already
         if is_first and self._wish.entries in {"one", "all"}:
             self._begin()
-        moves = [*(self._move(one, self._name) for one in joined), *(self._move(one, one.key) for one in single)]
+        moves = [*map(self._joining, joined), *(self._move(one, one.key, self._names.alone) for one in single)]
         self._carry(moves, skipped=joined)
         untold = dict.fromkeys(one.key for one in single if one.upstream not in self._names.alone)
         self._notes += unforeseen(untold, answers=self._address.answers)
@@ -263,25 +276,31 @@ class _Making:
             return f"`truename disconnect {self._wish.client}`, and connect it again: a common entry can end that."
         return _ONE_ENTRY
 
-    def _move(self, one: Taken, new_key: str) -> Move:
+    def _joining(self, one: Taken) -> Move:
+        return self._move(one, self._name, self._names.together)
+
+    def _move(self, one: Taken, new_key: str, names: NewNames) -> Move:
         places = {(other.sighting.path, other.sighting.where) for other in self._choice.taken}
         stays = new_key != one.key and any(
             sighting.server.key == one.key and (sighting.path, sighting.where) not in places
             for found in self._mine
             for sighting in found.servers
         )
-        known = self._names.alone if new_key == one.key else self._names.together
-        names = known.get(one.upstream)
-        return Move(key=one.key, new_key=new_key, names=names, stays=stays, dialect=one.found.file.dialect)
+        shown = names.get(one.upstream)
+        return Move(key=one.key, new_key=new_key, names=shown, stays=stays, dialect=one.found.file.dialect)
 
     def _is_known(self, one: Taken) -> bool:
         """Tell whether a server may go into the one entry: nothing that its client keeps about it would be lost."""
-        move = self._move(one, self._name)
+        move = self._joining(one)
         about = [kept for found in self._mine for kept in found.kept if carry(kept, [move]) != ((kept.text,), "")]
         refused = [kept for kept in about if kept.tool is None and kept.effect in _REFUSING]
         if refused:
             fact = f"{excerpt(one.key)} is refused by {refused[0].path}, so it stays as it is"
             self._notes.append(Note(kind="left", subject=one.key, fact=fact))
+        elif any(restricted(found, common) for found, common in self._commons_found()):
+            fact = f"{excerpt(one.key)} stays as it is: {excerpt(self._name)} says which tools it offers"
+            advice = "Add its tools there by hand, or connect it with --each."
+            self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))
         elif (about or restricted(one.found, one.sighting)) and move.names is None:
             fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept, and which it has is not known"
             to_do = to_know(answers=self._address.answers)
@@ -298,7 +317,7 @@ class _Making:
         for one in group:
             place = one.sighting.where
             inside = [kept for kept in one.found.kept if kept.path == one.sighting.path and _is_below(kept, place)]
-            servers.append(Leaving(self._move(one, name), self._draft.value(document, place), place, inside))
+            servers.append(Leaving(self._joining(one), self._draft.value(document, place), place, inside))
         server = self._address.server(name, common, file=found.file, **self._way)
         there = [one for one in self._commons if (one.path, one.where[:-1]) == (document.path, where)]
         for sighting in there:

@@ -79,7 +79,7 @@ live: $(VENV)/.dev ## thirty real servers from the package registries behind the
 
 CLIENT ?= fastmcp
 CATALOGUES = $(or $(TRUENAME_SHARED),../shared)/corpus/open.jsonl.gz
-lab: $(VENV)/.dev ## a real client against awkward names, bare and through Truename: CLIENT=codex (SHORT=1: two scenarios, nothing written; SEED=n: of the catalogues drawn)
+lab: $(VENV)/.dev ## a real client against awkward names and real catalogues, bare and through Truename: CLIENT=codex (SHORT=1: nothing written; SEED=n)
 ifdef SHORT
 	TRUENAME_LAB_PYTHON=$(abspath $(BIN)/python) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(CLIENT)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab run $(CLIENT) --set awkward --set clashes-2 --dry

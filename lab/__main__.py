@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--drawn", type=int, default=0, metavar="COUNT", help="run the clients on so many draws")
     comparing.add_argument("--seed", type=int, help="of the first draw, the next ones follow (default: by chance)")
     comparing.add_argument("--bare", action="store_true", help="not through Truename")
+    comparing.add_argument("--note", action="store_true", help="note in lab/drawn.json what came of it")
     comparing.set_defaults(run=_compare)
     return parser
 
@@ -72,7 +73,7 @@ def _compare(options: argparse.Namespace) -> int:
     for one in seeds:
         scenarios.scenario(f"{scenarios.DRAWN}/{one}")
     modes: Sequence[scenarios.Mode] = ("bare",) if options.bare else ("bare", "through")
-    return compare.played(_ready(options.clients or ["all"]), seeds, modes)
+    return compare.played(_ready(options.clients or ["all"]), seeds, modes, note=options.note)
 
 
 def _chosen(names: Sequence[str], *, installed: bool) -> list[Client]:

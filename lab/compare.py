@@ -1,7 +1,7 @@
 """`python -m lab compare`: where the dialect table says something else than the lab saw.
 
 Without options, of the results that are kept. With ``--drawn``, of real catalogues that are drawn anew and shown to the
-clients now; what came of it is noted in `lab/drawn.json`.
+clients now; with ``--note`` what came of it is noted in `lab/drawn.json`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def kept(names: Sequence[str]) -> int:
     return 1 if sum([_told(run) for run in chosen]) else 0
 
 
-def played(clients: Iterable[Client], seeds: Sequence[int], modes: Sequence[scenarios.Mode]) -> int:
+def played(clients: Iterable[Client], seeds: Sequence[int], modes: Sequence[scenarios.Mode], *, note: bool) -> int:
     """Show the catalogues of these seeds to these clients, and compare; 1 if anything differs."""
     found = 0
     for client in clients:
@@ -54,7 +54,7 @@ def played(clients: Iterable[Client], seeds: Sequence[int], modes: Sequence[scen
             run = replace(whole, trials=tuple(one for one in whole.trials if one.scenario.startswith(name)))
             differ = _told(run, f" on seed {seed}")
             found += differ
-            if run.trials:
+            if note and run.trials:
                 _note(run, seed, differ)
     return 1 if found else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from truename import dialects
@@ -9,6 +10,8 @@ from truename import dialects
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import pytest
 
     from tests.cli.conftest import Run
 
@@ -78,6 +81,18 @@ def test_crewai_cuts_a_second_time_behind_the_address_and_that_is_told(run: Run,
     assert not long["shown"].endswith(long["name"])
     said = " ".join(done.out.split())
     assert f"CrewAI changes 1 name for a gateway at {ADDRESS}: {long['name']} becomes {long['shown']}." in said
+
+
+def test_without_the_gateway_there_are_no_tools_that_search_and_the_way_is_said(
+    run: Run, dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "truename.gateway.views.own_tools", None)
+
+    done = run("names", dump, "--search")
+
+    assert (done.status, done.out) == (2, "")
+    assert "Install `truename[gateway]`." in done.err
+    assert run("names", dump).status == 0
 
 
 def test_search_tools_alone_are_given_where_nothing_is_pinned_but_all_names_are_told(run: Run, dump: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_client_that_does_something_else_is_found_and_noted(
 ) -> None:
     _play(monkeypatch)
 
-    assert main(["compare", "pydantic-ai-prefix", "--drawn", "2", "--seed", "7", "--bare"]) == 1
+    assert main(["compare", "pydantic-ai-prefix", "--drawn", "2", "--seed", "7", "--bare", "--note"]) == 1
 
     said, version = capsys.readouterr().out, clients.get("pydantic-ai-prefix").version
     assert said.startswith("seeds 7 to 8\n")
@@ -97,10 +97,15 @@ def test_without_a_seed_one_is_drawn_and_said(
     notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _play(monkeypatch)
-    main(["compare", "pydantic-ai-prefix", "--drawn", "1", "--bare"])
+    said = []
+    for _ in range(3):
+        main(["compare", "pydantic-ai-prefix", "--drawn", "1", "--bare"])
+        found = re.match(r"seed (\d+)\npydantic-ai-prefix [\d.]+ on seed \1: ", capsys.readouterr().out)
+        assert found
+        said.append(found[1])
 
-    (note,) = json.loads(notes.read_text("utf-8"))
-    assert capsys.readouterr().out.startswith(f"seed {note['seed']}\n")
+    assert len(set(said)) > 1
+    assert not notes.exists()
 
 
 def test_without_the_collection_nothing_is_drawn_and_the_way_is_said(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from truename.cli.failure import UsageFault
 from truename.config.searching import why_searched
 from truename.policy.globs import fits_id
 
@@ -34,7 +35,7 @@ class Given(NamedTuple):
 
 
 def given(scene: Scene, table: NameTable, *, search: bool) -> Given:
-    """Return what the gateway lists of these names; ``search``: at an address that searches."""
+    """Return what the gateway lists of these names; ``search``: at an address that searches. Raises `UsageFault`."""
     settings, most = scene.settings, table.dialect.max_tools
     why = "its address asks for it" if search else why_searched(settings, _definitions(table), most)
     if not why:
@@ -49,11 +50,12 @@ def _definitions(table: NameTable) -> list[Mapping[str, object]]:
 
 
 def _own(table: NameTable) -> tuple[str, ...]:
-    """Return the names of the gateway's own tools in this table; nothing where the gateway is not installed."""
+    """Return the names of the gateway's own tools here. Raises `UsageFault` if the gateway is not installed."""
     try:
         from truename.gateway.views.own_tools import known_names  # noqa: PLC0415 - the gateway's half of the package
-    except ModuleNotFoundError:
-        return ()
+    except ModuleNotFoundError as error:
+        fact = f"the tools that search are the gateway's, which needs {error.name}; that is not installed"
+        raise UsageFault(fact=fact, advice="Install `truename[gateway]`.") from error
     return known_names(table) or ()
 
 

@@ -179,6 +179,7 @@ def test_a_row_cites_its_runs() -> None:
         ("gemini-cli", "mcp_lab_rocket__launch"),
         ("opencode", "lab_rocket__launch"),
         ("mastra", "lab_rocket__launch"),
+        ("qwen-code", "mcp__lab__rocket__launch_1fykxuc"),
     ],
 )
 def test_an_emoji_is_two_characters_to_clients_that_count_as_javascript_does(client: str, shown: str) -> None:

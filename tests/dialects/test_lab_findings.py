@@ -179,12 +179,20 @@ def test_a_row_cites_its_runs() -> None:
         ("gemini-cli", "mcp_lab_rocket__launch"),
         ("opencode", "lab_rocket__launch"),
         ("mastra", "lab_rocket__launch"),
+        ("openai-agents-js", "rocket__launch"),
         ("qwen-code", "mcp__lab__rocket__launch_1fykxuc"),
     ],
 )
 def test_an_emoji_is_two_characters_to_clients_that_count_as_javascript_does(client: str, shown: str) -> None:
     assert dialects.get(client).shown("lab", "rocket🚀launch") == shown
-    assert "__" in (dialects.get(client).shown("🚀", "x") or "").removeprefix("mcp__")
+
+
+@pytest.mark.parametrize(
+    ("client", "shown"),
+    [("openai-agents-js-prefix", "mcp_lab__rocket_launch"), ("codex", "mcp__lab.rocket_launch")],
+)
+def test_an_emoji_is_one_character_to_clients_that_count_characters(client: str, shown: str) -> None:
+    assert dialects.get(client).shown("lab", "rocket🚀launch") == shown
 
 
 def test_claude_code_calls_the_composed_form_of_a_name() -> None:

@@ -59,7 +59,11 @@ class Lines:
 def serving(*words: object) -> Iterator[tuple[subprocess.Popen[str], Lines, Lines]]:
     command = [TRUENAME, "serve", *map(str, words)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8") as process:
+    # Where it is set, a program that forgets to flush is not noticed.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", env=env
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         try:

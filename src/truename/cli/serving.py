@@ -158,6 +158,8 @@ async def _serve(
                         say(f"Serving at {url}. {late}")
                         await gateway.settle()
                     await _introduce(gateway, path, url, telling)
+                    # Nothing else is printed for long, and in a pipe it would wait for more.
+                    sys.stdout.flush()
                     if bound.getsockname()[0] in _EVERYWHERE:
                         say("It listens on all interfaces; other machines use this machine's name instead.")
                     spare_collector()

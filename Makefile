@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab bench names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab lab-connect bench names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ else
 endif
 	$(BIN)/python -m lab compare
 	$(if $(wildcard $(CATALOGUES)),PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab compare $(CLIENT) --drawn 1 $(addprefix --seed ,$(SEED)))
+
+lab-connect: $(VENV)/.dev ## a real client as `truename connect` leaves it, through a restart, a new tool and a rename: CLIENT=codex (SEED=n, else drawn anew; DRAWS=n)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(or $(filter-out fastmcp,$(CLIENT)),codex)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab connect $(or $(filter-out fastmcp,$(CLIENT)),codex) --draws $(or $(DRAWS),2) $(addprefix --seed ,$(SEED))
 
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)

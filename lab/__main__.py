@@ -9,7 +9,8 @@ from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from lab import clients, compare, install, results, runner, sandbox, scenarios
+from lab import clients, compare, connected, install, results, runner, sandbox, scenarios
+from lab.configured import WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,6 +55,14 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--bare", action="store_true", help="not through Truename")
     comparing.add_argument("--note", action="store_true", help="note in lab/drawn.json what came of it")
     comparing.set_defaults(run=_compare)
+    connecting = commands.add_parser(
+        "connect", help="run clients as `truename connect` leaves them, on servers drawn anew"
+    )
+    connecting.add_argument("clients", nargs="*", help="names (default: all that are installed and that it can write)")
+    connecting.add_argument("--seed", type=int, help="of what is drawn (default: by chance)")
+    connecting.add_argument("--draws", type=int, default=1, metavar="COUNT", help="so many seeds (default: 1)")
+    connecting.add_argument("--json", action="store_true", help="print one JSON document")
+    connecting.set_defaults(run=_connect)
     return parser
 
 
@@ -74,6 +83,16 @@ def _compare(options: argparse.Namespace) -> int:
         scenarios.scenario(f"{scenarios.DRAWN}/{one}")
     modes: Sequence[scenarios.Mode] = ("bare",) if options.bare else ("bare", "through")
     return compare.played(_ready(options.clients or ["all"]), seeds, modes, note=options.note)
+
+
+def _connect(options: argparse.Namespace) -> int:
+    for name in options.clients:
+        if clients.get(name).name not in WAYS:
+            raise LookupError(f"{name} keeps no file that `truename connect` writes. There are {', '.join(WAYS)}.")
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    sys.stderr.write(f"seed {seed}\n")
+    names = options.clients or [name for name in WAYS if clients.get(name).installed]
+    return connected.played(_ready(names), range(seed, seed + options.draws), as_json=options.json)
 
 
 def _chosen(names: Sequence[str], *, installed: bool) -> list[Client]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lab.scenarios import Mode
 
-__all__ = ["KEY", "entries", "serving"]
+__all__ = ["KEY", "entries", "introduced", "serving"]
 
 # Short, as `truename connect` proposes: clients put it in front of every name.
 KEY: Final = "tn"
@@ -43,7 +43,7 @@ def serving(servers: Sequence[Entry], folder: Path, port: int, search: str = "of
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=env) as started,
     ):
         try:
-            yield str(_introduced(started, folder)["url"])
+            yield str(introduced(started, folder)["url"])
         finally:
             started.terminate()
 
@@ -62,7 +62,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     return {"url": entry.url} if entry.url else {"command": entry.command, "args": list(entry.args)}
 
 
-def _introduced(started: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
+def introduced(started: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
     """Return what the gateway says of itself. Raises `RuntimeError` with what it says if it does not serve."""
     lines: list[str] = []
     for line in started.stdout or ():

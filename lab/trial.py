@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from lab.drivers import Launch
 
-__all__ = ["Order", "main", "play"]
+__all__ = ["Order", "main", "play", "started", "surroundings"]
 
 # Some clients make names from addresses, so these don't change from run to run.
 _GATEWAY_PORT: Final = 47100
@@ -102,7 +102,7 @@ def play(order: Order, folder: Path) -> Trial:
         model = stack.enter_context(ModelServer(script))
         stage = Stage(client=client, model=model.url, servers=tuple(entries), home=home, work=work)
         begun = time.monotonic()
-        ended = _run(driver(client.driver)(stage), stage, folder / "client.out", order.limit)
+        ended = started(driver(client.driver)(stage), stage, folder / "client.out", order.limit)
         seconds = time.monotonic() - begun
         received = awkward.received()
     _keep(folder, model, received)
@@ -141,9 +141,10 @@ def _listed(entries: Sequence[Entry]) -> dict[int, str]:
     return out
 
 
-def _run(launch: Launch, stage: Stage, out: Path, limit: float) -> sandbox.Ended:
+def surroundings(stage: Stage) -> dict[str, str]:
+    """Return the environment of a client in its home, before its driver adds to it."""
     home = str(stage.home)
-    base = {
+    return {
         "PATH": f"{clients.node()}:/usr/local/bin:/usr/bin:/bin",
         "HOME": home,
         "XDG_CONFIG_HOME": f"{home}/.config",
@@ -156,7 +157,11 @@ def _run(launch: Launch, stage: Stage, out: Path, limit: float) -> sandbox.Ended
         "NO_COLOR": "1",
         "CI": "1",
     }
-    env = base | dict(launch.env)
+
+
+def started(launch: Launch, stage: Stage, out: Path, limit: float) -> sandbox.Ended:
+    """Run the client until it ends, or the time is over."""
+    env = surroundings(stage) | dict(launch.env)
     return sandbox.run(launch.command, env=env, cwd=stage.work, out=out, limit=limit, stdin=launch.stdin)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -13,6 +14,9 @@ from lab.asking import Session
 def main() -> None:
     """Do what the model says with the servers' tools."""
     told = json.loads(sys.argv[1])
+    if "file" in told:
+        entries = json.loads(Path(told["file"]).read_text(encoding="utf-8"))["mcpServers"]
+        told["servers"] = {key: entry.get("transport", entry)["url"] for key, entry in entries.items()}
     tools: dict[str, tuple[Session, dict[str, Any]]] = {}
     for key, url in told["servers"].items():
         session = Session(url)

@@ -123,6 +123,50 @@ def test_a_server_that_a_file_names_which_is_not_changed_keeps_its_entry(home: H
     assert path.read_text("utf-8") == text
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"disabledMcpServers": ["plain"]},
+        {"future": {"mcp__plain__get": False}},
+    ],
+)
+def test_a_server_that_is_mentioned_where_no_list_is_known_keeps_its_entry(home: Home, settings: Any) -> None:
+    home.settings.write_text(json.dumps(settings), "utf-8")
+
+    home.connect(names=CONFUSED)
+
+    assert entries(home) == {"tn": f"{MCP}/servers/a,a__b", "plain": f"{MCP}/for/claude-code/only/plain"}
+
+
+@pytest.mark.parametrize("matcher", [".*__delete_.*", "Bash|.*mcp__plain__.*", "mcp__.*__x"])
+def test_a_hook_for_tools_of_all_servers_by_their_names_keeps_all_entries(home: Home, matcher: str) -> None:
+    """`mcp__tn__a_delete_it` is not `mcp__a__delete_it`, and a hook may be what stops it."""
+    hook = {"matcher": matcher, "hooks": [{"type": "command", "command": "deny"}]}
+    home.settings.write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}), "utf-8")
+
+    assert home.plan(names=CONFUSED).joined == ()
+
+
+@pytest.mark.parametrize("matcher", ["*", "", ".*", "Bash", "Edit|Write"])
+def test_a_hook_that_holds_for_a_common_entry_too_keeps_none(home: Home, matcher: str) -> None:
+    hook = {"matcher": matcher, "hooks": [{"type": "command", "command": "/home/ann/plain/deny"}]}
+    home.settings.write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}), "utf-8")
+
+    assert home.plan(names=CONFUSED).joined == ("a", "a__b", "plain")
+
+
+def test_an_entry_with_settings_of_its_own_stays(home: Home) -> None:
+    home.meddle(lambda value: value["mcpServers"]["plain"].update(default_tools_approval_mode="prompt"))
+
+    assert home.plan(names=CONFUSED).joined == ("a", "a__b")
+
+
+def test_a_file_of_lists_that_cannot_be_read_keeps_all_entries(home: Home) -> None:
+    home.settings.with_name("settings.local.json").write_text('{"permissions": {"deny": ["mcp__a__x"', "utf-8")
+
+    assert home.plan(names=CONFUSED).joined == ()
+
+
 def test_nothing_is_joined_where_that_saves_no_tool(home: Home) -> None:
     allow(home, deny=["mcp__a__*"])
 

@@ -190,8 +190,8 @@ async def test_tools_are_found_under_the_names_that_the_client_has(lab: Lab, con
     servers = lab.normal("GitHub", "create_issue", "list"), lab.normal("Jira", "create_issue")
     async with lab.serving(*servers, tool_search="on") as address:
         for path, expected in [
-            ("/mcp", ["jira_create_issue", "github_create_issue"]),
-            ("/mcp/for/native", ["jira@1/create_issue@1", "github@1/create_issue@1"]),
+            ("/mcp", ["github_create_issue", "jira_create_issue"]),
+            ("/mcp/for/native", ["github@1/create_issue@1", "jira@1/create_issue@1"]),
             ("/mcp/only/Jira", ["create_issue"]),
         ]:
             async with connect(address + path, era) as client:

@@ -42,6 +42,8 @@ def names(gateway: Gateway, path: str, principal: Principal = LOCAL) -> list[str
         ("/mcp/servers/clock", ["clock_now"]),
         ("/mcp/for/cursor/servers/bank,clock", ["bank_read", "bank_pay", "clock_now"]),
         ("/mcp/servers/clock,gone", ["clock_now"]),
+        ("/mcp/servers/bank,clock/", ["bank_read", "bank_pay", "clock_now"]),
+        ("/mcp/servers/bank, clock", ["bank_read", "bank_pay", "clock_now"]),
     ],
 )
 async def test_it_shows_its_servers_under_the_names_that_all_have(lab: Lab, path: str, shown: list[str]) -> None:

@@ -19,12 +19,13 @@ from truename.clients.drafting import Draft
 from truename.clients.foreseen import foresee, to_know, unforeseen
 from truename.clients.joining import Leaving, joined
 from truename.clients.kept import matches
+from truename.clients.mentioning import mentions
 from truename.clients.plan import Change, Note, Plan
 from truename.clients.searching import crowded, lists_about, restricted, searched_beside_lists
 from truename.clients.shapes import speaks_http
 from truename.clients.table import config_files
 from truename.clients.telling import lost_settings, other_files, stdio_notes, token_notes, way_of
-from truename.documents import ABSENT, Document, Where, left_alone
+from truename.documents import ABSENT, Document, Where, left_alone, reached
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ __all__ = ["Entries", "Wish", "plan_connection"]
 Entries: TypeAlias = Literal["best", "each", "one", "all"]
 
 _REFUSING: Final = frozenset({"deny", "without"})
+# What an entry is called, where entries stand in a list.
+_NAMING: Final = frozenset({"name"})
 # Spelled out, these never let a later tool do more than it would have done.
 _HARMLESS: Final = frozenset({"allow", "alias"})
 _ONE_ENTRY: Final = (
@@ -134,10 +137,12 @@ class _Making:
         What names single tools follows them. A denial, question or hook for a glob, and a list of what alone is
         offered, would be spelled out as they stand today: tools that come later would not be in them.
         """
-        if one.upstream not in self._names.together or restricted(one.found, one.sighting):
+        if one.upstream not in self._names.together or self._has_settings(one):
             return False
         move = self._joining(one)
         names = move.names or {}
+        if mentions(self._mine, one.key):
+            return False
         for found in self._mine:
             for kept in found.kept:
                 if not matches(kept, one.key, None):
@@ -149,6 +154,12 @@ class _Making:
                     return False
         return True
 
+    def _has_settings(self, one: Taken) -> bool:
+        """Tell whether an entry says more than the way to its server, and which single tools are left out."""
+        former = reached(document_of(one.found).value, one.sighting.where)
+        follows = {kind.path[0] for kind in one.found.file.entry if kind.effect != "only"}
+        return not isinstance(former, dict) or bool(former.keys() - WAY - follows - _NAMING)
+
     def grants_nothing_in_common(self) -> bool:
         """Tell whether a server that joins the common entry gets nothing that was meant for others.
 
@@ -157,7 +168,17 @@ class _Making:
         known = {wire for one in self._commons for wire in self._common(shown_by(one.server).servers)}
         kept = [one for found in self._mine for one in found.kept if matches(one, self._name, None)]
         settings = (self._draft.value(document_of(found), one.where) for found, one in self._commons_found())
-        return all(one.tool in known for one in kept) and all(WAY.issuperset(one) for one in settings)
+        is_alone = {one.server.key for one in self._met()} <= {self._name} and len(self._commons) < 2
+        is_read = not any(found.problem for found in self._mine)
+        is_plain = all((WAY | _NAMING).issuperset(one) for one in settings)
+        return is_alone and is_read and is_plain and all(one.tool in known for one in kept)
+
+    def _met(self) -> Iterator[Sighting]:
+        """Yield the common entries in all files of the client, also in those that are not changed."""
+        for found in self._mine:
+            for one in found.servers:
+                if self._address.is_met(one.server) and shown_by(one.server).only is None:
+                    yield one
 
     def _commons_found(self) -> Iterator[tuple[Found, Sighting]]:
         return ((found, one) for found in self._files for one in found.servers if one in self._commons)

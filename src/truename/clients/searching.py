@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMITING", "crowded", "lists_about", "restricted", "searched_beside_lists"]
 
-# What takes tools away: a permission that denies, a list of all that is offered, a list of what is left out.
-LIMITING: Final = frozenset({"deny", "only", "without"})
+# What a call through `call_tool` would go around: a permission that denies or asks, a list of all that is offered, a
+# list of what is left out, a hook.
+LIMITING: Final = frozenset({"deny", "ask", "only", "without", "hook"})
 _MOST: Final = 3
 
 
@@ -34,7 +35,7 @@ def restricted(found: Found, sighting: Sighting) -> bool:
 
 
 def lists_about(mine: Sequence[Found], choice: Choice) -> Iterator[tuple[str, Path]]:
-    """Yield what a client's lists say that takes tools of its servers at the gateway away, and in which file."""
+    """Yield what of a client's lists limits its servers at the gateway, and in which file."""
     servers = [*(one.sighting for one in choice.taken), *choice.already]
     keys = dict.fromkeys(one.server.key for one in servers)
     for found in mine:

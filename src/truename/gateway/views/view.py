@@ -228,10 +228,15 @@ def _taken(word: str, rest: str) -> tuple[str | None, str]:
 
 def _servers(text: str, known: Collection[str]) -> tuple[str, ...]:
     """Return which servers a path asks for, whether or not they are there, if one of them is."""
-    asked = tuple(sorted({unquote(one) for one in text.split(",")}))
+    asked = sorted({_written(unquote(one), known) for one in text.split(",")})
     if not any(one in known for one in asked):
         _server(asked[0], known)
-    return asked
+    return tuple(asked)
+
+
+def _written(key: str, known: Collection[str]) -> str:
+    """Return a server's key as it is known, where blanks stand around it or the path's last slash behind it."""
+    return next((one for one in (key, key.strip(), key.strip().rstrip("/")) if one in known), key)
 
 
 def _context(name: str, contexts: Collection[str]) -> str:

@@ -209,3 +209,36 @@ def test_a_client_without_the_variables_finds_the_server_made_of_its_entry(
     assert differs.status == 1
     assert "differs in 'env.ACCOUNT_TOKEN'" in " ".join(differs.out.split())
     assert "another" not in refused.out + refused.err + differs.err
+
+
+def test_a_configuration_that_clients_are_connected_to_is_not_replaced(home: Path, run: Run) -> None:
+    """A new one would give the key of a connected client's server to another client's."""
+    claude = put(home, "claude-code", {"github": account(CLAUDE)})
+    put(home, "cursor", {"github": account(CURSOR)})
+    run("init", "--copy-secrets")
+    run("connect", "claude-code", "--yes")
+    before = Path("truename.toml").read_bytes()
+
+    again = run("init", "--copy-secrets", "--force")
+    run("disconnect", "claude-code", "--yes")
+    last = run("init", "--copy-secrets", "--force")
+
+    assert again.status == 2
+    assert "`truename disconnect claude-code`" in again.err
+    assert "mcpServers.github" in again.err
+    assert before == Path("truename.toml").read_bytes()
+    assert last.status == 0
+    assert entries(claude)["github"]["command"] == sys.executable
+
+
+def test_an_entry_that_leads_to_a_server_which_is_gone_is_told(home: Path, run: Run) -> None:
+    put(home, "claude-code", {"github": account(CLAUDE), "other": fake("other", "get")})
+    run("init", "--copy-secrets")
+    run("connect", "claude-code", "--yes")
+    text = Path("truename.toml").read_text("utf-8")
+    Path("truename.toml").write_text(text.replace("[mcpServers.other", "[mcpServers.another"), "utf-8")
+    run("allow")
+
+    done = run("connect", "claude-code", "--yes")
+
+    assert "'other' leads to 'other', which the gateway's configuration does not have" in " ".join(done.out.split())

@@ -68,6 +68,15 @@ async def test_a_tool_of_another_server_is_not_there(lab: Lab, connect: Any, sai
             assert not (await client.call_tool("files_read", {})).is_error
 
 
+@pytest.mark.parametrize("name", ["get.file", "one:get.file", "one_get.file", "GET.FILE", "getfile"])
+async def test_a_name_that_means_a_tool_of_another_server_means_nothing(lab: Lab, connect: Any, name: str) -> None:
+    both = lab.normal("one", "get.file"), lab.normal("two", "get_file")
+    async with lab.gateway(*both) as gateway, connect(gateway.endpoint("/mcp/servers/two").server, "legacy") as client:
+        assert (await client.call_tool(name, {})).is_error
+        assert not (await client.call_tool("two_get_file", {})).is_error
+        assert not (await client.call_tool("two/get_file", {})).is_error
+
+
 async def test_a_server_that_is_none_of_the_gateways_is_told_where_no_other_is_asked_for(lab: Lab) -> None:
     async with lab.gateway(*servers(lab)) as gateway:
         with pytest.raises(UnknownView, match=r"No server is known as 'clok'\. Did you mean 'clock'"):

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from truename.cli.rendering import print_json, say, say_error, show, styled
 from truename.cli.saving import check_free
 from truename.clients import Machine
 from truename.config import Settings
+from truename.config.entries import Seen
 from truename.config.proposal import Proposal, propose
 
 __all__ = ["CopySecrets", "DryRun", "Force", "Out", "count", "init"]
@@ -73,6 +75,8 @@ def init(
     proposal = propose(gathered.seen, machine.environ)
     if not proposal.servers:
         raise _nothing(gathered, proposal)
+    if force and not dry_run and proposal.gateways and out.is_file():
+        raise _led_there(proposal.gateways, out)
     settings = Settings(server_name=SERVER_NAME)
     files = prepare(proposal, out, settings, head=_HEAD, copy_secrets=copy_secrets, force=force or dry_run)
     written = [] if dry_run else save_all(files, force=force)
@@ -84,6 +88,17 @@ def init(
             sys.stdout.write(files.text)
         _summary(gathered, proposal, files, written, error=told)
     return EXIT_FINDINGS if proposal.refused or gathered.problems else 0
+
+
+def _led_there(gateways: Sequence[Seen], out: Path) -> UsageFault:
+    """Return why a configuration is not replaced: entries lead to its servers, and what they were is not in them."""
+    places = ", ".join(one.place for one in gateways[:_MOST])
+    connected = dict.fromkeys(one.client for one in gateways)
+    clients = " and ".join(f"`truename disconnect {client}`" for client in connected)
+    return UsageFault(
+        fact=f"entries lead to servers of {out} ({places}), and a new configuration could have others under their keys",
+        advice=f"{clients} first, or write another file with --out.",
+    )
 
 
 def _nothing(gathered: Gathered, proposal: Proposal) -> UsageFault:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.clients.address import shown_by
 from truename.clients.entries import entries_of
 from truename.clients.matching import counterpart
 from truename.clients.plan import Note
@@ -131,11 +132,24 @@ def choose(files: Sequence[Found], address: Address, machine: Machine) -> Choice
             seen.add(place)
             if address.is_met(sighting.server):
                 already.append(sighting)
+                notes += _gone(sighting, address)
                 continue
             upstream = _upstream(seen_of(sighting, found, machine), address, notes)
             if upstream is not None:
                 taken.append(Taken(found, sighting, upstream))
     return Choice(tuple(taken), tuple(already), tuple(notes))
+
+
+def _gone(sighting: Sighting, address: Address) -> Iterator[Note]:
+    """Yield which of the gateway's servers an entry leads to that the gateway does not have."""
+    shown = shown_by(sighting.server)
+    wanted = (shown.only,) if shown.only is not None else shown.servers or ()
+    missing = [key for key in wanted if key not in {one.key for one in address.config.enabled}]
+    if missing:
+        keys = ", ".join(map(excerpt, missing))
+        fact = f"{excerpt(sighting.server.key)} leads to {keys}, which the gateway's configuration does not have"
+        advice = "Add it there, or `truename disconnect` the client and connect it again."
+        yield Note(kind="left", subject=sighting.server.key, fact=fact, advice=advice)
 
 
 def _upstream(entry: Seen, address: Address, notes: list[Note]) -> str | None:

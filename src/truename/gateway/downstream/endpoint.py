@@ -22,7 +22,7 @@ from mcp_types import (
 )
 
 from truename.config.addresses import MAIN
-from truename.errors import ResolutionError, TruenameError
+from truename.errors import ResolutionError, TruenameError, UnknownTool
 from truename.gateway.downstream.accounts import accounted, note_meant, note_tool
 from truename.gateway.downstream.audience import Audience
 from truename.gateway.downstream.definition_guard import DefinitionGuard
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.hub import Hub
     from truename.gateway.views.view import Asked, View, ViewSpec
+    from truename.naming import Resolution
     from truename.policy import Context
 
 __all__ = ["Endpoint"]
@@ -228,7 +229,7 @@ class Endpoint:
         large, rights = self._hub.large, self._hub.rights
         shown = rights.limited(view, context)
         params = request.params or {}
-        find = partial(self._versions.resolve, names=view.table, meta=params.get("_meta") or {})
+        find = partial(self._meaning, view, params.get("_meta") or {})
         try:
             params = large.unwrapped(shown, params)
             await note_meant(view, params)
@@ -266,6 +267,22 @@ class Endpoint:
             return error_result(noted(error))
         except TruenameError as error:
             return error_result(noted(error))
+
+    def _meaning(self, view: View, meta: Mapping[str, Any], name: str) -> Resolution:
+        """Return what a name means in a view; with some servers alone it means what it means with all, or nothing.
+
+        Else a spelling of another server's tool would lead to a tool of these that is nearly called so.
+        """
+        found = self._versions.resolve(name, view.table, meta)
+        if view.spec.servers is not None:
+            whole = self._hub.view(replace(view.spec, servers=None)).table
+            try:
+                is_same = self._versions.resolve(name, whole, meta).id == found.id
+            except ResolutionError:
+                is_same = False
+            if not is_same:
+                raise UnknownTool(text=name)
+        return found
 
     def _wrong(self, request: Request, error: ResolutionError, view: View, shown: View) -> dict[str, Any]:
         """Return what is answered to a wrong name: only names that this session could call are told."""

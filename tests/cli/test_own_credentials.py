@@ -242,3 +242,19 @@ def test_an_entry_that_leads_to_a_server_which_is_gone_is_told(home: Path, run: 
     done = run("connect", "claude-code", "--yes")
 
     assert "'other' leads to 'other', which the gateway's configuration does not have" in " ".join(done.out.split())
+
+
+def test_a_denial_holds_when_the_server_gets_a_tool_of_nearly_the_same_name(home: Path, run: Run) -> None:
+    """The list has the name as the client shows it; the gateway keeps that name for the tool that it was about."""
+    put(home, "claude-code", {"git": fake("git", "get.file", "search")})
+    run("init", "--copy-secrets")
+    with gateway() as (_, url, _):
+        run("connect", "claude-code", "--url", url, "--yes")
+    text = Path("truename.toml").read_text("utf-8")
+    Path("truename.toml").write_text(text.replace('"get.file"', '"get_file", "get.file"'), "utf-8")
+    run("allow")
+
+    with gateway() as (_, url, _):
+        _, answer = anyio.run(call, f"{url}/mcp/for/claude-code/only/git", "get_file")
+
+    assert "get.file" in answer

@@ -20,7 +20,7 @@ from truename.cli.hanging import show_hanging
 from truename.cli.newnames import new_names
 from truename.cli.options import JsonOutput
 from truename.cli.progress import busy
-from truename.cli.reachable import answers, checked_url
+from truename.cli.reachable import answers, ask_names, checked_url
 from truename.cli.rendering import output, print_json, say, show, styled
 from truename.cli.sources import configuration
 from truename.clients import Machine, config_files, find
@@ -159,6 +159,10 @@ def connect(
     done = bool(plan.steps) and not dry_run and agreed(yes=yes, files=len(plan.steps), as_json=as_json)
     if done:
         backups = apply(plan)
+        if reached and plan.upstreams:
+            # The lists of the client name tools as they were foreseen: the gateway keeps these names from now on.
+            with busy("Having the gateway keep the names"):
+                ask_names(url, plan.upstreams, config.settings.token, dialect=dialect)
     start = None if reached or alone else _start(config, url)
     if as_json:
         print_json(_document(plan, replace(wish, stdio=alone), backups, url=url, reached=reached, start=start))

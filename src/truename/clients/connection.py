@@ -274,6 +274,7 @@ class _Making:
             notes=tuple(dict.fromkeys(self._notes)),
             servers=tuple(dict.fromkeys(one.key for one in taken)),
             joined=tuple(dict.fromkeys(one.key for one in joined)),
+            upstreams=tuple(dict.fromkeys(one.upstream for one in taken)),
             already=tuple(dict.fromkeys(one.server.key for one in self._choice.already)),
             reload=reload,
             secrets=frozenset(secrets_of(sighting.server for one in self._mine for sighting in one.servers)),

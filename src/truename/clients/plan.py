@@ -65,8 +65,8 @@ class Step:
 class Plan:
     """What `connect` or `disconnect` would do for one client.
 
-    ``joined`` are those of the ``servers`` that get one entry together; ``already`` are the entries that lead to the
-    gateway; ``secrets`` are texts that must not be shown.
+    ``joined`` are those of the ``servers`` that get one entry together, ``upstreams`` what the gateway calls them all;
+    ``already`` are the entries that lead to the gateway; ``secrets`` are texts that must not be shown.
     """
 
     client: str
@@ -75,6 +75,7 @@ class Plan:
     notes: tuple[Note, ...] = ()
     servers: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
+    upstreams: tuple[str, ...] = ()
     already: tuple[str, ...] = ()
     reload: str = ""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from itertools import zip_longest
-from os.path import realpath
 from pathlib import PurePosixPath, PureWindowsPath
-from shutil import which
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.config.entries import Seen, address, program
@@ -168,12 +166,9 @@ def _covers(pattern: str, text: str) -> bool:
 
 
 def _is_same_program(one: str, other: str) -> bool:
-    """Tell whether two commands are one program: one with its path, one as it is found here, if it is found here."""
+    """Tell whether two commands are one program: one with its path, one as it is found."""
     bare = [name for name in (one, other) if "/" not in name and "\\" not in name]
-    if not bare or _stem(one) != _stem(other):
-        return False
-    found = which(bare[0])
-    return found is None or len(bare) == 2 or realpath(found) == realpath(other if bare[0] == one else one)
+    return bool(bare) and _stem(one) == _stem(other)
 
 
 def _stem(command: str) -> str:

@@ -62,7 +62,7 @@ def test_servers_whose_tools_the_client_would_confuse_share_an_entry_that_shows_
     assert entries(home) == {"tn": f"{MCP}/servers/a,a__b,plain"}
     assert plan.joined == ("a", "a__b", "plain")
     assert any(
-        "'a', 'a__b', 'plain' get one entry, 'tn'" in fact and "2 of 3 tools" in fact for fact in facts(plan, "info")
+        "'a', 'a__b', 'plain' share one entry, 'tn'" in fact and "2 of 3 tools" in fact for fact in facts(plan, "info")
     )
     assert facts(plan, "names") == []
 

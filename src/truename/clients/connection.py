@@ -50,8 +50,8 @@ _NAMING: Final = frozenset({"name"})
 # Spelled out, these never let a later tool do more than it would have done.
 _HARMLESS: Final = frozenset({"allow", "alias"})
 _ONE_ENTRY: Final = (
-    "Connect with --one: a single entry has a name of its own for each of them. Lists about whole servers and patterns "
-    "are then spelled out as they stand today."
+    "Connect with --one: in one entry for all servers, each tool has a name of its own. Lists about whole servers or "
+    "patterns then have the names of today's tools: a tool that comes later is not in them."
 )
 # Forms in which servers are a list, and not an object by their keys.
 _LISTED: Final = frozenset({"continue", "vibe"})
@@ -284,11 +284,9 @@ class _Making:
         keys = dict.fromkeys(one.key for one in joined)
         for foreseen in self._foreseen(()):
             if foreseen.count:
-                told = f"{', '.join(map(excerpt, keys))} get one entry, {excerpt(self._name)}"
+                told = f"{', '.join(map(excerpt, keys))} share one entry, {excerpt(self._name)}"
                 fact = f"{told}. With an entry for each, {foreseen.text}"
-                yield Note(
-                    kind="info", subject=self._name, fact=fact, advice="--each keeps their entries all the same."
-                )
+                yield Note(kind="info", subject=self._name, fact=fact, advice="--each keeps an entry for each.")
 
     def _against_losses(self) -> str:
         """Return what to do about tools that are lost; "" where there is nothing."""

@@ -313,3 +313,17 @@ def test_a_reader_that_has_seen_enough_is_no_fault(dump: Path) -> None:
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
 
     assert (done.stdout, done.stderr) == ("[\n", "")
+
+
+def test_over_stdio_a_server_that_was_taken_away_does_not_stop_the_others(
+    run: Run, configure: Callable[..., Path]
+) -> None:
+    source = configure({"one": ["search"], "two": ["search"]}, truename={"ledger": "memory"})
+
+    with serving(source, "--server", "one", "--server", "gone") as (_, _, err):
+        told = err.until("Serving over standard input")
+    refused = run("serve", source, "--server", "gone")
+
+    assert "two  ready" not in told
+    assert refused.status == 2
+    assert "'gone'" in refused.err

@@ -86,7 +86,7 @@ def test_a_client_with_lists_gets_no_address_that_searches(run: Run, home: Path,
     done = run("connect", client, "--yes", *([] if setting else ["--search"]))
 
     assert done.status == 2
-    assert f"takes tools away from {client}" in words(done.err)
+    assert f"limits the tools of {client}" in words(done.err)
     assert ("tool_search" if setting else "Connect without --search") in words(done.err)
     assert f"truename policy from-client {client}" in words(done.err)
     assert files(home) == before
@@ -124,6 +124,25 @@ def test_a_client_without_lists_gets_an_address_that_searches_if_it_is_asked_for
     assert run("disconnect", "cursor", "--yes").status == 0
     assert run("connect", "cursor", "--search", "--stdio", "--yes").status == 0
     assert servers(path)["gitlab"]["args"][2:] == ["--for", "cursor", "--search", "--only", "gitlab"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"permissions": {"ask": ["mcp__gitlab__delete_branch"]}},
+        {"hooks": {"PreToolUse": [{"matcher": "mcp__gitlab__delete_.*", "hooks": []}]}},
+    ],
+)
+def test_a_search_is_refused_beside_questions_and_hooks_too(run: Run, home: Path, settings: Any) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"gitlab": GITLAB}}), "utf-8")
+    (home / ".claude" / "settings.json").write_text(json.dumps(settings), "utf-8")
+
+    done = run("connect", "claude-code", "--search", "--yes")
+
+    assert done.status == 2
+    assert "limits the tools of claude-code" in words(done.err)
+    assert servers(home / ".claude.json") == {"gitlab": GITLAB}
 
 
 def test_a_client_that_would_get_more_tools_than_it_takes_is_told_of_the_search(run: Run, home: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab import clients, compare, places, results, runner
+from lab import clients, compare, drawing, places, results, runner
 from lab.__main__ import main
 from lab.drawing import drawn
 from lab.results import SeenTool, Trial
@@ -111,8 +111,6 @@ def test_without_a_seed_one_is_drawn_and_said(
 def test_without_the_collection_nothing_is_drawn_and_the_way_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from lab import drawing  # noqa: PLC0415
-
     drawing._catalogues.cache_clear()
     monkeypatch.setenv("TRUENAME_SHARED", str(tmp_path))
     assert main(["compare", "--drawn", "1"]) == 2

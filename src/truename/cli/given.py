@@ -52,7 +52,7 @@ def _definitions(table: NameTable) -> list[Mapping[str, object]]:
 def _own(table: NameTable) -> tuple[str, ...]:
     """Return the names of the gateway's own tools here. Raises `UsageFault` if the gateway is not installed."""
     try:
-        from truename.gateway.views.own_tools import known_names  # noqa: PLC0415 - the gateway's half of the package
+        from truename.gateway.views.own_tools import known_names  # noqa: PLC0415 - the gateway is an optional extra
     except ModuleNotFoundError as error:
         fact = f"the tools that search are the gateway's, which needs {error.name}; that is not installed"
         raise UsageFault(fact=fact, advice="Install `truename[gateway]`.") from error

@@ -91,7 +91,7 @@ def init(
 
 
 def _led_there(gateways: Sequence[Seen], out: Path) -> UsageFault:
-    """Return why a configuration is not replaced: entries lead to its servers, and what they were is not in them."""
+    """Return why ``--force`` does not replace a configuration: clients reach its servers through their entries."""
     places = ", ".join(one.place for one in gateways[:_MOST])
     connected = dict.fromkeys(one.client for one in gateways)
     clients = " and ".join(f"`truename disconnect {client}`" for client in connected)

@@ -132,7 +132,7 @@ def by_default(policy: Policy | None) -> str:
 
 
 def _show_list(table: NameTable, list_of: Given) -> None:
-    """Print what is listed where tools are searched, before all that are found."""
+    """Print the short list that a client gets where it searches tools; nothing where it gets all names."""
     if not list_of.why:
         return
     pinned: list[list[Cell]] = [[id.short, styled(table[id], "bold cyan")] for id in list_of.listed]

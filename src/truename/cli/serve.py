@@ -189,9 +189,10 @@ def _path(config: Config, client: str | None, asked_for: Asked, context: str | N
     if context is not None:
         _require(context, "context", list(config.settings.contexts), config)
     known = [server.key for server in config.enabled]
-    # Of several, one that was taken away must not stop the others.
-    for key in () if not {*several}.isdisjoint(known) else several if only is None else (only,):
-        _require(key, "server", known, config)
+    wanted = several if only is None else (only,)
+    # Of several servers, one that was taken away must not stop the others.
+    if wanted and not {*wanted} & {*known}:
+        _require(wanted[0], "server", known, config)
     named = None if client is None else dialects.get(client).name
     return path_of(client=named, context=context, search=search, server=only, servers=several or None)
 

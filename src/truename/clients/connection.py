@@ -45,7 +45,7 @@ __all__ = ["Entries", "Wish", "plan_connection"]
 Entries: TypeAlias = Literal["best", "each", "one", "all"]
 
 _REFUSING: Final = frozenset({"deny", "without"})
-# What an entry is called, where entries stand in a list.
+# In a file whose servers are a list, each entry has its key as a field.
 _NAMING: Final = frozenset({"name"})
 # Spelled out, these never let a later tool do more than it would have done.
 _HARMLESS: Final = frozenset({"allow", "alias"})

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMITING", "crowded", "lists_about", "restricted", "searched_beside_lists"]
 
-# What a call through `call_tool` would go around: a permission that denies or asks, a list of all that is offered, a
-# list of what is left out, a hook.
+# A call through `call_tool` goes around these: a permission that denies or asks, a list of the tools that are offered
+# or left out, a hook.
 LIMITING: Final = frozenset({"deny", "ask", "only", "without", "hook"})
 _MOST: Final = 3
 
@@ -60,7 +60,7 @@ def searched_beside_lists(client: str, lists: Iterable[tuple[str, Path]], *, is_
         code="searched_beside_lists",
         file=str(next(iter(texts.values()))),
         key="",
-        problem=f"it takes tools away from {client} ({told}{more}), and {why} the model could call them all the same",
+        problem=f"it limits the tools of {client} ({told}{more}), and {why} the model could call each of them",
         remedy=f"{instead}. To have the gateway say what these lists say: truename policy from-client {client}",
     )
 

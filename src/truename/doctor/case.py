@@ -39,8 +39,8 @@ class Server:
 
     ``definitions`` are its tools by name, None as long as nobody asked the server; ``repeated`` are the names that it
     lists twice, ``unusable`` what stands in its list without a usable name, in words. ``address`` is its URL, if it
-    has one; ``identity`` what its entry declares of the ids of its tools. ``shown`` is what it shows of the gateway, if
-    its entry leads there already.
+    has one; ``identity`` what its entry declares of the ids of its tools. ``shown`` says which servers of the gateway
+    the entry shows, if it leads to the gateway already.
     """
 
     key: str

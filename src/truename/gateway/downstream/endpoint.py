@@ -269,9 +269,10 @@ class Endpoint:
             return error_result(noted(error))
 
     def _meaning(self, view: View, meta: Mapping[str, Any], name: str) -> Resolution:
-        """Return what a name means in a view; with some servers alone it means what it means with all, or nothing.
+        """Return the tool that a name means in a view. Raises `ResolutionError`.
 
-        Else a spelling of another server's tool would lead to a tool of these that is nearly called so.
+        At an address of some servers a name means the same tool as at the address of all, or none: a spelling of a
+        hidden server's tool must not lead to a tool with nearly the same name.
         """
         found = self._versions.resolve(name, view.table, meta)
         if view.spec.servers is not None:

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from bench.measure import Case
 from truename import Catalog, Ledger, ToolId, naming
+from truename.conventions import Declaration, lint
 from truename.errors import AmbiguousName, ResolutionError
 from truename.naming import words
-from truename.policy import Declaration, lint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

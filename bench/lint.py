@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.measure import RUNS, Case, measured, profiled, shown
 from bench.names import SHARED
-from truename.policy import Declaration, lint
+from truename.conventions import Declaration, lint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,10 @@ from fastmcp import Client, FastMCP
 from truename import project
 from truename.adapters.fastmcp import mount, register
 from truename.adapters.toolbox import Naming, Toolbox, told
+from truename.conventions import Convention, catalog_of, implementations, tool
 from truename.errors import TruenameError
 from truename.migration import Recorder, read_recording, replay
-from truename.policy import Call, Caller, Context, Convention, Exposure, Policy, catalog_of, implementations, tool
+from truename.policy import Call, Caller, Context, Exposure, Policy
 
 PHONE = Caller(principal="ada", session="monday", platform="ios", app="myapp")
 EXPOSURE = Exposure(convention=Convention.of("trailblaze", apps=["myapp", "payments"]))

@@ -11,29 +11,31 @@ from typing import TYPE_CHECKING
 import pytest
 
 from truename import ToolId, errors
-from truename.adapters.faults import InvalidPayload
 from truename.dialects import Reason
 from truename.errors import (
     CODES,
     AmbiguousName,
     ApprovalRequired,
+    CallRepeated,
     ConfigError,
     DuplicateTool,
+    InvalidCall,
     InvalidName,
+    InvalidPayload,
     InvalidToolId,
     LedgerError,
+    MigrationError,
     NoLegalName,
     NotAllowed,
     PolicyError,
     ResolutionError,
     RetiredName,
+    StoreError,
     TruenameError,
     UnknownDialect,
     UnknownTool,
     excerpt,
 )
-from truename.migration import MigrationError
-from truename.policy import CallRepeated, InvalidCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +55,9 @@ EXAMPLES: list[TruenameError] = [
     DuplicateTool(existing="a", duplicate="b", name="x"),
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical", reasons=WHY),
     NoLegalName(id=AB, dialect="openai", styles=("prefixed",), style="canonical"),
+    StoreError(
+        file="approvals.json", key="", problem="it is damaged", remedy="Restore it from a copy.", code="corrupt"
+    ),
     InvalidCall(field="arguments.q", problem="is no text"),
     InvalidPayload(field="messages[2].tool_calls", problem="is no list", code="invalid_history"),
     InvalidPayload(field="tool_choice", problem="names no tool", code="invalid_request"),

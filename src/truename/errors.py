@@ -10,13 +10,14 @@
     |                                                                duplicate_deferred, reserved_namespace
     +-- NoLegalName                      id, dialect, styles         no_legal_name
     +-- ConfigError                      file, key, remedy          invalid_config, left_alone
+    |   +-- StoreError                   the same                   corrupt, newer, busy, unusable, full
     +-- LedgerError                      see the class               see the class
     +-- UpstreamError (in the gateway)   server, kind, problem      upstream_unavailable, variable_unset,
     |                                                                login_required, answer_blocked
-    +-- AddressRefused (in access)       host, problem, remedy       address_refused
-    +-- MigrationError (in migration)    file, line, problem         rename_refused, invalid_version, left_alone
-    +-- InvalidCall (in the policy, ValueError)  field, problem      invalid_call
-    +-- InvalidPayload (in adapters, ValueError) field, problem      invalid_history, invalid_request
+    +-- AddressRefused (in auth)         host, problem, remedy       address_refused
+    +-- MigrationError (ValueError)      file, line, problem         rename_refused, invalid_version, left_alone
+    +-- InvalidCall (ValueError)         field, problem              invalid_call
+    +-- InvalidPayload (ValueError)      field, problem              invalid_history, invalid_request
     +-- ResolutionError (LookupError)    text, trail
     |   +-- UnknownTool                  reason, suggestions         unknown_tool
     |   +-- AmbiguousName                candidates                  ambiguous_name
@@ -24,18 +25,27 @@
     +-- PolicyError (PermissionError)    id, decision
         +-- NotAllowed                   rule                        unsupported, quarantined, unrecorded
         +-- ApprovalRequired             approval_key, call          approval_required
-        +-- CallRepeated (in the policy) call, state                 call_reused, call_repeated
+        +-- CallRepeated                 call, state                 call_reused, call_repeated
 
 An error is a value. Its text is one sentence of fact and one of what to do; several are an ``ExceptionGroup``.
+
+What can go wrong with a call or with what is kept about calls, as errors with typed fields.
+
+What a migration can't do, as an error: the fact, the remedy, and the file and line where that helps.
+
+What can be wrong with something that is meant for, or was recorded under, a model API.
+
+Gathering the faults of one configuration: all of them are told at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from truename.dialects import Reason
@@ -45,21 +55,28 @@ __all__ = [
     "CODES",
     "AmbiguousName",
     "ApprovalRequired",
-    "CodeInfo",
+    "CallRepeated",
     "ConfigError",
+    "ConfigErrors",
     "DuplicateTool",
+    "InvalidCall",
     "InvalidName",
+    "InvalidPayload",
     "InvalidToolId",
     "LedgerError",
+    "MigrationError",
     "NoLegalName",
     "NotAllowed",
     "PolicyError",
     "ResolutionError",
     "RetiredName",
+    "StoreError",
     "TruenameError",
     "UnknownDialect",
     "UnknownTool",
+    "config_error",
     "excerpt",
+    "spelling_remedy",
 ]
 
 
@@ -404,3 +421,154 @@ class ApprovalRequired(PolicyError):
     def __str__(self) -> str:
         remedy = self.remedy or f"Ask for it under {self.approval_key}."
         return f"{self.id} needs an approval{f' ({self.decision})' if self.decision else ''}; nothing was run. {remedy}"
+
+
+_REPEATED: Final = {
+    "call_reused": "The call id {call} was used for another call of {id}{other}; nothing was run. "
+    "Give each call an id of its own.",
+    "call_repeated": "The call {call} of {id} was begun before{other}; it was not run again. Make a new call.",
+}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidCall(TruenameError, ValueError):
+    """A payload is no call: ``field`` is the path to what is wrong in it, ``problem`` says what."""
+
+    field: str
+    problem: str
+    code: str = "invalid_call"
+
+    def __str__(self) -> str:
+        return f"This is no call: {excerpt(self.field)[1:-1]} {self.problem}; nothing was run. Send it again, mended."
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CallRepeated(PolicyError):
+    """A call id came a second time: for something else (``call_reused``), or to be run again (``call_repeated``).
+
+    ``call`` is the id, ``state`` what became of the first (seen, running, done, failed).
+    """
+
+    call: str
+    state: str = ""
+    code: str = "call_repeated"
+
+    def __str__(self) -> str:
+        other = f" (it is {self.state})" if self.state else ""
+        return _REPEATED[self.code].format(call=excerpt(self.call), id=self.id, other=other)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StoreError(ConfigError):
+    """What is kept can't be used: ``file`` and ``key`` say where, and the code what kind of fault it is.
+
+    ``corrupt`` (damaged, or not ours), ``newer`` (written by a later version), ``busy`` (another process has the
+    lock), ``unusable`` (disk or path), ``full``.
+    """
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MigrationError(TruenameError, ValueError):
+    """A change of names that can't be made, and nothing of it was made.
+
+    The code is ``rename_refused``, or ``invalid_version`` for a protocol version that can't be counted up.
+    """
+
+    problem: str
+    remedy: str
+    file: str = ""
+    line: int = 0
+    code: str = "rename_refused"
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
+        return f"{place}{self.problem}. {self.remedy}"
+
+
+_ADVICE: Final = {
+    "invalid_history": ("This is no history", "Mend it there; nothing was rewritten."),
+    "invalid_request": ("This can't be asked of the model", "Choose something that this API has."),
+}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidPayload(TruenameError, ValueError):
+    """A history (``invalid_history``) or a request (``invalid_request``) is not what an API takes.
+
+    ``field`` is the path to what is wrong, ``problem`` says what.
+    """
+
+    field: str
+    problem: str
+    code: str = "invalid_history"
+
+    def __str__(self) -> str:
+        fact, advice = _ADVICE[self.code]
+        return f"{fact}: {excerpt(self.field, 200)[1:-1]} {self.problem}. {advice}"
+
+
+_LONGEST_KEY: Final = 200
+_LONGEST_WORD: Final = 100
+
+
+def config_error(file: str, key: str, problem: str, remedy: str) -> ConfigError:
+    """Build the error; the text is one sentence of fact and one of what to do."""
+    return ConfigError(file=file, key=key, problem=problem, remedy=remedy)
+
+
+def spelling_remedy(word: object, known: Iterable[str]) -> str:
+    """Return a remedy for a misspelt word.
+
+    >>> nearest("tols", ["tools", "servers"]), nearest("x", ["tools", "servers"])
+    ("Did you mean 'tools'?", 'Use one of: servers, tools.')
+    """
+    known = sorted(known)
+    close = get_close_matches(str(word)[:_LONGEST_WORD], known, 1)
+    return f"Did you mean {close[0]!r}?" if close else f"Use one of: {', '.join(known)}."
+
+
+class ConfigErrors:
+    """The faults of one file, in the order in which they were met; ``remedy`` is what to do where nothing else is."""
+
+    def __init__(self, file: str, remedy: str = "") -> None:
+        self._file = file
+        self._remedy = remedy
+        self._found: list[ConfigError] = []
+
+    def add(self, key: str, problem: str, remedy: str = "") -> None:
+        """Note one fault under the key where it stands."""
+        # A hostile file has keys of megabytes; where a fault is can be seen from the beginning.
+        self._found.append(config_error(self._file, key[:_LONGEST_KEY], problem, remedy or self._remedy))
+
+    def apart(self) -> ConfigErrors:
+        """Return an empty list of faults of the same file, for what may turn out to be none."""
+        return ConfigErrors(self._file, self._remedy)
+
+    def take(self, other: ConfigErrors) -> None:
+        """Note the faults of another list too."""
+        self._found += other._found
+
+    def adopt(self, error: Exception) -> None:
+        """Note a fault, or a group of them, that another reader raised; what is none is raised on."""
+        if isinstance(error, ExceptionGroup):
+            for one in error.exceptions:
+                self.adopt(one)
+        elif isinstance(error, ConfigError):
+            self.add(error.key, error.problem, error.remedy)
+        else:
+            raise error
+
+    def all(self) -> tuple[ConfigError, ...]:
+        """Return them, in the order in which they were met."""
+        return tuple(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def raise_any(self) -> None:
+        """Raise the fault, or all of them as an `ExceptionGroup`; nothing if there is none."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            message = f"{self._file} has {len(self._found)} faults"
+            raise ExceptionGroup(message, self._found)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import CONVENTION
 from tests.acceptance.world import NotChecked
-from truename.policy import Convention, Declaration, Metadata, Severity, classify, lint
-from truename.policy.clauses import CLAUSES
+from truename.conventions import Convention, Declaration, Metadata, Severity, classify, lint
+from truename.conventions.clauses import CLAUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import CONVENTION, METADATA_FIELDS
 from truename.adapters.toolbox import Naming, Toolbox
+from truename.conventions import catalog_of, declared, tool
+from truename.conventions.convention import Convention
 from truename.migration.recording import Recorder, read_recording
-from truename.policy import Caller, Exposure, Policy, catalog_of, declared, tool
-from truename.policy.convention import Convention
+from truename.policy import Caller, Exposure, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

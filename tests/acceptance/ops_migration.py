@@ -14,6 +14,7 @@ from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import CONVENTION, SURFACES
 from tests.acceptance.world import NotChecked
 from truename.cli import main
+from truename.conventions.convention import Convention
 from truename.migration import (
     apply,
     bump,
@@ -23,7 +24,6 @@ from truename.migration import (
     survey,
     underscored,
 )
-from truename.policy.convention import Convention
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,8 @@ from tests.acceptance.world import (
     table_of,
 )
 from truename import Catalog, NameTable, ToolId, dialects
+from truename.conventions import Convention, Declaration, lint
 from truename.identity import fold
-from truename.policy import Convention, Declaration, lint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from truename.access.events import AccessEvent, Turnstile
 from truename.access.kept import Kept
 from truename.access.tokens import StaticToken, TokenStore, digest_of, fresh, minted, named_id, readable_name
 from truename.config import KnownToken
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 from truename.policy.principal import Principal
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.access.vault import KEY_VARIABLE, Vault, vault_keys
-from truename.errors import ConfigError
-from truename.policy import StoreError
+from truename.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path

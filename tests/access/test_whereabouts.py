@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteStream
 
-    from truename.access.pinned import Address
+    from truename.clients.address import Address
 
 pytestmark = pytest.mark.anyio
 

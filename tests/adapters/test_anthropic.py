@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.model_apis import ANTHROPIC, accepts_anthropic_choice, accepts_anthropic_tools, awkward_catalog
 from truename import Catalog, ToolId, project
 from truename.adapters import anthropic
-from truename.policy import InvalidCall
+from truename.errors import InvalidCall
 
 NAMES = project(Catalog.of("a@1/b@1", "a@1/c@1"), "anthropic")
 USE: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "a_b", "input": {"q": 1}}

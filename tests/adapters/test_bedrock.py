@@ -10,8 +10,7 @@ from tests.adapters.bedrock_endpoint import accepts_bedrock, accepts_tool_config
 from tests.adapters.model_apis import BEDROCK, awkward_catalog
 from truename import Catalog, project
 from truename.adapters import bedrock
-from truename.adapters.faults import InvalidPayload
-from truename.policy import InvalidCall
+from truename.errors import InvalidCall, InvalidPayload
 
 NAMES = project(Catalog.of("a@1/b@1"), "bedrock-converse")
 USE: dict[str, Any] = {"toolUseId": "t1", "name": "a_b", "input": {"q": 1}}

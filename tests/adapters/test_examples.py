@@ -9,10 +9,11 @@ import sys
 import pytest
 
 from tests.shared import ROOT
+from truename.conventions import Convention, lint
 from truename.errors import ApprovalRequired
 from truename.ledger import Ledger
 from truename.lint import read_declared
-from truename.policy import Approvals, Convention, Policy, lint
+from truename.policy import Approvals, Policy
 
 EXAMPLE = ROOT / "examples" / "own_loop.py"
 PAGE = (ROOT / "docs" / "adapters.md").read_text("utf-8")

@@ -29,15 +29,16 @@ from truename.adapters.layout import Layout
 from truename.adapters.openai_agents import AgentTools
 from truename.adapters.pydantic_ai import NamedToolset
 from truename.adapters.toolbox import Naming, Toolbox, told
+from truename.conventions import declared, metadata_of, tool
 from truename.errors import DuplicateTool, NotAllowed, UnknownTool
 from truename.migration.recording import RecordedCall, Recorder, read_recording
-from truename.policy import Caller, CallRule, Exposure, Policy, declared, metadata_of, tool
+from truename.policy import Caller, CallRule, Exposure, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from truename.policy import Declaration
+    from truename.conventions import Declaration
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("closing")]
 RULES = [CallRule(name="hidden", outcome="deny", tools=("phone/wipe",))]

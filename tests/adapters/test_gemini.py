@@ -11,7 +11,7 @@ from tests.adapters.model_apis import GEMINI, awkward_catalog
 from truename import Catalog, project
 from truename.adapters import gemini
 from truename.adapters.wire import Refused
-from truename.policy import InvalidCall
+from truename.errors import InvalidCall
 
 NAMES = project(Catalog.of("a@1/b@1"), "google-gemini")
 CALL: dict[str, Any] = {"id": "c", "name": "a_b", "args": {"q": 1}}

@@ -31,9 +31,9 @@ from tests.adapters.test_model_apis import model
 from truename.adapters import anthropic, openai_chat
 from truename.adapters.history import rewrite
 from truename.adapters.layout import Layout
-from truename.errors import ApprovalRequired
+from truename.errors import ApprovalRequired, CallRepeated
 from truename.identity.keys import call_id
-from truename.policy import Approvals, Caller, CallRepeated, Policy
+from truename.policy import Approvals, Caller, Policy
 
 
 @pytest.mark.parametrize("other", OTHERS)

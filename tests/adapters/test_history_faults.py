@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.adapters.model_apis import BENCHES
 from truename import Catalog
 from truename.adapters.call_ids import CALL_IDS, CallIds
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.history import rewrite
 from truename.adapters.layout import Layout
-from truename.errors import TruenameError
+from truename.errors import InvalidPayload, TruenameError
 
 CATALOG = Catalog.of("a@1/b@1")
 CHAT_CALL = {"id": "c", "type": "function", "function": {"name": "a_b", "arguments": "{}"}}

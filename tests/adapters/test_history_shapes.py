@@ -9,8 +9,8 @@ import pytest
 
 from tests.adapters.model_apis import BENCHES, obeys_provider
 from truename import Catalog, project
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.history import Rewritten, rewrite
+from truename.errors import InvalidPayload
 
 CATALOG = Catalog.of("a@1/b@1")
 PNG = base64.b64encode(b"hello").decode()

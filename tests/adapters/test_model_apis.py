@@ -15,9 +15,9 @@ from tests.adapters.bedrock_endpoint import BedrockEndpoint
 from tests.adapters.model_apis import BENCHES, DENIED, NAMES, Bench, awkward_catalog, obeys_provider, scripted
 from truename.adapters.layout import Layout
 from truename.adapters.wire import Refused
-from truename.errors import ApprovalRequired, NotAllowed, UnknownTool
+from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, UnknownTool
 from truename.identity.keys import CallId
-from truename.policy import Approvals, Call, Caller, CallRepeated, CallRule, Policy
+from truename.policy import Approvals, Call, Caller, CallRule, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,9 +33,9 @@ from tests.adapters.offline import (
 )
 from truename.adapters.openai_agents import AgentTools
 from truename.adapters.toolbox import Naming
-from truename.errors import DuplicateTool, TruenameError
+from truename.errors import DuplicateTool, InvalidCall, TruenameError
 from truename.ledger import Ledger
-from truename.policy import Caller, CallRule, InvalidCall, Policy
+from truename.policy import Caller, CallRule, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

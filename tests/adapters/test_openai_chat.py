@@ -16,10 +16,9 @@ from tests.adapters.model_apis import (
 )
 from truename import Catalog, ToolId, project
 from truename.adapters import openai_chat
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.layout import Layout
-from truename.errors import InvalidName, UnknownTool
-from truename.policy import Caller, InvalidCall
+from truename.errors import InvalidCall, InvalidName, InvalidPayload, UnknownTool
+from truename.policy import Caller
 
 NAMES = project(Catalog.of("a@1/b@1", "a@1/auto@1"), "openai")
 CALL: dict[str, Any] = {"id": "c", "type": "function", "function": {"name": "a_b", "arguments": '{"q": 1}'}}

@@ -9,12 +9,10 @@ import pytest
 from tests.adapters.model_apis import RESPONSES, accepts_responses_tools, awkward_catalog
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.adapters import openai_responses
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.history import rewrite
 from truename.adapters.layout import Layout, namespace_of
-from truename.errors import DuplicateTool, UnknownTool
+from truename.errors import DuplicateTool, InvalidCall, InvalidPayload, UnknownTool
 from truename.identity import LookupKey
-from truename.policy import InvalidCall
 
 CATALOG = Catalog.of("crm@1/lookup@1", "billing@1/lookup@1", "crm@1/update@1", aliases={})
 NAMES = project(CATALOG, "openai-responses")

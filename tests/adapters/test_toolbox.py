@@ -8,9 +8,9 @@ import pytest
 
 from truename import Catalog, project
 from truename.adapters.toolbox import Naming, Toolbox, told
-from truename.errors import ApprovalRequired, NotAllowed, TruenameError, UnknownTool
+from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, TruenameError, UnknownTool
 from truename.ledger import Ledger
-from truename.policy import Approvals, Call, Caller, CallRule, InvalidCall, Policy, Presentation
+from truename.policy import Approvals, Call, Caller, CallRule, Policy, Presentation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

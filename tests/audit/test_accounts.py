@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from truename import ToolId
 from truename.audit import Journal, Redaction, account_of
 from truename.catalog import Origin
-from truename.policy.call_event import CallEvent
+from truename.policy.call import CallEvent
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.audit import GENESIS, Anchor, Journal, Record, anchor_file, records_in, verified
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from truename.audit import Journal, verified
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

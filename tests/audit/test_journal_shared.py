@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.shared import ROOT
 from truename.audit import Broken, Journal, Record, records_in, verified
 from truename.audit.turn import turn
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename.audit import Journal, Record, Recorder, records_in
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,9 +10,9 @@ import pytest
 
 from truename.config import Config, Settings, convention_in, find_convention, json_schema, load, parse, render
 from truename.config.schema import settings_schema
+from truename.conventions import Convention, Suppression
+from truename.conventions.convention import PRESETS
 from truename.errors import ConfigError
-from truename.policy import Convention, Suppression
-from truename.policy.presets import PRESETS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from truename.config import Config, load, parse
 from truename.config.interpolate import interpolate
 from truename.config.watch import Watch
-from truename.errors import ConfigError
-from truename.policy.gathering import Faults
+from truename.errors import ConfigError, ConfigErrors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +119,7 @@ def test_a_path_is_whole(path: str, tmp_path: Path) -> None:
 
 def test_other_programs_references_are_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(SECRET)
-    faults = Faults("mcp.json")
+    faults = ConfigErrors("mcp.json")
     assert SECRET not in interpolate(f"${{file:{tmp_path}/token}}", {}, faults, "env.TOKEN")
     assert len(faults) == 1
 

@@ -18,23 +18,23 @@ from unittest.mock import patch
 from tests.policy.text_examples import Example, declared, findings, flagged, material_of
 from tests.policy.tuning_texts import TUNING
 from tests.shared import shared
-from truename.policy.convention import Convention
-from truename.policy.rules import instructions, likeness, purposes, shadowing
-from truename.policy.rules.material import Material
-from truename.policy.rules.mechanisms import order_in
+from truename.conventions.convention import Convention
+from truename.conventions.rules import prompt_injection, shadowing
+from truename.conventions.rules.check import LintContext
+from truename.conventions.rules.mechanisms import order_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from truename.policy.rules.mechanisms import Mechanism
+    from truename.conventions.rules.mechanisms import Mechanism
 
 __all__ = ["CATEGORIES", "Entry", "Tally", "entries", "left_out", "says", "tally"]
 
 CATEGORIES: Final = ("phrase_injection", "unicode_smuggling", "decoded_payload", "shadowing", "capability_mismatch")
 _THRESHOLDS: Final = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 _TABLES: Final = (
-    (instructions, "MECHANISMS"),
-    (instructions, "EFFECTS"),
+    (prompt_injection, "MECHANISMS"),
+    (prompt_injection, "EFFECTS"),
     (shadowing, "PRECEDENCE"),
 )
 
@@ -46,7 +46,7 @@ class Entry:
     id: str
     category: str
     is_hostile: bool
-    material: Material
+    material: LintContext
 
 
 @dataclass
@@ -95,18 +95,18 @@ def left_out(category: str, rows: Sequence[Entry]) -> dict[str, Tally]:
     training = own(TUNING) + [one for one in rows if one.category != category]
     kept = {name: tuple(_kept(getattr(module, name), category, training)) for module, name in _TABLES}
     with (
-        patch.object(instructions, "MECHANISMS", kept["MECHANISMS"]),
-        patch.object(instructions, "EFFECTS", kept["EFFECTS"]),
+        patch.object(prompt_injection, "MECHANISMS", kept["MECHANISMS"]),
+        patch.object(prompt_injection, "EFFECTS", kept["EFFECTS"]),
         patch.object(shadowing, "PRECEDENCE", kept["PRECEDENCE"]),
-        patch.object(likeness, "CLONED", _threshold(training)),
+        patch.object(shadowing, "CLONED", _threshold(training)),
     ):
         return tally(rows)
 
 
-def says(row: Mechanism, material: Material) -> bool:
+def says(row: Mechanism, material: LintContext) -> bool:
     """Whether a row alone would have something reported."""
     one, texts = material.texts[0]
-    if row in purposes.EFFECTS and not purposes.only_computes(one.name, one.description):
+    if row in prompt_injection.EFFECTS and not prompt_injection.only_computes(one.name, one.description):
         return False
     return next(order_in(texts, (row,)), None) is not None
 
@@ -121,7 +121,7 @@ def _kept(table: Iterable[Mechanism], category: str, training: Sequence[Entry]) 
 def _threshold(training: Sequence[Entry]) -> float:
     errors = {}
     for value in _THRESHOLDS:
-        with patch.object(likeness, "CLONED", value):
+        with patch.object(shadowing, "CLONED", value):
             errors[value] = sum(
                 flagged(findings(one.material)) != one.is_hostile for one in training if one.material.peers
             )
@@ -131,7 +131,7 @@ def _threshold(training: Sequence[Entry]) -> float:
 
 def _entry(row: dict[str, Any]) -> Entry:
     peers = tuple(_declared(peer["server"], peer["tool"]) for peer in row.get("peers", ()))
-    material = Material((_declared(row["server"], row["tool"]),), Convention(), peers)
+    material = LintContext((_declared(row["server"], row["tool"]),), Convention(), peers)
     is_hostile = row["label"] == "malicious"
     category = row["category"] if is_hostile else row.get("resembles", "")
     return Entry(row["id"], category, is_hostile, material)

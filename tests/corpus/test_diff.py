@@ -13,9 +13,9 @@ import pytest
 from tests.corpus.collection import catalogues
 from tests.migration.listed import bare, pairs
 from tests.shared import data
+from truename.conventions.declarations import Declaration
 from truename.migration import Certainty, Kind, diff
 from truename.naming.words import words
-from truename.policy.declaration import Declaration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,9 +13,9 @@ from tests.corpus.attacks import CATEGORIES, Tally, entries, left_out, tally
 from tests.corpus.collection import catalogues
 from tests.policy.text_examples import findings
 from tests.shared import ROOT, shared
-from truename.policy import Convention, Declaration, lint
-from truename.policy.rules import Material
-from truename.policy.rules.shadowing import CHECKS as SHADOWING
+from truename.conventions import Convention, Declaration, lint
+from truename.conventions.rules import LintContext
+from truename.conventions.rules.shadowing import CHECKS as SHADOWING
 
 pytestmark = pytest.mark.corpus
 
@@ -31,9 +31,9 @@ def servers() -> list[dict[str, Any]]:
     return catalogues()
 
 
-def material(*rows: dict[str, Any]) -> Material:
+def material(*rows: dict[str, Any]) -> LintContext:
     tools = ((row["id"], tool) for row in rows for tool in row["tools"])
-    return Material(
+    return LintContext(
         tuple(Declaration(name=tool["name"], server=id, definition=tool) for id, tool in tools), Convention()
     )
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from truename.policy import Finding
+    from truename.conventions import Finding
 
 __all__ = ["examined", "machine", "of_rule", "written"]
 

@@ -11,7 +11,7 @@ from tests.shared import ROOT
 from truename.doctor import RULES
 
 if TYPE_CHECKING:
-    from truename.policy import Rule
+    from truename.conventions import Rule
 
 PAGE = (ROOT / "docs" / "doctor.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^### (TN\d{3} [a-z_]+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from truename import dialects
 from truename.catalog import estimated_tokens
 from truename.config import ServerConfig
+from truename.conventions import Location, Severity
 from truename.doctor import Case, Lists, Report, Server, examine
 from truename.doctor.lists import BUDGET
-from truename.policy import Location, Severity
 
 
 def report(client: str, lists: dict[str, Any]) -> Report:

@@ -13,8 +13,8 @@ from truename import ToolId
 from truename.audit import Broken, Journal, Record, Redaction, account_of, recent, records_in, since, verified
 from truename.audit.anchor import Anchor, AnchorFile
 from truename.audit.chain import GENESIS, Spoiled
-from truename.policy import StoreError
-from truename.policy.call_event import CallEvent
+from truename.errors import StoreError
+from truename.policy.call import CallEvent
 
 if TYPE_CHECKING:
     from random import Random

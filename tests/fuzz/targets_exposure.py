@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated_bytes, text, value
 from truename import Catalog, NameTable, project
+from truename.conventions import metadata_of
+from truename.conventions.metadata import FIELDS
 from truename.migration import BrokenLine, Recorder, read_recording, rehearse
-from truename.policy import Caller, Context, Exposure, Policy, bound_call, metadata_of, read_metadata
-from truename.policy.said import FIELDS
+from truename.policy import Caller, Context, Exposure, Policy, bound_call, read_metadata
 
 if TYPE_CHECKING:
     from random import Random

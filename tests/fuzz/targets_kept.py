@@ -19,8 +19,7 @@ from truename.errors import TruenameError
 from truename.gateway.protocol.session_ids import handshake_in
 from truename.gateway.protocol.session_record import SessionRecord
 from truename.migration.lock import Lock
-from truename.policy.book import CallRecord, Where
-from truename.policy.grants import Subject
+from truename.policy.grants import CallRecord, Subject, Where
 from truename.policy.store import FileStore
 from truename.trust.book import PinBook, Pinned
 from truename.trust.book import digest_of as digest_of_definition

@@ -15,7 +15,7 @@ from truename.config import Config, Settings
 from truename.errors import NotAllowed
 from truename.gateway import Gateway, listening
 from truename.policy import Context, read_policy
-from truename.policy.call_event import CallEvent
+from truename.policy.call import CallEvent
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ import pytest
 from tests.gateway.office import ASK, Office, User, gateway, ran
 from tests.shared import ROOT
 from truename.config.approvals import Asking
+from truename.errors import StoreError
 from truename.gateway import listening
-from truename.policy import StoreError, read_policy
+from truename.policy import read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

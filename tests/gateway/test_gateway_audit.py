@@ -18,10 +18,11 @@ from truename.audit.journal import Journal
 from truename.config import Config, Settings
 from truename.config.audit import Audit
 from truename.config.trust import Trust
+from truename.errors import StoreError
 from truename.gateway import Gateway, listening
 from truename.identity import ToolId
 from truename.ledger import Ledger
-from truename.policy import StoreError, read_policy
+from truename.policy import read_policy
 from truename.trust import PinBook
 
 if TYPE_CHECKING:

@@ -16,9 +16,10 @@ from truename.audit import verified
 from truename.cli import main
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
+from truename.errors import StoreError
 from truename.files.person import whoami
 from truename.gateway import Gateway, listening
-from truename.policy import Approvals, StoreError
+from truename.policy import Approvals
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

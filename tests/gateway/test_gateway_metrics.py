@@ -21,7 +21,7 @@ from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
 from truename.gateway.telemetry.metrics import Metrics
 from truename.identity import ToolId
-from truename.policy.call_event import CallEvent
+from truename.policy.call import CallEvent
 from truename.policy.profiles import Profile, Profiles
 
 if TYPE_CHECKING:

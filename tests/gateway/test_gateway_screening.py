@@ -32,7 +32,7 @@ from truename.gateway import Gateway
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Upstreams
-    from truename.policy.call_event import CallEvent
+    from truename.policy.call import CallEvent
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.gateway.test_session_ids import ANN, agreed, hello
+from truename.errors import StoreError
 from truename.gateway.protocol.session_record import SessionRecord
-from truename.policy import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -211,7 +211,7 @@ tools = [
 '''
 
 OURS = '''
-from truename.policy import tool
+from truename.conventions import tool
 
 
 @tool("myapp_ios_open", platforms=["IOS"], owner="mine")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from truename.conventions import Finding, Location
 from truename.lint import UPKEEP
 from truename.lint.excerpts import excerpt_of
 from truename.lint.text import told
-from truename.policy import Finding, Location
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from truename.conventions import Convention
 from truename.errors import ConfigError
 from truename.lint import Configured, Fix, read_declared, weigh
 from truename.lint.fixes import replace_bytes, without_comments
-from truename.policy import Convention
 
 if TYPE_CHECKING:
     from pathlib import Path

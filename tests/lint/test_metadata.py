@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from truename.conventions import Severity, catalog_of, tool
 from truename.lint import configured_at, read_declared, weigh
-from truename.policy import Severity, catalog_of, tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from truename.conventions import Finding
     from truename.lint import Report
-    from truename.policy import Finding
 
 
 def dump(path: Path, *tools: dict[str, Any], server: str = "phone") -> Path:
@@ -101,7 +101,7 @@ def test_a_table_that_cant_be_read_is_a_finding_with_its_line(tmp_path: Path) ->
 
 def test_a_comment_takes_it_back_and_is_not_unused(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
-    text = "from truename.policy import tool\n@tool(platforms='ios'){}\ndef tap(): ...\n"
+    text = "from truename.conventions import tool\n@tool(platforms='ios'){}\ndef tap(): ...\n"
     file.write_text(text.format(""), "utf-8")
     assert [one.rule.name for one in linted(file).findings] == ["unreadable_metadata"]
     file.write_text(text.format("  # truename: ignore[TN196] it is not run yet"), "utf-8")
@@ -111,7 +111,7 @@ def test_a_comment_takes_it_back_and_is_not_unused(tmp_path: Path) -> None:
 def test_a_source_has_the_metadata_that_the_library_writes(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text(
-        "from truename.policy import tool\n\n"
+        "from truename.conventions import tool\n\n"
         "@tool(platforms=['IOS'], is_for_llm=True, owner='core')\n"
         "def tap() -> None: ...\n",
         "utf-8",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.lint.library_sources import AGENTS, FASTMCP, LANGCHAIN, OURS, SDK
+from truename.conventions import declared
 from truename.lint import read_declared
-from truename.policy import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -182,7 +182,8 @@ def test_what_only_looks_like_a_tool_is_none(tmp_path: Path, source: str) -> Non
 
 def test_a_tool_of_two_decorators_with_one_name_is_one_tool(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
-    lines = ["from truename.policy import tool", "@mcp.tool(name='tap')", "@tool('tap', owner='core')", "def f(): ..."]
+    lines = ["from truename.conventions import tool", "@mcp.tool(name='tap')", "@tool('tap', owner='core')"]
+    lines.append("def f(): ...")
     path.write_text("\n".join(lines), "utf-8")
     (one,) = read_declared([path]).declarations
     assert one.metadata.owner == "core"

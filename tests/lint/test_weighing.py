@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from truename.conventions import Convention, Declaration, Location, Severity
 from truename.errors import ConfigError
 from truename.lint import (
     Configured,
@@ -19,7 +20,6 @@ from truename.lint import (
     weigh,
     written_baseline,
 )
-from truename.policy import Convention, Declaration, Location, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from truename.policy.declaration import Declaration
+from truename.conventions.declarations import Declaration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from truename.policy.declaration import Declaration
+    from truename.conventions.declarations import Declaration
 
 # The renames that seeds 002 and 003 and real releases of servers had; only names are known.
 NAMED = [

@@ -9,10 +9,10 @@ import pytest
 
 from tests.migration.listed import LIST, READ, told, tool
 from truename import Catalog
+from truename.conventions import Metadata, catalog_of
+from truename.conventions import tool as declare
+from truename.conventions.declarations import Declaration
 from truename.migration import Certainty, Lock, diff, renames_table
-from truename.policy import Metadata, catalog_of
-from truename.policy import tool as declare
-from truename.policy.declaration import Declaration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
 from truename.catalog import ServerIdentity
-from truename.errors import LedgerError, ResolutionError
-from truename.migration import MigrationError, enter_identities, plan_identities
+from truename.errors import LedgerError, MigrationError, ResolutionError
+from truename.migration import enter_identities, plan_identities
 
 if TYPE_CHECKING:
     from pathlib import Path

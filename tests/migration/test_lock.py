@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.migration.listed import LIST, READ, SEND, bare, facts, told, tool
+from truename.conventions import metadata_of
+from truename.conventions.declarations import Declaration
 from truename.errors import ConfigError
 from truename.migration import Lock, diff, is_lock
-from truename.policy import metadata_of
-from truename.policy.declaration import Declaration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import Catalog, Ledger, project
-from truename.errors import UnknownDialect
+from truename.conventions.convention import Convention
+from truename.errors import MigrationError, UnknownDialect
 from truename.identity import fold
-from truename.migration import MigrationError, conventional, is_control_plane, plan, spellings, underscored
-from truename.policy.convention import Convention
+from truename.migration import conventional, is_control_plane, plan, spellings, underscored
 
 
 def kinds(renames: dict[str, str], **more: object) -> list[tuple[str, tuple[str, ...]]]:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.policy.calls import call
 from truename import Catalog, ToolId, project
+from truename.errors import StoreError
 from truename.migration.recording import BrokenLine, RecordedCall, Recorder, read_recording
-from truename.policy import Caller, Context, Exposure, StoreError
+from truename.policy import Caller, Context, Exposure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from truename.migration import Lexicon, MigrationError, Protocol, rewrite
+from truename.errors import MigrationError
+from truename.migration import Lexicon, Protocol, rewrite
 from truename.migration.plain import kind_of
 
 MAP = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from truename import Catalog, Ledger, NameTable, ToolId, project
-from truename.errors import AmbiguousName, RetiredName, UnknownTool
-from truename.migration.faults import MigrationError
+from truename.errors import AmbiguousName, MigrationError, RetiredName, UnknownTool
 from truename.migration.skew import Skew, resolve_between, skew
 
 EXEC = ToolId.parse("kenny/powershell_exec")

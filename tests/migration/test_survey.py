@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.errors import ConfigError
-from truename.migration import HISTORY, MigrationError, Survey, apply, plan, survey
+from truename.errors import ConfigError, MigrationError
+from truename.migration import HISTORY, Survey, apply, plan, survey
 from truename.migration.look import MAX_FILE
 from truename.migration.tree import walk
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.migration import MigrationError, bump, compare_versions, version_parts
+from truename.errors import MigrationError
+from truename.migration import bump, compare_versions, version_parts
 from truename.migration.versions import CHANGES
 
 NUMBERS = st.lists(st.integers(0, 999_999_998), min_size=1, max_size=4)

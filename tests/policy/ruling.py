@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from truename.policy import Convention, Declaration, Metadata, Severity, lint
+from truename.conventions import Convention, Declaration, Metadata, Severity, lint
 
 if TYPE_CHECKING:
-    from truename.policy import Finding
+    from truename.conventions import Finding
 
 __all__ = ["SEED", "found", "linted", "takes", "texts_of", "tool"]
 

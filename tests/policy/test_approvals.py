@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.calls import ADA, call, search_of, shown, tool
-from truename.errors import ApprovalRequired, NotAllowed
-from truename.policy import Approvals, Caller, CallRepeated, InvalidCall
+from truename.errors import ApprovalRequired, CallRepeated, InvalidCall, NotAllowed
+from truename.policy import Approvals, Caller
 
 if TYPE_CHECKING:
     from truename.policy import Call

@@ -10,19 +10,9 @@ import pytest
 
 from tests.policy.calls import call, search_of, shown, tool
 from truename import Catalog, Ledger, ToolId, project
-from truename.policy import (
-    Approvals,
-    Call,
-    Caller,
-    CallRepeated,
-    CallRule,
-    Decision,
-    InvalidCall,
-    Outcome,
-    Policy,
-    StoreError,
-)
-from truename.policy import book as book_module
+from truename.errors import CallRepeated, InvalidCall, StoreError
+from truename.policy import Approvals, Call, Caller, CallRule, Decision, Outcome, Policy
+from truename.policy import grants as book_module
 from truename.policy.grants import former_ids, formerly
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.policy.calls import ADA, call, shown, tool
 from truename import Catalog, Ledger, project
-from truename.errors import AmbiguousName, RetiredName, TruenameError, UnknownTool
+from truename.errors import AmbiguousName, InvalidCall, RetiredName, TruenameError, UnknownTool
 from truename.identity import ToolId, definition_digest
 from truename.identity.keys import LookupKey
-from truename.policy import Call, Caller, InvalidCall, bound_call, call_of
+from truename.policy import Call, Caller, bound_call, call_of
 
 if TYPE_CHECKING:
     from truename.catalog import Tool

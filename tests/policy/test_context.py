@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.errors import ConfigError
-from truename.policy import Caller, Context, InvalidCall
+from truename.errors import ConfigError, InvalidCall
+from truename.policy import Caller, Context
 
 PLACES = st.from_regex(r"[a-z0-9][a-z0-9 _.-]{0,20}", fullmatch=True).map(str.strip).filter(bool)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from truename.conventions import Convention, Severity, Suppression
+from truename.conventions.convention import PRESETS
+from truename.conventions.rules import CHECKS
 from truename.errors import ConfigError
-from truename.policy import Convention, Severity, Suppression
-from truename.policy.presets import PRESETS
-from truename.policy.rules import CHECKS
 
 SEED = Convention.of("trailblaze")
 

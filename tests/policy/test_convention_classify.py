@@ -7,9 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.policy.ruling import SEED
-from truename.policy import Classification, Convention, classify
-from truename.policy.formats import LONGEST
-from truename.policy.presets import PRESETS
+from truename.conventions import Classification, Convention, classify
+from truename.conventions.clauses import LONGEST
+from truename.conventions.convention import PRESETS
 
 ANY_APP = Convention.of("trailblaze")
 SNAKE = Convention.of(

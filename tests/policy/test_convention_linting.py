@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.ruling import SEED, found, tool
-from truename.policy import Convention, Declaration, Location, Suppression, lint
-from truename.policy.presets import PRESETS
-from truename.policy.rules import CHECKS
+from truename.conventions import Convention, Declaration, Location, Suppression, lint
+from truename.conventions.convention import PRESETS
+from truename.conventions.rules import CHECKS
 
 AT = Location(file="tools.py", line=3, column=5)
 

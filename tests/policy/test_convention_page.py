@@ -9,11 +9,10 @@ import pytest
 
 from tests.shared import ROOT
 from truename.config import find_convention
-from truename.policy import Convention, classify, read_convention
-from truename.policy.clauses import CLAUSES
-from truename.policy.formats import ENDINGS
-from truename.policy.presets import PRESETS
-from truename.policy.rules import CHECKS
+from truename.conventions import Convention, classify, read_convention
+from truename.conventions.clauses import CLAUSES, ENDINGS
+from truename.conventions.convention import PRESETS
+from truename.conventions.rules import CHECKS
 
 PAGE = (ROOT / "docs" / "conventions.md").read_text("utf-8")
 

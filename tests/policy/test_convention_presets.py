@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import Catalog, dialects, project
-from truename.policy import Convention, Declaration, lint
-from truename.policy.presets import PRESETS
+from truename.conventions import Convention, Declaration, lint
+from truename.conventions.convention import PRESETS
 
 # What a server may list at all: anything that can be printed.
 NAMES = st.text(min_size=1, max_size=60).filter(lambda name: name.isprintable() and name.strip() != "")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truename.conventions import Convention, Severity, Suppression, plain_convention, read_convention
+from truename.conventions.clauses import CLAUSES
+from truename.conventions.convention import PRESETS
 from truename.errors import ConfigError
-from truename.policy import Convention, Severity, Suppression, plain_convention, read_convention
-from truename.policy.clauses import CLAUSES
-from truename.policy.presets import PRESETS
 
 TOML = """
 [convention]

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.ruling import found, texts_of, tool
+from truename.catalog import globs
+from truename.catalog.globs import fits
+from truename.conventions import Classification, Convention, classify, lint, read_convention
 from truename.errors import ConfigError
-from truename.policy import Classification, Convention, classify, globs, lint, read_convention
-from truename.policy.globs import fits
 
 SNAKE = Convention(
     separator="_",

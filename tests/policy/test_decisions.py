@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.policy.calls import call, shown, tool
 from tests.policy.ruled import DELETE, NAMES, PUSH, READ, rule
 from truename import ToolId
-from truename.errors import ApprovalRequired, NotAllowed
-from truename.policy import Approvals, Caller, CallRepeated, CallRule, Decision, Policy
+from truename.errors import ApprovalRequired, CallRepeated, NotAllowed
+from truename.policy import Approvals, Caller, CallRule, Decision, Policy
 
 if TYPE_CHECKING:
     from truename.policy import Call

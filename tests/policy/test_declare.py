@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truename.conventions import Metadata, catalog_of, declared, metadata_of, tool
+from truename.conventions.declarations import input_schema
 from truename.errors import ConfigError, DuplicateTool, InvalidName
-from truename.policy import Metadata, catalog_of, declared, metadata_of, tool
-from truename.policy.signatures import input_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

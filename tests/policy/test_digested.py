@@ -13,7 +13,7 @@ from tests.policy.calls import search_of
 from truename.errors import TruenameError
 from truename.policy import Approvals
 from truename.policy.arguments import MAX_DEPTH, MAX_ENTRIES, arguments_of
-from truename.policy.digested import digested
+from truename.policy.call import digested
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

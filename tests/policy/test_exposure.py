@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.policy.calls import call
 from truename import Catalog, Ledger, ToolId, project
+from truename.catalog.globs import fits_id
+from truename.conventions.convention import Convention
 from truename.errors import ConfigError, NotAllowed
 from truename.policy import Caller, CallRule, Context, Exposure, Policy, read_metadata
-from truename.policy.convention import Convention
-from truename.policy.globs import fits_id
 from truename.policy.grants import formerly
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def test_many_entries_of_the_operator_cost_no_tool_a_look_at_each(monkeypatch: p
         asked.append(glob)
         return fits_id(glob, id)
 
-    monkeypatch.setattr("truename.policy.globs.fits_id", counted)
+    monkeypatch.setattr("truename.catalog.globs.fits_id", counted)
     names = [f"t{number}" for number in range(50)]
     catalog = Catalog.from_mcp({"s": names})
     exposure = Exposure(metadata={f"S/{name}{'@1' * (name > 't3')}": {"is_for_llm": False} for name in names})

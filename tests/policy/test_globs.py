@@ -9,7 +9,18 @@ import pytest
 from hypothesis import example, given
 
 from truename import ToolId
-from truename.policy.globs import ById, Globs, fault_in, fits, fits_all, fits_id, is_wild, may_meet, strays, unversioned
+from truename.catalog.globs import (
+    ById,
+    Globs,
+    fault_in,
+    fits,
+    fits_all,
+    fits_id,
+    is_wild,
+    may_meet,
+    strays,
+    unversioned,
+)
 
 TEXTS = st.text("ab_", max_size=4)
 GLOBS = st.text("ab_*?", min_size=1, max_size=4)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import Catalog, Tool
+from truename.conventions import Metadata, metadata_of
+from truename.conventions.metadata import FIELDS, MetadataPatch, read_fields, said_in, strictest, written_metadata
 from truename.errors import ConfigError
-from truename.policy import Context, Exposure, Metadata, metadata_of, read_metadata
-from truename.policy.authored import said_in, written_metadata
-from truename.policy.said import FIELDS, Said, read_fields, strictest
+from truename.policy import Context, Exposure, read_metadata
 
 IOS = ("ios",)
 
@@ -147,7 +147,7 @@ def test_the_strictest_word_never_shows_more_than_any_one(metadata: list[Metadat
             assert all(_visible(word, tool, context) for word in words)
 
 
-def _visible(said: Said, tool: Tool, context: Context) -> bool:
+def _visible(said: MetadataPatch, tool: Tool, context: Context) -> bool:
     if said.doubt:
         return False
     return Exposure(metadata={"s/x": said.values}).visible(tool, context)

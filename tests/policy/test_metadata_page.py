@@ -7,9 +7,9 @@ import textwrap
 import tomllib
 
 from tests.shared import ROOT
+from truename.conventions.metadata import FIELDS
 from truename.policy import read_metadata
-from truename.policy.context import ORIGINS
-from truename.policy.said import FIELDS
+from truename.policy.call import ORIGINS
 
 PAGE = (ROOT / "docs" / "metadata.md").read_text("utf-8")
 

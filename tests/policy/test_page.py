@@ -7,7 +7,7 @@ import tomllib
 
 from tests.shared import ROOT
 from truename.policy import read_policy
-from truename.policy.parity import NAMES_NOTHING, UNGUARDED
+from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
 PAGE = (ROOT / "docs" / "policy.md").read_text("utf-8")
 

@@ -6,8 +6,9 @@ import pytest
 
 from tests.policy.calls import tool
 from truename import Catalog
-from truename.policy import CallRule, Policy, Severity, parity, table_parity
-from truename.policy.parity import NAMES_NOTHING, UNGUARDED
+from truename.conventions import Severity
+from truename.policy import CallRule, Policy, parity, table_parity
+from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
 FLEET = Catalog.from_mcp(
     {

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from tests.shared import ROOT
 from truename import Catalog, Ledger, ToolId, project
+from truename.catalog.globs import fits_id, may_meet
 from truename.config.trust import Trust
+from truename.conventions import Metadata
 from truename.errors import ConfigError
 from truename.migration import Lock
-from truename.policy import Caller, CallRule, Metadata, Policy
-from truename.policy.globs import fits_id, may_meet
+from truename.policy import Caller, CallRule, Policy
 from truename.policy.presentation import LONGEST_DESCRIPTION, LONGEST_TITLE, Presentation
 from truename.policy.profiles import Profile
 from truename.trust import Offer, PinBook, admit

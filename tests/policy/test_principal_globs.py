@@ -10,12 +10,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from truename.catalog.globs import fits
 from truename.config import parse
 from truename.errors import ConfigError
 from truename.policy import read_policy
-from truename.policy.globs import fits
-from truename.policy.principal import Principal
-from truename.policy.principal_globs import principal_fault
+from truename.policy.principal import Principal, principal_fault
 
 TEXTS = st.text('ab["],\\ é\n\x7f', max_size=6)
 

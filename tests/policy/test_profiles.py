@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import Catalog, ToolId
-from truename.policy import Metadata
+from truename.conventions import Metadata
 from truename.policy.principal import LOCAL, Principal
 from truename.policy.profiles import Profile, Profiles
 

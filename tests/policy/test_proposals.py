@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truename.conventions import Convention, Declaration, lint
 from truename.identity import fold
-from truename.policy import Convention, Declaration, lint
 
 CONVENTIONS = [
     Convention(),

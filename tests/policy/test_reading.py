@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truename.errors import ConfigError
 from truename.policy import CallRule, plain_policy, read_policy, read_rules
-from truename.policy.terms import HINTS
+from truename.policy.rules import HINTS
 
 TOML = """
 [policy]

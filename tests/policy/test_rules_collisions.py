@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.policy.ruling import SEED, found, linted, texts_of, tool
-from truename.policy import Convention, Location, lint
+from truename.conventions import Convention, Location, lint
 
 MCP = Convention()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from truename.conventions import Convention, Declaration, Finding, Location, lint
 from truename.identity import is_kebab
-from truename.policy import Convention, Declaration, Finding, Location, lint
 
 CANONICAL = Convention.of("canonical")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.policy.ruling import found, linted, texts_of, tool
-from truename.policy import Convention
+from truename.conventions import Convention
 
 MCP = Convention()
 SAFE = Convention.of("provider-safe")

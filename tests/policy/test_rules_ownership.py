@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.policy.ruling import found, linted, tool
+from truename.conventions import Convention, lint
 from truename.errors import ConfigError
-from truename.policy import Convention, lint
 
 OWNERS = {
     "tap": "core",

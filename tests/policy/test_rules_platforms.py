@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.ruling import found, linted, takes, texts_of, tool
-from truename.policy import Convention, Declaration, lint
+from truename.conventions import Convention, Declaration, lint
 
 TEXT = {"type": "string"}
 

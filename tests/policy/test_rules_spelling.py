@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.policy.ruling import SEED, found, linted, texts_of
-from truename.policy import Convention
+from truename.conventions import Convention
 
 ONE_RULE = [
     ("myapp.ios.scroll", "E separator"),

@@ -12,8 +12,9 @@ import pytest
 
 from tests.policy.calls import call, search_of, shown
 from tests.shared import ROOT
-from truename.policy import Approvals, Caller, CallRepeated, FileStore, MemoryStore, StoreError
-from truename.policy import book as book_module
+from truename.errors import CallRepeated, StoreError
+from truename.policy import Approvals, Caller, FileStore, MemoryStore
+from truename.policy import grants as book_module
 from truename.policy import store as store_module
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def test_threads_that_run_one_call_run_it_once(path: Path) -> None:
 PROCESS = """
 import sys
 from tests.policy.calls import search_of
-from truename.policy import Approvals, CallRepeated
+from truename.policy import Approvals
+from truename.errors import CallRepeated
 approvals = Approvals.open(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -180,7 +182,7 @@ def test_a_file_that_is_too_large_is_refused(path: Path, monkeypatch: pytest.Mon
     approvals = Approvals.open(path)
     approvals.approve(search_of("docs", "c1"), "always")
     before = path.read_bytes()
-    for module in ("store", "written"):
+    for module in ("store",):
         monkeypatch.setattr(f"truename.policy.{module}.MAX_BYTES", 600)
     with pytest.raises(StoreError) as caught:
         approvals.approve(search_of("docs", "c2"))

@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.text_examples import declared
-from truename.policy.convention import Convention
-from truename.policy.rules.characters import CHECKS
-from truename.policy.rules.confusables import LOOKS_LIKE, masked_words, skeleton, unmasked
-from truename.policy.rules.material import Material
+from truename.conventions.convention import Convention
+from truename.conventions.rules.characters import CHECKS, LOOKS_LIKE, masked_words, skeleton, unmasked
+from truename.conventions.rules.check import LintContext
 
 
 def found(name: str = "go", text: str = "Goes.", **more: Any) -> list[tuple[str, str]]:
-    material = Material((declared(name, text, **more),), Convention())
+    material = LintContext((declared(name, text, **more),), Convention())
     return [(one.rule.code, one.fact) for check in CHECKS for one in check.find(material)]
 
 

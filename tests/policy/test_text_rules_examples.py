@@ -14,12 +14,12 @@ from tests.policy.held_out_texts import HELD_OUT
 from tests.policy.text_examples import CHECKS, declared, findings, flagged, material_of
 from tests.policy.tuning_texts import TUNING
 from tests.shared import ROOT
-from truename.policy.convention import Convention
-from truename.policy.rules.material import Material
-from truename.policy.rules.phrases import MECHANISMS
-from truename.policy.rules.praise import PRAISE
-from truename.policy.rules.precedence import PRECEDENCE
-from truename.policy.rules.purposes import EFFECTS
+from truename.conventions.convention import Convention
+from truename.conventions.rules.appeals import PRAISE
+from truename.conventions.rules.check import LintContext
+from truename.conventions.rules.injection_phrases import MECHANISMS
+from truename.conventions.rules.prompt_injection import EFFECTS
+from truename.conventions.rules.shadowing import PRECEDENCE
 
 if TYPE_CHECKING:
     from tests.policy.text_examples import Example
@@ -67,7 +67,7 @@ def written_beforehand(half: str) -> list[tuple[str, str, bool]]:
 
 def is_found(text: str) -> bool:
     """Tell whether a rule about orders flags a description; alone, it can't be judged for the tools that it names."""
-    found = findings(Material((declared("do_it", text),), Convention()))
+    found = findings(LintContext((declared("do_it", text),), Convention()))
     return flagged(one for one in found if one.rule.code != "TN180")
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.policy.text_examples import declared, findings
 from tests.shared import UNHURRIED
-from truename.policy.convention import Convention
-from truename.policy.declaration import Declaration
-from truename.policy.rules.material import Material
-from truename.policy.rules.references import dead_reference
-from truename.policy.rules.shadowing import shadowed_tool, steered_call
-from truename.policy.rules.texts import read_texts
+from truename.conventions.convention import Convention
+from truename.conventions.declarations import Declaration
+from truename.conventions.rules.check import LintContext
+from truename.conventions.rules.references import dead_reference
+from truename.conventions.rules.shadowing import shadowed_tool, steered_call
+from truename.conventions.rules.texts import read_texts
 
 SIZE = 100_000
 WORDS = (
@@ -68,8 +68,8 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def alone(declaration: Declaration) -> Material:
-    return Material((declaration,), Convention(), (declared("other_tool", "Another tool.", "other"),))
+def alone(declaration: Declaration) -> LintContext:
+    return LintContext((declaration,), Convention(), (declared("other_tool", "Another tool.", "other"),))
 
 
 @pytest.mark.parametrize("word", WORDS, ids=ascii)
@@ -117,7 +117,7 @@ def test_many_servers_with_one_name_or_near_names_take_bounded_time() -> None:
     many = [declared("look_up_word", "Looks a word up.", f"s{number}") for number in range(1_500)]
     near = [declared(f"{'a' * 30}{number:03x}", "Looks a word up.", f"s{number}") for number in range(1_500)]
     begun = time.process_time()
-    found = findings(Material((*many, *near), Convention()))
+    found = findings(LintContext((*many, *near), Convention()))
 
     assert len(found) <= len(many) + len(near)
     assert time.process_time() - begun < UNHURRIED
@@ -129,10 +129,10 @@ def test_a_name_that_looks_like_many_others_takes_bounded_time(servers: int) -> 
     many = tuple(declared(name, "Goes.", f"s{number % servers}") for number, name in enumerate(names))
     begun = time.process_time()
 
-    assert {one.server for one in shadowed_tool.find(Material(many, Convention()))} == {
+    assert {one.server for one in shadowed_tool.find(LintContext(many, Convention()))} == {
         f"s{number}" for number in range(1, servers)
     }
-    assert {one.server for one in shadowed_tool.find(Material(many[:1], Convention(), many[1:]))} == {"s0"}
+    assert {one.server for one in shadowed_tool.find(LintContext(many[:1], Convention(), many[1:]))} == {"s0"}
     assert time.process_time() - begun < UNHURRIED
 
 
@@ -140,7 +140,7 @@ def test_a_tool_that_many_servers_have_and_many_texts_speak_of_takes_bounded_tim
     many = tuple(declared(f"go_{number}", "Call send_email first.", "own") for number in range(30_000))
     peers = tuple(declared("send_email", "Sends.", f"s{number:05}") for number in range(30_000))
     begun = time.process_time()
-    found = list(steered_call.find(Material(many, Convention(), peers)))
+    found = list(steered_call.find(LintContext(many, Convention(), peers)))
 
     assert [one.tools[1] for one in found] == ["send_email"] * len(many)
     assert "of 's00000'" in found[-1].fact
@@ -150,7 +150,7 @@ def test_a_tool_that_many_servers_have_and_many_texts_speak_of_takes_bounded_tim
 def test_many_dead_references_take_bounded_time_and_the_first_of_them_get_a_near_name() -> None:
     many = tuple(declared(f"get_thing_{number}", f"Call get_thing_x{number} first.") for number in range(10_000))
     begun = time.process_time()
-    found = list(dead_reference.find(Material(many, Convention())))
+    found = list(dead_reference.find(LintContext(many, Convention())))
 
     assert len(found) == len(many)
     assert found[0].remedy.startswith("Did you mean")

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.text_examples import declared
-from truename.policy.convention import Convention
-from truename.policy.rules.material import Material
-from truename.policy.rules.references import CHECKS
+from truename.conventions.convention import Convention
+from truename.conventions.rules.check import LintContext
+from truename.conventions.rules.references import CHECKS
 
 if TYPE_CHECKING:
-    from truename.policy.declaration import Declaration
+    from truename.conventions.declarations import Declaration
 
 LIST = declared("list_tickets", "Lists tickets.")
 
 
 def found(text: str, *others: Declaration, peers: tuple[Declaration, ...] = (), **more: Any) -> list[tuple[str, str]]:
-    material = Material((declared("close_ticket", text, **more), LIST, *others), Convention(), peers)
+    material = LintContext((declared("close_ticket", text, **more), LIST, *others), Convention(), peers)
     return [(one.fact, one.remedy) for check in CHECKS for one in check.find(material)]
 
 

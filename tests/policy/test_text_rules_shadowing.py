@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.policy.text_examples import declared
-from truename.policy.convention import Convention
-from truename.policy.rules.likeness import likeness
-from truename.policy.rules.material import Material
-from truename.policy.rules.shadowing import CHECKS
+from truename.conventions.convention import Convention
+from truename.conventions.rules.check import LintContext
+from truename.conventions.rules.shadowing import CHECKS, likeness
 
 if TYPE_CHECKING:
-    from truename.policy.declaration import Declaration
+    from truename.conventions.declarations import Declaration
 
 MAIL = declared("send_email", "Send an e-mail with attachments to a recipient.", "mail")
 READ = declared("read_file", "Reads a file of the project.", "files")
@@ -23,7 +22,7 @@ LIST = declared("list_files", "Lists the files of a folder.", "files")
 
 
 def found(*declarations: Declaration, peers: tuple[Declaration, ...] = ()) -> list[tuple[str, str, str]]:
-    material = Material(declarations, Convention(), peers)
+    material = LintContext(declarations, Convention(), peers)
     return [(one.rule.code, one.server, one.fact) for check in CHECKS for one in check.find(material)]
 
 

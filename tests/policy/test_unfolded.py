@@ -13,8 +13,9 @@ from truename import Catalog, project
 from truename.config import Settings
 from truename.config.mentions import idle
 from truename.config.trust import Trust
+from truename.conventions import Metadata
 from truename.identity import lower_ascii
-from truename.policy import Approvals, Caller, CallRule, Context, Exposure, Metadata, Policy, bound_call, parity
+from truename.policy import Approvals, Caller, CallRule, Context, Exposure, Policy, bound_call, parity
 from truename.policy.presentation import Presentation
 from truename.policy.profiles import Profile
 from truename.trust import Offer, PinBook, admit

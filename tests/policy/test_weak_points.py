@@ -12,8 +12,8 @@ import pytest
 
 from tests.policy.calls import ADA, call, search_of, shown, tool
 from truename import Catalog, Ledger, ToolId
-from truename.errors import ApprovalRequired, UnknownTool
-from truename.policy import Approvals, CallRepeated, Policy
+from truename.errors import ApprovalRequired, CallRepeated, UnknownTool
+from truename.policy import Approvals, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

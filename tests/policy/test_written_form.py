@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.calls import ADA, search_of
-from truename.policy import Approvals, Caller, CallRepeated, FileStore, MemoryStore, StoreError
-from truename.policy.written import read_book, written_book
+from truename.errors import CallRepeated, StoreError
+from truename.policy import Approvals, Caller, FileStore, MemoryStore
+from truename.policy.store import read_book, written_book
 
 if TYPE_CHECKING:
     from pathlib import Path

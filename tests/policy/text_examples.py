@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from truename.policy.convention import Convention
-from truename.policy.declaration import Declaration
-from truename.policy.finding import Severity
-from truename.policy.rules.appeals import CHECKS as APPEALS
-from truename.policy.rules.characters import CHECKS as CHARACTERS
-from truename.policy.rules.instructions import CHECKS as INSTRUCTIONS
-from truename.policy.rules.material import Material
-from truename.policy.rules.references import CHECKS as REFERENCES
-from truename.policy.rules.shadowing import CHECKS as SHADOWING
+from truename.conventions.convention import Convention
+from truename.conventions.declarations import Declaration
+from truename.conventions.findings import Severity
+from truename.conventions.rules.appeals import CHECKS as APPEALS
+from truename.conventions.rules.characters import CHECKS as CHARACTERS
+from truename.conventions.rules.check import LintContext
+from truename.conventions.rules.prompt_injection import CHECKS as INSTRUCTIONS
+from truename.conventions.rules.references import CHECKS as REFERENCES
+from truename.conventions.rules.shadowing import CHECKS as SHADOWING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.policy.finding import Finding
+    from truename.conventions.findings import Finding
 
 __all__ = ["CHECKS", "Category", "Example", "declared", "findings", "flagged", "harmless", "hostile", "material_of"]
 
@@ -61,12 +61,12 @@ def declared(name: str, description: str, server: str = "own", **more: Any) -> D
     return Declaration(name=name, server=server, definition=definition)
 
 
-def material_of(example: Example) -> Material:
+def material_of(example: Example) -> LintContext:
     peers = tuple(declared(name, text, server) for server, name, text in example.peers)
-    return Material((declared(example.name, example.description, **dict(example.more)),), Convention(), peers)
+    return LintContext((declared(example.name, example.description, **dict(example.more)),), Convention(), peers)
 
 
-def findings(material: Material) -> tuple[Finding, ...]:
+def findings(material: LintContext) -> tuple[Finding, ...]:
     return tuple(finding for check in CHECKS for finding in check.find(material))
 
 

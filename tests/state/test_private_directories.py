@@ -12,8 +12,8 @@ import pytest
 
 from truename import Ledger
 from truename.documents.backup import backups_directory, save
+from truename.errors import StoreError
 from truename.files.private import make_private, state_directory
-from truename.policy import StoreError
 from truename.state import Schema, StateFile
 from truename.trust import PinBook
 

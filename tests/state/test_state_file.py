@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.policy import StoreError
+from truename.errors import StoreError
 from truename.state import Schema, StateFile
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ _FULL = """
 import resource, signal, sys
 from pathlib import Path
 from tests.state.test_state_file import SCHEMA, put
-from truename.policy import StoreError
+from truename.errors import StoreError
 from truename.state import StateFile
 file = StateFile(sys.argv[1], SCHEMA)
 put(file, "kept")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import ToolId
+from truename.errors import StoreError
 from truename.identity import definition_digest
-from truename.policy import StoreError
 from truename.trust import PinBook, Pinned
 from truename.trust.book import digest_of
 

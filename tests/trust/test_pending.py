@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import Catalog, project
-from truename.policy import Approvals, Caller, StoreError, bound_call, subject_of
+from truename.errors import StoreError
+from truename.policy import Approvals, Caller, bound_call, subject_of
 from truename.trust import pending
 from truename.trust.pending import Pending, PendingBook, decided, pending_path
 

@@ -11,7 +11,7 @@ from truename.access.admission import Admission, Refusal, bearer_of
 from truename.access.events import Turnstile, ignore_access
 from truename.access.tokens import PREFIX, TokenStore
 from truename.config.access import TOKENS
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 from truename.policy.principal import LOCAL, Principal
 
 if TYPE_CHECKING:

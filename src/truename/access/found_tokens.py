@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from truename.access.client_tokens import LoginNeeded, NoCredential
 from truename.access.granted import TokenRefused
 from truename.access.logins import UserTokens
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

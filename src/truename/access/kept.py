@@ -8,11 +8,10 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
-from truename.errors import LedgerError
+from truename.errors import LedgerError, StoreError
 from truename.files.durable import read_own, sync_directory, write_new
 from truename.files.private import make_private
 from truename.ledger.lock import locked
-from truename.policy.faults import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

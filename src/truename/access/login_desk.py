@@ -24,7 +24,7 @@ from truename.access.logins import login_vault
 from truename.access.registering import way_back
 from truename.access.sign_in.held import Held, Shared
 from truename.access.site import site_of
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping

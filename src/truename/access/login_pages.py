@@ -18,7 +18,7 @@ from truename.access.fetching import FetchFault
 from truename.access.login_desk import CALLBACK, ROOT
 from truename.access.registering import client_document
 from truename.access.sign_in.consent import page
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

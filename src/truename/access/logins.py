@@ -18,7 +18,7 @@ from truename.access.keys import Speaker
 from truename.access.sign_in.sessions import VAULT
 from truename.access.turns import turn
 from truename.access.vault import Vault, vault_keys
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

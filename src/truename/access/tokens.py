@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.access.kept import Kept
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ import binascii
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import Place, plain
 from truename.adapters.streams import Fragments, whole
 from truename.adapters.turns import Image, Json, Text, as_text, shown
 from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
+from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

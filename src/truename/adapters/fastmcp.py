@@ -20,9 +20,10 @@ from truename import resolve
 from truename.adapters.fastmcp_gate import Gate
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, with_approvals
 from truename.adapters.wire import NOBODY
+from truename.conventions import catalog_of, implementations
 from truename.errors import TruenameError
 from truename.identity import definition_digest
-from truename.policy import Caller, catalog_of, implementations
+from truename.policy import Caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -17,7 +17,6 @@ from truename.adapters import gemini as gemini_api
 from truename.adapters import openai_chat as chat_api
 from truename.adapters import openai_responses as responses_api
 from truename.adapters.call_ids import CallIds
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.layout import Layout
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import Place, plain
@@ -25,7 +24,7 @@ from truename.adapters.recorded import anthropic, bedrock, gemini, openai_chat, 
 from truename.adapters.recorded.grouping import grouped
 from truename.adapters.renaming import Renaming, shown_as
 from truename.adapters.turns import Text, ToolCall, ToolResult, Turn, as_text
-from truename.errors import excerpt
+from truename.errors import InvalidPayload, excerpt
 from truename.identity import LookupKey, required_key
 
 if TYPE_CHECKING:

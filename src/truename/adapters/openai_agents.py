@@ -19,7 +19,7 @@ from truename import resolve
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
 from truename.adapters.wire import NOBODY
 from truename.errors import DuplicateTool, TruenameError
-from truename.identity.keys import call_id, field
+from truename.identity.keys import call_id, payload_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,7 +103,7 @@ class AgentTools:
     def call_of(self, item: ToolApprovalItem) -> Call:
         """Return the call that waits for a decision. Raises `InvalidCall`, or what `resolve` raises."""
         raw = item.raw_item
-        return self.box.call(field(raw, "name"), call_id(raw), field(raw, "arguments"))
+        return self.box.call(payload_field(raw, "name"), call_id(raw), payload_field(raw, "arguments"))
 
     def approve(
         self, state: RunState[Any, Any], item: ToolApprovalItem, scope: Scope = "call", *, by: str = ""

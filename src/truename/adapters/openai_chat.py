@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.layout import Layout
 from truename.adapters.reading import Place, plain
 from truename.adapters.streams import Fragments, whole
 from truename.adapters.turns import ERROR_MARK, as_text, shown
 from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
+from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from truename.adapters.faults import InvalidPayload
 from truename.adapters.layout import Layout
 from truename.adapters.openai_chat import content_of
 from truename.adapters.reading import Place, plain
 from truename.adapters.streams import Fragments, whole
 from truename.adapters.turns import ERROR_MARK, Image, as_text, shown
 from truename.adapters.wire import MODES, NOBODY, Asked, bound, chosen, offers, required
+from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from truename.policy import InvalidCall
+from truename.errors import InvalidCall
 
 if TYPE_CHECKING:
     from truename.errors import TruenameError

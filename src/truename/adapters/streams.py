@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from truename.adapters.reading import Place, plain
-from truename.policy import InvalidCall
+from truename.errors import InvalidCall
 from truename.policy.arguments import MAX_ARGUMENTS
 
 __all__ = ["Fragments", "whole"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from truename.adapters.faults import InvalidPayload
+from truename.errors import InvalidPayload
 
 __all__ = ["ERROR_MARK", "Image", "Json", "Part", "Shown", "Text", "ToolCall", "ToolResult", "Turn", "as_text", "shown"]
 

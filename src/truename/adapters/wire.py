@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from truename import ToolId, dialects, resolve
 from truename.adapters.layout import Layout
-from truename.errors import InvalidName, TruenameError, UnknownTool, excerpt
-from truename.policy import Call, Caller, InvalidCall, bound_call
+from truename.errors import InvalidCall, InvalidName, TruenameError, UnknownTool, excerpt
+from truename.policy import Call, Caller, bound_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

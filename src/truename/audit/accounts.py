@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.audit.redaction import Redaction
-    from truename.policy.call_event import CallEvent
+    from truename.policy.call import CallEvent
 
 __all__ = ["KINDS", "account_of", "said"]
 

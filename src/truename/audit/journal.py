@@ -20,11 +20,10 @@ from truename.audit.chain import GENESIS, Chain, Spoiled
 from truename.audit.ends import Tail, broken_at_end, end_near, followed, last_of, noted, segments
 from truename.audit.head import HEAD, Head, HeadFile, read_heads
 from truename.audit.turn import turn
-from truename.errors import LedgerError
+from truename.errors import LedgerError, StoreError
 from truename.files.durable import sync_directory, write_whole
 from truename.files.private import make_private
 from truename.ledger.lock import locked
-from truename.policy import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

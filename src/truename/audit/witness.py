@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.audit.accounts import said
 from truename.audit.anchor import anchor_file
 from truename.audit.journal import Journal
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

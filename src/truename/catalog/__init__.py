@@ -12,9 +12,9 @@ from truename.catalog.declared import (
     identity_mismatch,
     integration_fault,
 )
+from truename.catalog.globs import Unfolded, unfolded
 from truename.catalog.size import estimated_tokens
 from truename.catalog.tool import Notice, Origin, Tool
-from truename.catalog.unfolded import Unfolded, unfolded
 
 __all__ = [
     "BUILT_IN_ALIASES",

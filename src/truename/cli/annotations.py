@@ -9,12 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from truename.cli.rendering import printable
-from truename.policy import Severity
+from truename.conventions import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.policy import Finding
+    from truename.conventions import Finding
 
 __all__ = ["annotation", "print_annotations"]
 
@@ -33,7 +33,7 @@ def annotation(finding: Finding) -> str:
     """Return the command; nothing that a name or a file holds can end it or add another.
 
     >>> from truename.lint import UPKEEP
-    >>> from truename.policy import Finding, Location
+    >>> from truename.conventions import Finding, Location
     >>> place = Location(file="a,b.py", line=3, column=5)
     >>> annotation(Finding(rule=UPKEEP["computed_name"], fact="100% so.", remedy="", location=place))
     '::notice file=a%2Cb.py,line=3,col=5,title=TN195 computed_name::100%25 so.'

@@ -15,10 +15,10 @@ from truename.cli.hanging import shortened, show_hanging
 from truename.cli.rendering import output, say, styled
 from truename.config import Config, ServerConfig, Settings, parse
 from truename.config.templates import LITERAL, translate, written
+from truename.conventions import Finding
 from truename.doctor import RULES, Startable, would_start
 from truename.doctor.secrets import MASK, literal_secrets, masked
 from truename.errors import ConfigError, TruenameError, excerpt
-from truename.policy import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

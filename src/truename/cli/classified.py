@@ -15,8 +15,8 @@ from truename.migration import Certainty, Changes, Kind, ToolChange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from truename.conventions import Location
     from truename.migration import Pin
-    from truename.policy import Location
 
 __all__ = ["plain", "show_changes", "summary"]
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from truename.cli.rendering import printable
 from truename.cli.witnessed import witnessed
-from truename.policy import Approvals, StoreError
+from truename.errors import StoreError
+from truename.policy import Approvals
 from truename.trust import PinBook
 from truename.trust.pending import PendingBook, decided, pending_path, stamp
 from truename.trust.telling import about_grant, about_request

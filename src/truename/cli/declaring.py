@@ -22,7 +22,7 @@ from truename.lint.walk import PYTHON
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from truename.policy import Declaration
+    from truename.conventions import Declaration
 
 __all__ = ["Taken", "take"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.conventions import Severity
 from truename.doctor import would_start
-from truename.policy import Severity
 
 if TYPE_CHECKING:
     from truename.cli.looking import Looked
     from truename.clients import Found
+    from truename.conventions import Finding
     from truename.doctor import Diagnosis, Fate, Startable
-    from truename.policy import Finding
 
 __all__ = ["SCHEMA", "document"]
 

@@ -13,8 +13,8 @@ from truename.cli.looking import look
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json
 from truename.cli.sarif import result_of, sarif_log, write_sarif
+from truename.conventions import Severity
 from truename.doctor import RULES, Report
-from truename.policy import Severity
 
 __all__ = ["doctor"]
 

@@ -7,16 +7,16 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.conventions.rules.characters import INVISIBLE
 from truename.migration import LOCK_FILE
 from truename.migration.definitions import compare_definitions
-from truename.policy.rules.characters import INVISIBLE
 from truename.trust import Seen
 from truename.trust.reviewed import BY_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from truename.policy import Finding
+    from truename.conventions import Finding
     from truename.trust import Pinned
 
 __all__ = ["change_of", "lines_of", "pin_row", "plain_pin", "titled", "when"]

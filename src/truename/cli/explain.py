@@ -8,7 +8,7 @@ from truename.cli.hanging import show_hanging
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import Cell, print_json, print_table, show, styled
 from truename.cli.rulebook import RULEBOOK, found_by, rule_asked
-from truename.policy import Rule, Severity
+from truename.conventions import Rule, Severity
 
 __all__ = ["explain"]
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from truename.cli.asking import show_plan
 from truename.cli.hanging import shortened, show_hanging
 from truename.cli.rendering import print_table, show, styled
-from truename.policy import Severity
+from truename.conventions import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from truename.cli.looking import Looked
     from truename.cli.rendering import Cell
     from truename.clients import Found
+    from truename.conventions import Finding, Location
     from truename.doctor import Diagnosis, Report, Startable
-    from truename.policy import Finding, Location
 
 __all__ = ["show_report"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from truename.catalog.globs import fits_id
 from truename.cli.failure import UsageFault
 from truename.config.searching import why_searched
-from truename.policy.globs import fits_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

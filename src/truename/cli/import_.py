@@ -27,9 +27,9 @@ from truename.cli.saving import check_free
 from truename.clients import Machine
 from truename.config import Settings
 from truename.config.proposal import Proposal, propose
+from truename.conventions import Finding, Severity
 from truename.files.person import at_home
 from truename.peers import KINDS, Imported, names_of, read_peer
-from truename.policy import Finding, Severity
 
 __all__ = ["import_"]
 

@@ -14,12 +14,12 @@ from truename.cli.failure import UsageFault
 from truename.cli.reloading import warn
 from truename.clients import Machine, find, read_source
 from truename.config.envfile import read_env_file
+from truename.conventions import Location
 from truename.doctor import Startable
 from truename.doctor.files import dotted
 from truename.doctor.secrets import MASK
 from truename.errors import ConfigError
 from truename.files.person import at_home
-from truename.policy import Location
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

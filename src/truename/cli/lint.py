@@ -20,9 +20,9 @@ from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json
 from truename.cli.rulebook import rules_asked
 from truename.cli.sarif import Result, sarif_log, write_sarif
+from truename.conventions import Convention, Finding, Severity
 from truename.lint import RULES, Configured, Report, configured_at, weigh
 from truename.lint.walk import PYTHON, from_here
-from truename.policy import Convention, Finding, Severity
 
 __all__ = ["lint"]
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from truename.cli.rendering import output, show, styled
+from truename.conventions import Severity
 from truename.lint.excerpts import excerpt_of
 from truename.lint.text import place_of
-from truename.policy import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from truename.conventions import Finding
     from truename.lint.fixes import Fix
     from truename.lint.report import Report, Weighed
-    from truename.policy import Finding
 
 __all__ = ["SCHEMA", "document", "show_findings", "show_linted"]
 

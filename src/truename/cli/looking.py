@@ -11,8 +11,8 @@ from truename.cli.failure import UsageFault
 from truename.cli.intake import take_in
 from truename.cli.scene import without_gateway
 from truename.clients import config_files
+from truename.conventions import Location
 from truename.doctor import Case, Lists, Server, about_files, cases_of, examine, general_dialects, servers_of, startable
-from truename.policy import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from truename.cli.intake import Intake, Listing
     from truename.clients import Found
+    from truename.conventions import Finding
     from truename.dialects import Dialect
     from truename.doctor import Identity, Report, Startable
-    from truename.policy import Finding
 
 __all__ = ["Looked", "look"]
 

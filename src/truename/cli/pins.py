@@ -14,8 +14,8 @@ from truename.cli.rendering import print_json, print_table, say, show, styled
 from truename.cli.sources import configuration
 from truename.cli.witnessed import witnessed
 from truename.config import Config as ServeConfig
+from truename.conventions import Finding
 from truename.files.person import whoami
-from truename.policy import Finding
 from truename.trust import PinBook, Pinned
 from truename.trust.reviewed import Reviewed, pin_before
 from truename.trust.screening import screened_pins

@@ -10,12 +10,12 @@ from truename.doctor import RULES as DOCTOR
 from truename.errors import excerpt
 from truename.lint.registry import RULES as LINT
 from truename.lint.registry import suggestion
-from truename.policy.parity import NAMES_NOTHING, UNGUARDED
+from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from truename.policy import Rule
+    from truename.conventions import Rule
 
 __all__ = ["RULEBOOK", "found_by", "rule_asked", "rules_asked"]
 
@@ -49,4 +49,4 @@ def found_by(rule: Rule) -> str:
     """Return the command that looks for what breaks a rule."""
     if rule.code in LINT:
         return "`truename lint`"
-    return "`truename doctor`" if rule.name in DOCTOR else "`truename.policy.parity`, in a test,"
+    return "`truename doctor`" if rule.name in DOCTOR else "`truename.policy.policy`, in a test,"

@@ -15,7 +15,7 @@ from truename.files.person import at_home
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.policy import Finding, Location, Rule
+    from truename.conventions import Finding, Location, Rule
 
 __all__ = ["Result", "result_of", "sarif_log", "write_sarif"]
 

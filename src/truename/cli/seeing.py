@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from truename.cli.failure import UsageFault
-from truename.errors import excerpt
-from truename.policy.gathering import nearest
+from truename.errors import excerpt, spelling_remedy
 from truename.policy.grants import former_ids
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Seeing(NamedTuple):
         known = self.scene.settings.profiles
         for name in names:
             if name not in known:
-                advice = nearest(name, known) if known else "Write [profiles.NAME] into the configuration."
+                advice = spelling_remedy(name, known) if known else "Write [profiles.NAME] into the configuration."
                 raise UsageFault(fact=f"there is no profile {excerpt(name)}", advice=advice)
         return self.table.among(self._shown(known.choice(names)), None)
 

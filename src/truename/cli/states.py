@@ -18,9 +18,9 @@ from truename.migration.lock_file import read_lock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from truename.conventions import Finding, Location
     from truename.lint import Declared
     from truename.migration import Pin
-    from truename.policy import Finding, Location
 
 __all__ = ["tools_at", "tools_of"]
 

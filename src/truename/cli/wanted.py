@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from truename.cli.failure import UsageFault
 from truename.config import find_convention
+from truename.conventions.convention import Convention
 from truename.files.person import at_home
 from truename.migration import MAX_MAP, Proposal, conventional, read_map, underscored
 from truename.naming import STYLES
-from truename.policy.convention import Convention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

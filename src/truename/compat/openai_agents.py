@@ -31,7 +31,7 @@ from truename.identity import (
     qualified_name,
     restored,
 )
-from truename.identity.keys import field
+from truename.identity.keys import payload_field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +119,7 @@ def get_function_tool_trace_name(tool: object) -> TraceName | None:
 
 def get_tool_call_trace_name(tool_call: object) -> TraceName | None:
     """Return the label of a call in traces, without the namespace that only stands for deferred loading."""
-    return call_trace_name(field(tool_call, "name"), field(tool_call, "namespace"))
+    return call_trace_name(payload_field(tool_call, "name"), payload_field(tool_call, "namespace"))
 
 
 def get_function_tool_approval_keys(
@@ -207,7 +207,7 @@ def tool_not_found_message(tool_call: object, tools: Sequence[object]) -> str:
     >>> tool_not_found_message({"name": "Get-Lead"}, [ToolNames(name="get_lead")])
     "Tool 'Get-Lead' not found. Did you mean 'get_lead'?"
     """
-    asked = qualified_name(field(tool_call, "name"), field(tool_call, "namespace")) or ""
+    asked = qualified_name(payload_field(tool_call, "name"), payload_field(tool_call, "namespace")) or ""
     names = {member.names.qualified_name or "" for member in members_of(tools)}
     near = sorted(name for name in names if name != asked and fold(name) == fold(asked))
     hint = f" Did you mean {' or '.join(map(excerpt, near))}?" if near else ""

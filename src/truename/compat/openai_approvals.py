@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.compat.openai_calls import tool_invocation_identity
 from truename.compat.openai_errors import AgentsError
 from truename.compat.openai_records import QUERY, Filed, Record, filed_under, record_of, records_of, written
-from truename.policy import Approvals, CallRecord, CallRepeated, PlainBook, StoreError, Where
-from truename.policy.written import read_book, written_book
+from truename.errors import CallRepeated, StoreError
+from truename.policy import Approvals, CallRecord, PlainBook, Where
+from truename.policy.store import read_book, written_book
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

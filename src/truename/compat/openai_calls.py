@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from truename.compat.openai_errors import AgentsError
 from truename.compat.openai_tools import payload_of, raw_item_of
 from truename.identity import LookupKey, call_id, call_key, displayed_id
-from truename.identity.keys import field, text
+from truename.identity.keys import payload_field, text
 
 if TYPE_CHECKING:
     from truename.identity import CallId
@@ -86,18 +86,18 @@ def get_hosted_mcp_approval_request_identity(item: object) -> HostedRequest | No
     request = _request(item)
     if request is None:
         return None
-    found = text(field(request, "id"))
-    if field(request, "id") is None:
-        found = call_id(item) or text(field(item, "id"))
-    name = text(field(request, "name")) or text(field(item, "name"))
-    return HostedRequest(found, text(field(request, "server_label")), name)
+    found = text(payload_field(request, "id"))
+    if payload_field(request, "id") is None:
+        found = call_id(item) or text(payload_field(item, "id"))
+    name = text(payload_field(request, "name")) or text(payload_field(item, "name"))
+    return HostedRequest(found, text(payload_field(request, "server_label")), name)
 
 
 def _request(item: object) -> object | None:
-    if field(item, "type") == _HOSTED:
+    if payload_field(item, "type") == _HOSTED:
         return item
-    wrapped = field(item, "provider_data") if field(item, "type") == "hosted_tool_call" else None
-    return wrapped if field(wrapped, "type") == _HOSTED else None
+    wrapped = payload_field(item, "provider_data") if payload_field(item, "type") == "hosted_tool_call" else None
+    return wrapped if payload_field(wrapped, "type") == _HOSTED else None
 
 
 def get_tool_call_id(item: object) -> str | None:

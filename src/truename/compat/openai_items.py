@@ -19,6 +19,7 @@ from truename.compat.openai_calls import (
 )
 from truename.compat.openai_errors import AgentsError
 from truename.compat.openai_tools import payload_of, raw_item_of
+from truename.errors import InvalidCall
 from truename.identity import (
     ToolId,
     call_key,
@@ -28,8 +29,8 @@ from truename.identity import (
     lookup_key,
     with_digest,
 )
-from truename.identity.keys import field, text
-from truename.policy import Call, Caller, InvalidCall
+from truename.identity.keys import payload_field, text
+from truename.policy import Call, Caller
 from truename.policy.arguments import arguments_of
 
 if TYPE_CHECKING:
@@ -72,12 +73,12 @@ class AgentCall:
     @property
     def tool_name(self) -> str | None:
         """The name that was called."""
-        return text(field(self.raw, "name"))
+        return text(payload_field(self.raw, "name"))
 
     @property
     def tool_namespace(self) -> str | None:
         """The namespace that came with it, a synthetic one too."""
-        return text(field(self.raw, "namespace"))
+        return text(payload_field(self.raw, "namespace"))
 
     @property
     def qualified_name(self) -> TraceName | None:
@@ -87,7 +88,7 @@ class AgentCall:
     @property
     def lookup_key(self) -> LookupKey | None:
         """The key that it is dispatched by; None if it is no call of a function."""
-        if field(self.raw, "type") != "function_call":
+        if payload_field(self.raw, "type") != "function_call":
             return None
         return (self.tool.names.lookup_key if self.tool else None) or call_key(self.raw)
 
@@ -104,7 +105,7 @@ class AgentCall:
     @property
     def approval_keys(self) -> tuple[ApprovalKey, ...]:
         """The texts under which a decision on it is filed, the exact one last."""
-        name = self.tool_name or text(field(self.raw, "type")) or _UNNAMED
+        name = self.tool_name or text(payload_field(self.raw, "type")) or _UNNAMED
         return get_function_tool_approval_keys(
             tool_name=name,
             tool_namespace=self.tool_namespace,
@@ -193,7 +194,7 @@ class AgentCall:
         if hosted is not None:
             return ("hosted", hosted.server_label or ""), hosted.tool_name or ""
         if key is None:
-            return ("item", text(field(self.raw, "type")) or ""), self.approval_keys[-1]
+            return ("item", text(payload_field(self.raw, "type")) or ""), self.approval_keys[-1]
         handoff = self.tool is not None and self.tool.kind == "handoff"
         return ("handoff" if handoff else "agent", *key.tagged[:-1]), key.name
 

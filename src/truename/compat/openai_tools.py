@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.compat.openai_errors import AgentsError
 from truename.identity import Member, ToolNames, default_agent_tool_name, default_handoff_name, is_reserved
-from truename.identity.keys import field as field_of
+from truename.identity.keys import payload_field as field_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

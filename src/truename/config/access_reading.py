@@ -20,9 +20,8 @@ from truename.config.access_words import (
     text,
     url,
 )
-from truename.errors import excerpt
+from truename.errors import excerpt, spelling_remedy
 from truename.files.person import at_home
-from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -162,7 +161,7 @@ def read_access(fields: Fields, name: str, base: Path) -> Access | None:
 def _check_words(said: Fields, known: tuple[str, ...]) -> None:
     for word in said:
         if word not in known:
-            said.faults.add(said.where(excerpt(word)[1:-1]), "it is not a setting", nearest(word, known))
+            said.faults.add(said.where(excerpt(word)[1:-1]), "it is not a setting", spelling_remedy(word, known))
         elif word not in said:
             said.faults.add(said.where(word), "it is null", "Leave it out, or say something.")
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import urlsplit
 
 from truename.config.access import ALGORITHMS, Introspection
-from truename.errors import excerpt
-from truename.policy.gathering import nearest
+from truename.errors import excerpt, spelling_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +109,9 @@ def algorithms(fields: Fields, name: str) -> tuple[str, ...] | None:
     for text in texts:
         if text not in ALGORITHMS:
             fields.faults.add(
-                fields.where(name), f"{excerpt(text)} is no signature with a public key", nearest(text, ALGORITHMS)
+                fields.where(name),
+                f"{excerpt(text)} is no signature with a public key",
+                spelling_remedy(text, ALGORITHMS),
             )
     if not texts:
         fields.faults.add(fields.where(name), "it is empty", "Leave it out, or name one.")
@@ -130,7 +131,9 @@ def introspection(fields: Fields, name: str) -> str | None:
     """Read which tokens an issuer is asked about."""
     text = fields.text(name)
     if text is not None and text not in get_args(Introspection):
-        fields.faults.add(fields.where(name), f"{excerpt(text)} is no choice", nearest(text, get_args(Introspection)))
+        fields.faults.add(
+            fields.where(name), f"{excerpt(text)} is no choice", spelling_remedy(text, get_args(Introspection))
+        )
         return None
     return text
 

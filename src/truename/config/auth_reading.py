@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from truename.config.access_words import each, text, url
 from truename.config.credentials import Auth, ClientCredentials, Login, TokenExchange
 from truename.config.rows import chosen
-from truename.errors import excerpt
-from truename.policy.gathering import nearest
+from truename.errors import excerpt, spelling_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,7 +88,7 @@ def read_auth(fields: Fields, address: str | None, headers: Mapping[str, str]) -
     kind = table.text("type") or ""
     if kind not in _KINDS:
         problem = f"{excerpt(kind)} is no way to get tokens"
-        fields.faults.add(table.where("type"), problem, nearest(kind, tuple(_KINDS)))
+        fields.faults.add(table.where("type"), problem, spelling_remedy(kind, tuple(_KINDS)))
         return None
     _check(table, kind)
     _check_target(table, address, headers)
@@ -104,7 +103,7 @@ def _check(table: Fields, kind: str) -> None:
     known = tuple(name for name in _ROWS if name in _KINDS[kind].__dataclass_fields__)
     for word in table:
         if word != "type" and word not in known:
-            add(where(excerpt(word)[1:-1]), f"it is not a setting of {kind}", nearest(word, known))
+            add(where(excerpt(word)[1:-1]), f"it is not a setting of {kind}", spelling_remedy(word, known))
     for word in _REQUIRED[kind]:
         if word not in table:
             add(where(word), "it is missing", "Say it.")

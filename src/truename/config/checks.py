@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import excerpt
-from truename.policy.gathering import Faults
+from truename.errors import ConfigErrors, excerpt
 
 if TYPE_CHECKING:
     from truename.config.model import Config
@@ -33,7 +32,7 @@ def wrong(setting: str, text: str) -> tuple[str, str] | None:
 def verify(config: Config) -> None:
     """Raise `ConfigError`, or a group of them, for settings that options made what no file may have."""
     settings = config.settings
-    faults = Faults(str(config.path or "settings"))
+    faults = ConfigErrors(str(config.path or "settings"))
     given = [("server_name", "server_name", settings.server_name)]
     given += [("aliases", f"aliases.{excerpt(key)[1:-1]}", alias) for key, alias in (settings.aliases or {}).items()]
     if settings.token is not None:

@@ -6,11 +6,10 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.errors import ConfigError, excerpt
-from truename.migration.faults import MigrationError
+from truename.errors import ConfigError, MigrationError, excerpt
 from truename.migration.versions import version_parts
 from truename.policy import Context
-from truename.policy.context import ORIGINS
+from truename.policy.call import ORIGINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.text import decode, read_text
-from truename.policy import read_convention
-from truename.policy.gathering import fault
+from truename.conventions import read_convention
+from truename.errors import config_error
 
 if TYPE_CHECKING:
-    from truename.policy import Convention
+    from truename.conventions import Convention
 
 __all__ = ["FoundConvention", "convention_in", "find_convention"]
 
@@ -65,7 +65,7 @@ def convention_in(file: Path | str) -> FoundConvention | None:
     found = {place: table for place in places if (table := _table(content, place, path)) is not None}
     if len(found) > 1:
         where = " and at ".join(map(".".join, found))
-        raise fault(str(path), ".".join(places[1]), f"a convention stands at {where}", "Keep one of them.")
+        raise config_error(str(path), ".".join(places[1]), f"a convention stands at {where}", "Keep one of them.")
     if not found:
         _refuse_stray(content, places[0], path)
         return None
@@ -77,7 +77,7 @@ def _table(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> ob
     found: Any = content
     for key in place:
         if not isinstance(found, Mapping):
-            raise fault(str(path), ".".join(place), "it is not in a table", f"Write [{'.'.join(place)}].")
+            raise config_error(str(path), ".".join(place), "it is not in a table", f"Write [{'.'.join(place)}].")
         found = found.get(key)
         if found is None:
             return None
@@ -95,4 +95,4 @@ def _refuse_stray(content: Mapping[str, Any], place: tuple[str, ...], path: Path
         key, remedy = stray[0], f"Move it below [{where}]."
     else:
         return
-    raise fault(str(path), ".".join((*place[:-1], key)), problem, remedy)
+    raise config_error(str(path), ".".join((*place[:-1], key)), problem, remedy)

@@ -8,8 +8,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import ConfigError
-from truename.policy.gathering import Faults, fault
+from truename.errors import ConfigError, ConfigErrors, config_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +39,7 @@ def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
     over 1 MiB or not UTF-8, and for each line that is not KEY=VALUE. No error shows anything of a value. Surprising:
     ``KEY=a # b`` is refused, since half of the programs that read such files would take ``# b`` for a comment.
     """
-    faults = Faults(str(path))
+    faults = ConfigErrors(str(path))
     found: dict[str, str] = {}
     for number, line in enumerate(_text(env_bytes(path) if raw is None else raw, path).split("\n"), 1):
         text = line.strip()
@@ -110,7 +109,7 @@ def env_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         remedy = "Correct env_file, or write the file."
-        raise fault(str(path), "", f"the env_file can't be read ({said})", remedy) from error
+        raise config_error(str(path), "", f"the env_file can't be read ({said})", remedy) from error
     try:
         _guard(path, os.fstat(descriptor))
     except ConfigError:
@@ -119,7 +118,9 @@ def env_bytes(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as stream:
         raw = stream.read(_MAX_BYTES + 1)
     if len(raw) > _MAX_BYTES:
-        raise fault(str(path), "", f"the env_file is larger than {_MAX_BYTES:,} bytes", "Keep only variables in it.")
+        raise config_error(
+            str(path), "", f"the env_file is larger than {_MAX_BYTES:,} bytes", "Keep only variables in it."
+        )
     return raw
 
 
@@ -129,12 +130,12 @@ def _text(raw: bytes, path: Path) -> str:
     except UnicodeDecodeError as error:
         problem = f"the env_file is not UTF-8 (byte {error.start})"
         # Without the cause: it carries the bytes of the file, and what prints a traceback would show them.
-        raise fault(str(path), "", problem, "Save it as UTF-8.") from None
+        raise config_error(str(path), "", problem, "Save it as UTF-8.") from None
 
 
 def _guard(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise fault(str(path), "", "the env_file is not a regular file", "Give a file of KEY=VALUE lines.")
+        raise config_error(str(path), "", "the env_file is not a regular file", "Give a file of KEY=VALUE lines.")
     if sys.platform != "win32" and status.st_mode & _OTHERS:
         problem = f"others may read or write it (mode {stat.S_IMODE(status.st_mode):o}), and it is for secrets"
-        raise fault(str(path), "", problem, f"Run `chmod 600 {path}`.")
+        raise config_error(str(path), "", problem, f"Run `chmod 600 {path}`.")

@@ -10,7 +10,7 @@ from truename.config.interpolate import interpolate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from truename.policy.gathering import Faults
+    from truename.errors import ConfigErrors
 
 __all__ = ["Fields"]
 
@@ -18,7 +18,7 @@ __all__ = ["Fields"]
 class Fields:
     """One object of the file: where it stands, and its values, interpolated on the way out."""
 
-    def __init__(self, values: Mapping[str, Any], where: str, environ: Mapping[str, str], faults: Faults) -> None:
+    def __init__(self, values: Mapping[str, Any], where: str, environ: Mapping[str, str], faults: ConfigErrors) -> None:
         self._values = values
         self._where = where
         self._environ = environ

@@ -13,7 +13,7 @@ from truename.config.sources import KINDS, NoValue, Sources
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.policy.gathering import Faults
+    from truename.errors import ConfigErrors
 
 __all__ = ["interpolate", "literal"]
 
@@ -48,7 +48,7 @@ def literal(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def interpolate(text: str, environ: Mapping[str, str], faults: Faults, key: str) -> str:
+def interpolate(text: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
     """Return the text with its references replaced, once; what they bring in is not looked through again.
 
     Faults: a variable that is not set and has no default, and references of other kinds (VS Code's ``${input:...}``).
@@ -60,7 +60,7 @@ def interpolate(text: str, environ: Mapping[str, str], faults: Faults, key: str)
     return _REFERENCE.sub(replacement, text)
 
 
-def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Faults, key: str) -> str:
+def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
     variable = _VARIABLE.fullmatch(match["inside"])
     kind, _, what = match["inside"].partition(":")
     if variable is None and kind in KINDS and isinstance(environ, Sources):
@@ -75,7 +75,7 @@ def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Fault
     return default if default is not None else _missing(match[0], name, environ, faults, key)
 
 
-def _missing(said: str, name: str, environ: Mapping[str, str], faults: Faults, key: str) -> str:
+def _missing(said: str, name: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
     if remedy := _EDITORS.get(name):
         faults.add(key, f"{said} is known to an editor only", remedy)
     elif isinstance(environ, Sources) and (standin := environ.without(name)) is not None:
@@ -85,7 +85,7 @@ def _missing(said: str, name: str, environ: Mapping[str, str], faults: Faults, k
     return ""
 
 
-def _elsewhere(sources: Sources, kind: str, what: str, faults: Faults, key: str) -> str:
+def _elsewhere(sources: Sources, kind: str, what: str, faults: ConfigErrors, key: str) -> str:
     try:
         return sources.value(kind, what)
     except NoValue as error:

@@ -13,9 +13,8 @@ from truename.config.servers import about_keys, read_servers
 from truename.config.settings import SETTINGS
 from truename.config.sources import Sources
 from truename.config.text import decode
-from truename.errors import excerpt
+from truename.errors import ConfigErrors, excerpt, spelling_remedy
 from truename.files.person import at_home
-from truename.policy.gathering import Faults, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +51,7 @@ def load(path: Path | str, environ: Mapping[str, str] | None = None, files: Conf
 def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None) -> Config:
     """Read a configuration's text, JSON if it begins as such; ``path`` is where it belongs and what faults name."""
     environ = os.environ if environ is None else environ
-    faults, warnings = Faults(str(path)), Faults(str(path))
+    faults, warnings = ConfigErrors(str(path)), ConfigErrors(str(path))
     content, section, ours = _decoded(text, path, faults)
     base = path.absolute().parent
     # Without it every reference would be told as missing: what has to be mended first is that file.
@@ -76,18 +75,18 @@ def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files
 
 def env_file_of(text: str, path: Path, environ: Mapping[str, str] | None = None) -> Path | None:
     """Return the ``env_file`` that a configuration's text names, if it names one. Raises `ConfigError`."""
-    _, section, _ = _decoded(text, path, Faults(str(path)))
+    _, section, _ = _decoded(text, path, ConfigErrors(str(path)))
     return _env_file(section, path, os.environ if environ is None else environ)
 
 
 def _env_file(section: Mapping[str, Any], path: Path, environ: Mapping[str, str]) -> Path | None:
     # It is read with the rest too, which tells what is wrong with it.
-    fields = Fields(section, "", environ, Faults(str(path)))
+    fields = Fields(section, "", environ, ConfigErrors(str(path)))
     found = SETTINGS[_ENV_FILE].read(fields, _ENV_FILE, path.absolute().parent)
     return None if found is None else Path(found)
 
 
-def _decoded(text: str, path: Path, faults: Faults) -> tuple[dict[str, Any], dict[str, Any], bool]:
+def _decoded(text: str, path: Path, faults: ConfigErrors) -> tuple[dict[str, Any], dict[str, Any], bool]:
     """Return what a file says, the settings in it, and whether its form is ours alone: TOML."""
     suffix = path.suffix.lower()
     toml = suffix == ".toml" or (suffix != ".json" and not text.lstrip().startswith(("{", "/")))
@@ -95,7 +94,9 @@ def _decoded(text: str, path: Path, faults: Faults) -> tuple[dict[str, Any], dic
     return content, _section(content, faults, toml=toml), toml
 
 
-def _servers(content: Mapping[str, Any], base: Path, sources: Sources, faults: Faults) -> tuple[ServerConfig, ...]:
+def _servers(
+    content: Mapping[str, Any], base: Path, sources: Sources, faults: ConfigErrors
+) -> tuple[ServerConfig, ...]:
     found = [name for name in _SERVERS if name in content]
     if not found:
         faults.add("", "it names no servers", 'Add "mcpServers": {"KEY": {"command": "..."}}.')
@@ -112,7 +113,7 @@ def _servers(content: Mapping[str, Any], base: Path, sources: Sources, faults: F
     return tuple(servers.values())
 
 
-def _section(content: Mapping[str, Any], faults: Faults, *, toml: bool) -> dict[str, Any]:
+def _section(content: Mapping[str, Any], faults: ConfigErrors, *, toml: bool) -> dict[str, Any]:
     """Gather the settings: the ``truename`` section, and for TOML the top level too."""
     section = content.get(_SECTION, {})
     if not isinstance(section, dict):
@@ -132,10 +133,10 @@ def _section(content: Mapping[str, Any], faults: Faults, *, toml: bool) -> dict[
     return top | section
 
 
-def _settings(section: Mapping[str, Any], base: Path, environ: Mapping[str, str], faults: Faults) -> Settings:
+def _settings(section: Mapping[str, Any], base: Path, environ: Mapping[str, str], faults: ConfigErrors) -> Settings:
     fields = Fields(section, "", environ, faults)
     for key in section:
         if key not in SETTINGS:
-            faults.add(excerpt(key)[1:-1], "it is not a setting", nearest(key, SETTINGS))
+            faults.add(excerpt(key)[1:-1], "it is not a setting", spelling_remedy(key, SETTINGS))
     given = {name: setting.read(fields, name, base) for name, setting in SETTINGS.items()}
     return Settings(**{name: value for name, value in given.items() if value is not None})

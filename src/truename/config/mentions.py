@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truename.catalog import unfolded
+from truename.catalog.globs import fits_id, strays
 from truename.errors import excerpt
 from truename.identity import component
-from truename.policy.globs import fits_id, strays
 from truename.policy.grants import former_ids
 
 if TYPE_CHECKING:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.config.credentials import Auth
+    from truename.conventions import Convention
     from truename.errors import ConfigError
-    from truename.policy import Convention, Policy
+    from truename.policy import Policy
 
 __all__ = [
     "MEMORY",

@@ -6,13 +6,12 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.catalog.globs import fault_in
 from truename.config.rows import TRUTH, Row, read_row_table, row_schema
 from truename.config.tables import TEXTS
-from truename.errors import excerpt
+from truename.errors import excerpt, spelling_remedy
 from truename.policy import HINTS
-from truename.policy.gathering import nearest
-from truename.policy.globs import fault_in
-from truename.policy.principal_globs import WRITTEN, principal_fault
+from truename.policy.principal import WRITTEN, principal_fault
 from truename.policy.profiles import Profile, Profiles
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _hints(fields: Fields, name: str) -> Mapping[str, bool] | None:
         return None
     for word in said:
         if word not in HINTS:
-            said.faults.add(said.where(excerpt(word)[1:-1]), "it is no annotation", nearest(word, HINTS))
+            said.faults.add(said.where(excerpt(word)[1:-1]), "it is no annotation", spelling_remedy(word, HINTS))
     found = {word: value for word in HINTS if word in said and (value := said.truth(word)) is not None}
     return MappingProxyType(found)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from truename.config.envfile import env_bytes, read_env_file
 from truename.config.text import read_bytes, text_of
-from truename.policy.gathering import fault
+from truename.errors import config_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +66,6 @@ class ConfigFiles:
         key = path.absolute()
         if key not in self._read:
             if self._is_sealed:
-                raise fault(str(path), "", "it changed while it was read", "Run the command again.")
+                raise config_error(str(path), "", "it changed while it was read", "Run the command again.")
             self._read[key] = read()
         return self._read[key]

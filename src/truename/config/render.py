@@ -15,15 +15,17 @@ from truename.config.model import Settings
 from truename.config.servers import LONGEST_IN_SECONDS
 from truename.config.settings import SETTINGS
 from truename.config.trust import plain_trust
-from truename.policy import plain_convention, plain_policy
-from truename.policy.gathering import fault
+from truename.conventions import plain_convention
+from truename.errors import config_error
+from truename.policy import plain_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from dataclasses import Field
 
     from truename.config.model import Config, ServerConfig
-    from truename.policy import Convention, Policy
+    from truename.conventions import Convention
+    from truename.policy import Policy
 
 __all__ = ["render", "render_rules"]
 
@@ -227,4 +229,6 @@ def _comment(text: str) -> str:
 
 
 def _not_unicode(file: str) -> Exception:
-    return fault(file, "", "a text holds half a character (a lone surrogate), which TOML can't", "Correct that text.")
+    return config_error(
+        file, "", "a text holds half a character (a lone surrogate), which TOML can't", "Correct that text."
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.errors import excerpt
-from truename.policy.gathering import nearest
+from truename.errors import excerpt, spelling_remedy
 
 if TYPE_CHECKING:
     from truename.config.fields import Fields
@@ -37,7 +36,7 @@ def chosen(words: Iterable[str], what: str) -> Row:
     def read(fields: Fields, name: str) -> str | None:
         text = fields.text(name)
         if text is not None and text not in known:
-            fields.faults.add(fields.where(name), f"{excerpt(text)} is no choice", nearest(text, known))
+            fields.faults.add(fields.where(name), f"{excerpt(text)} is no choice", spelling_remedy(text, known))
             return None
         return text
 
@@ -49,7 +48,7 @@ def read_row_table(table: Fields, rows: Mapping[str, Row], more: Iterable[str] =
     known = (*rows, *more)
     for word in table:
         if word not in known:
-            table.faults.add(table.where(excerpt(word)[1:-1]), "it is not a setting", nearest(word, known))
+            table.faults.add(table.where(excerpt(word)[1:-1]), "it is not a setting", spelling_remedy(word, known))
         elif word not in table:
             table.faults.add(table.where(word), "it is null", "Leave it out, or say something.")
     read = {name: row.read(table, name) for name, row in rows.items() if name in table}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truename.catalog import estimated_tokens
+from truename.catalog.globs import fault_in
 from truename.errors import excerpt
-from truename.policy.globs import fault_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -16,16 +16,15 @@ from truename.config.credentials import Auth, Login, TokenExchange
 from truename.config.entry_keys import KNOWN, misspelt, strange
 from truename.config.fields import Fields
 from truename.config.model import Isolation, ServerConfig, StartMode
-from truename.errors import excerpt
+from truename.errors import excerpt, spelling_remedy
 from truename.files.person import at_home
-from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from truename.config.sources import Sources
-    from truename.policy.gathering import Faults
+    from truename.errors import ConfigErrors
 
 __all__ = [
     "ISOLATIONS",
@@ -72,7 +71,7 @@ _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 def read_servers(
-    entries: Mapping[str, Any], where: str, base: Path, sources: Sources, faults: Faults
+    entries: Mapping[str, Any], where: str, base: Path, sources: Sources, faults: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
     """Return the servers of one ``mcpServers`` object in its order; faults are noted, not raised.
 
@@ -83,7 +82,7 @@ def read_servers(
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
 
 
-def about_keys(entries: Mapping[str, Any], where: str, faults: Faults, *, ours: bool) -> None:
+def about_keys(entries: Mapping[str, Any], where: str, faults: ConfigErrors, *, ours: bool) -> None:
     """Note the keys in entries that nobody understands; in a file of ``ours``, those of clients too."""
     for key, entry in entries.items():
         if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
@@ -91,12 +90,12 @@ def about_keys(entries: Mapping[str, Any], where: str, faults: Faults, *, ours: 
         for word in (word for word in entry if word not in KNOWN) if ours else strange(entry):
             meant = misspelt(word)
             place = f"{where}.{key}.{excerpt(word)[1:-1]}"
-            known = nearest(word, KNOWN) if ours and meant not in KNOWN else ""
+            known = spelling_remedy(word, KNOWN) if ours and meant not in KNOWN else ""
             remedy = known or (f"Did you mean {meant!r}?" if meant else "Remove it, if it is not meant for a client.")
             faults.add(place, f"it is not a setting of a server{'' if ours else ', and has no effect'}", remedy)
 
 
-def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources, faults: Faults) -> ServerConfig:
+def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources, faults: ConfigErrors) -> ServerConfig:
     environ, found = sources.tolerant("${{{}}}".format), faults.apart()
     server = _server(key, entry, where, base=base, environ=environ, faults=found)
     if environ.unset and found:
@@ -110,7 +109,7 @@ def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources,
 
 
 def _server(
-    key: str, entry: Any, where: str, *, base: Path, environ: Mapping[str, str], faults: Faults
+    key: str, entry: Any, where: str, *, base: Path, environ: Mapping[str, str], faults: ConfigErrors
 ) -> ServerConfig:
     where = where if where.isprintable() else ascii(where)
     _check_key(key, where, faults)
@@ -245,7 +244,7 @@ def _has_url(fields: Fields) -> bool:
     return any(name in fields for name in URLS)
 
 
-def _check_key(key: str, where: str, faults: Faults) -> None:
+def _check_key(key: str, where: str, faults: ConfigErrors) -> None:
     if not key.strip():
         faults.add(where, "the server's key is empty", "Give the server a name.")
     elif bad := [character for character in key if not character.isprintable()]:

@@ -23,18 +23,19 @@ from truename.config.searching import read_pinned
 from truename.config.tables import METADATA, POLICY, TEXTS
 from truename.config.telemetry import TELEMETRY, read_telemetry
 from truename.config.trust import TRUST, read_trust
-from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt
+from truename.conventions import read_convention
+from truename.conventions.convention import CONVENTION
+from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt, spelling_remedy
 from truename.files.person import at_home
 from truename.identity import ToolId
 from truename.naming import STYLES
-from truename.policy import read_convention, read_metadata, read_policy
-from truename.policy.conventions import CONVENTION
-from truename.policy.gathering import nearest
+from truename.policy import read_metadata, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.policy import Convention, Policy
+    from truename.conventions import Convention
+    from truename.policy import Policy
 
 __all__ = ["REFERENCE", "SETTINGS", "Setting"]
 
@@ -91,7 +92,7 @@ def _chosen(known: Iterable[str], what: str) -> Reader:
     def read(fields: Fields, name: str, _: Path) -> str | None:
         text = fields.text(name)
         if text is not None and text not in known:
-            fields.faults.add(name, f"{excerpt(text)} is not {what}", nearest(text, known))
+            fields.faults.add(name, f"{excerpt(text)} is not {what}", spelling_remedy(text, known))
             return None
         return text
 

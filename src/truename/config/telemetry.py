@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.config.rows import TRUTH, WHOLE, Row, read_row_table, row_schema
 from truename.config.tables import TEXTS
 from truename.errors import excerpt
-from truename.policy.principal_globs import WRITTEN, principal_fault
+from truename.policy.principal import WRITTEN, principal_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

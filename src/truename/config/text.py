@@ -9,8 +9,7 @@ import stat
 import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.errors import excerpt
-from truename.policy.gathering import fault
+from truename.errors import config_error, excerpt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,9 +41,9 @@ def read_bytes(path: Path, *, regular: bool = False) -> bytes:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         problem = f"it can't be read ({getattr(error, 'strerror', None) or error})"
-        raise fault(str(path), "", problem, "Check the path.") from error
+        raise config_error(str(path), "", problem, "Check the path.") from error
     if len(raw) > MAX_BYTES:
-        raise fault(str(path), "", f"it is larger than {MAX_BYTES:,} bytes", "Give a configuration file.")
+        raise config_error(str(path), "", f"it is larger than {MAX_BYTES:,} bytes", "Give a configuration file.")
     return raw
 
 
@@ -53,7 +52,7 @@ def _opened(path: Path) -> BinaryIO:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise fault(str(path), "", "it is no regular file", "Give a configuration file.")
+    raise config_error(str(path), "", "it is no regular file", "Give a configuration file.")
 
 
 def text_of(raw: bytes, path: Path) -> str:
@@ -61,14 +60,14 @@ def text_of(raw: bytes, path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise fault(str(path), "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
+        raise config_error(str(path), "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
 
 
 def decode(text: str, file: str, *, toml: bool) -> dict[str, Any]:
     """Parse the text. Raises `ConfigError` with line and column."""
     content = _toml(text, file) if toml else _json(text, file)
     if not isinstance(content, dict):
-        raise fault(file, "", "it is not an object", 'Write {"mcpServers": {...}}.')
+        raise config_error(file, "", "it is not an object", 'Write {"mcpServers": {...}}.')
     return content
 
 
@@ -76,7 +75,7 @@ def _toml(text: str, file: str) -> Any:
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise fault(file, "", "it is nested too deeply", "Make it flatter.") from error
+        raise config_error(file, "", "it is nested too deeply", "Make it flatter.") from error
     except tomllib.TOMLDecodeError as error:
         said = str(error)
         if place := _TOML_PLACE.search(said):
@@ -84,7 +83,7 @@ def _toml(text: str, file: str) -> Any:
         else:
             where = f"line {text.count(chr(10)) + 1} (the end)"
         what = _TOML_END.sub("", _TOML_PLACE.sub("", said))
-        raise fault(file, where, f"it is not TOML ({what})", "Mend the file there.") from error
+        raise config_error(file, where, f"it is not TOML ({what})", "Mend the file there.") from error
 
 
 def _json(text: str, file: str) -> Any:
@@ -95,11 +94,11 @@ def _json(text: str, file: str) -> Any:
             return json.loads(_TRAILING.sub(_blank, _COMMENT.sub(_blank, text)), object_pairs_hook=_Unique(file))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise fault(file, where, f"it is not JSON ({error.msg})", "Mend the file there.") from error
+        raise config_error(file, where, f"it is not JSON ({error.msg})", "Mend the file there.") from error
     except RecursionError as error:
-        raise fault(file, "", "it is nested too deeply", "Make it flatter.") from error
+        raise config_error(file, "", "it is nested too deeply", "Make it flatter.") from error
     except ValueError as error:
-        raise fault(file, "", f"it is not JSON ({error})", "Mend the file there.") from error
+        raise config_error(file, "", f"it is not JSON ({error})", "Mend the file there.") from error
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -118,6 +117,6 @@ class _Unique:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                raise fault(self._file, excerpt(key), "it stands there twice", "Remove or rename one.")
+                raise config_error(self._file, excerpt(key), "it stands there twice", "Remove or rename one.")
             found[key] = value
         return found

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.load import parse
 from truename.config.servers import STANDINS
-from truename.errors import ConfigError
-from truename.policy.gathering import fault
+from truename.errors import ConfigError, config_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["trial"]
 
 _WHERE: Final = Path("/truename.json")
-_HALF: Final = fault("", "", "a text holds half a character (a lone surrogate)", "Correct that text.")
+_HALF: Final = config_error("", "", "a text holds half a character (a lone surrogate)", "Correct that text.")
 
 
 def trial(entry: Entry, environ: Mapping[str, str]) -> tuple[str, str] | None:

@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.config.rows import TEXT, Row, chosen, read_row_table, row_schema
-from truename.errors import ConfigError, excerpt
+from truename.errors import ConfigError, excerpt, spelling_remedy
 from truename.files.person import at_home
-from truename.policy.gathering import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -90,8 +89,10 @@ class Trust:
 def _wrong(rule: str, handling: str) -> tuple[str, str] | None:
     """Say what is wrong with what is to be done about a rule's findings, and what to do; None if nothing is."""
     if rule not in _RULES:
-        return "it is no such rule", nearest(rule, _RULES)
-    return None if handling in HANDLINGS else (f"{excerpt(handling)} is no choice", nearest(handling, HANDLINGS))
+        return "it is no such rule", spelling_remedy(rule, _RULES)
+    return (
+        None if handling in HANDLINGS else (f"{excerpt(handling)} is no choice", spelling_remedy(handling, HANDLINGS))
+    )
 
 
 def _text(fields: Fields, name: str) -> str | None:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from truename.clients import Found
     from truename.clients.address import Shown
     from truename.config import ServerConfig
+    from truename.conventions import Location
     from truename.dialects import Dialect
     from truename.doctor.prediction import Key
-    from truename.policy import Location
 
 __all__ = ["Case", "Lists", "Server", "shown_at_gateway"]
 

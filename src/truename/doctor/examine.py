@@ -7,17 +7,17 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from truename.conventions import Severity
 from truename.doctor.files import about_files
 from truename.doctor.kept import about_kept
 from truename.doctor.lists import about_limits, about_lists
 from truename.doctor.tools import about_tools
-from truename.policy import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from truename.conventions import Finding
     from truename.doctor.case import Case
-    from truename.policy import Finding
 
 __all__ = ["Diagnosis", "Report", "examine"]
 

@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 
 from truename.clients.shapes import speaks_http
 from truename.config.entry_keys import misspelt, strange
+from truename.conventions import Finding, Location
 from truename.dialects.mangling import machine
 from truename.doctor.rules import RULES
 from truename.doctor.secrets import literal_secrets
 from truename.errors import ConfigError, excerpt
-from truename.policy import Finding, Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from truename.clients import Found, Sighting
+    from truename.conventions.findings import Confidence
     from truename.dialects import Dialect
     from truename.documents import Document
-    from truename.policy.finding import Confidence
 
 __all__ = ["about_files", "dotted", "place"]
 

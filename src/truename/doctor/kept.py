@@ -12,18 +12,18 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.clients.kept import matches, respelled
+from truename.conventions import Finding, Location
 from truename.doctor.files import dotted, place
 from truename.doctor.rules import RULES
 from truename.doctor.tools import confidence, listed
 from truename.errors import excerpt
-from truename.policy import Finding, Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from truename.clients import Found, KeptName
+    from truename.conventions import Rule
     from truename.doctor.case import Case, Server
-    from truename.policy import Rule
 
 __all__ = ["about_kept"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from truename.catalog import estimated_tokens
+from truename.conventions import Finding
 from truename.doctor.rules import RULES
 from truename.doctor.tools import confidence, listed
 from truename.errors import excerpt
-from truename.policy import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

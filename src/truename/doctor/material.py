@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from truename.clients import Found, Sighting
     from truename.config import ServerConfig
+    from truename.conventions import Location
     from truename.dialects import Dialect
-    from truename.policy import Location
 
 __all__ = ["Identity", "Startable", "cases_of", "general_dialects", "identity", "servers_of", "startable"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from truename.policy import Rule, Severity
+from truename.conventions import Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,19 +6,19 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from truename.conventions import Finding
 from truename.dialects.mangling import machine
 from truename.doctor.rules import BY_LOSS, RULES
 from truename.errors import excerpt
 from truename.identity import fold
-from truename.policy import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from truename.conventions import Location, Rule
+    from truename.conventions.findings import Confidence
     from truename.doctor.case import Case
     from truename.doctor.prediction import Fate, Key
-    from truename.policy import Location, Rule
-    from truename.policy.finding import Confidence
 
 __all__ = ["about_tools", "confidence", "listed"]
 

@@ -7,7 +7,8 @@ puts the result into the file's place, after a backup.
 from truename.documents.backup import Backup, backups, digest
 from truename.documents.document import Document, Quirk, left_alone
 from truename.documents.editing import edited, edits, replayed
-from truename.documents.merging import ABSENT, Where, merge, reached, same
+from truename.documents.merging import ABSENT, merge, reached, same
+from truename.documents.spans import Where
 from truename.documents.writing import check_file, remove_file, replace_file
 
 __all__ = [

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from truename.documents.document import Document
-    from truename.documents.merging import Where
+    from truename.documents.spans import Where
 
 __all__ = ["edited", "edits", "replayed"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ABSENT", "Merged", "Where", "merge", "reached", "same"]
+    from truename.documents.spans import Where
 
-Where = tuple[str | int, ...]
+__all__ = ["ABSENT", "Merged", "merge", "reached", "same"]
 
 
 class _Absent:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from truename.gateway.report import Reloaded
     from truename.gateway.upstream.fleet import Fleet
     from truename.naming import NameTable
-    from truename.policy.call_event import OnCall
+    from truename.policy.call import OnCall
     from truename.policy.principal import Principal
 
 __all__ = ["Gateway"]

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from truename.config import Settings, verify
+from truename.errors import ConfigErrors, config_error
 from truename.gateway.report import Reloaded
-from truename.policy.gathering import Faults, fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -75,7 +75,7 @@ def differences(before: Config, after: Config) -> Reloaded:
 
 
 def _refuse_fixed(before: Config, after: Config) -> None:
-    faults = Faults(str(after.path or "settings"))
+    faults = ConfigErrors(str(after.path or "settings"))
     fixed = [name for name in differences(before, after).settings if name not in LIVE and name != _LEDGER]
     fixed += _fixed_audit(before.settings.audit, after.settings.audit)
     if before.ledger_path() != after.ledger_path():
@@ -98,6 +98,8 @@ def limited(config: Config, keys: Collection[str]) -> Config:
     if not found:
         told = ", ".join(map(repr, sorted(keys)))
         problem = f"no server is left of those that are served here ({told})"
-        raise fault(str(config.path or "settings"), "mcpServers", problem, "Restart the gateway, or add it again.")
+        raise config_error(
+            str(config.path or "settings"), "mcpServers", problem, "Restart the gateway, or add it again."
+        )
     settings = replace(config.settings, tools=config.settings.tools.partly())
     return config.__class__(path=config.path, servers=found, settings=settings, files=config.files)

@@ -32,10 +32,10 @@ __all__ = [
     "call_key",
     "call_trace_name",
     "displayed_id",
-    "field",
     "is_reserved",
     "lookup_key",
     "normalized",
+    "payload_field",
     "qualified_name",
     "required_key",
     "restored",
@@ -63,7 +63,7 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def field(payload: object, name: str) -> Any:
+def payload_field(payload: object, name: str) -> Any:
     """Return a field of a payload, which may be a mapping or a library's typed object; None if it has none."""
     return payload.get(name) if isinstance(payload, Mapping) else getattr(payload, name, None)
 
@@ -219,7 +219,7 @@ def call_key(payload: object) -> LookupKey | None:
     >>> call_key({"name": "lookup", "namespace": ""})
     LookupKey(kind='bare', name='lookup', namespace=None)
     """
-    return lookup_key(field(payload, "name"), field(payload, "namespace"))
+    return lookup_key(payload_field(payload, "name"), payload_field(payload, "namespace"))
 
 
 def call_id(payload: object) -> CallId | None:
@@ -231,7 +231,7 @@ def call_id(payload: object) -> CallId | None:
     >>> call_id({"call_id": 42, "id": "fc_1"}) is None
     True
     """
-    found = text(field(payload, "id" if field(payload, "type") == _REQUEST else "call_id"))
+    found = text(payload_field(payload, "id" if payload_field(payload, "type") == _REQUEST else "call_id"))
     return None if found is None else CallId(found)
 
 
@@ -243,7 +243,7 @@ def displayed_id(payload: object) -> str | None:
     >>> displayed_id({"id": "fc_1"}), displayed_id({"call_id": 42, "id": "fc_1"})
     ('fc_1', None)
     """
-    return text(field(payload, "call_id") or field(payload, "id"))
+    return text(payload_field(payload, "call_id") or payload_field(payload, "id"))
 
 
 def approval_keys(

@@ -10,11 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.conventions import Finding, Location
 from truename.errors import ConfigError, excerpt
 from truename.lint.fingerprints import relative
 from truename.lint.registry import no_such_rule, rule_named
 from truename.lint.upkeep import UPKEEP
-from truename.policy import Finding, Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

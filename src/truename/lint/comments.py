@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from truename.policy import Location
+    from truename.conventions import Location
 
 __all__ = ["Comment", "InlineSuppression", "comments_of"]
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from truename.config import find_convention
 from truename.config.text import decode, read_text
+from truename.conventions import Convention, Location
 from truename.documents import ABSENT, Document, reached
-from truename.errors import ConfigError, excerpt
+from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.lint.baseline import DEFAULT_NAME
 from truename.lint.dumps import fault_of
 from truename.lint.walk import from_here
-from truename.policy import Convention, Location, read_metadata
-from truename.policy.gathering import Faults, fault, nearest
+from truename.policy import read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from truename.conventions import Finding
     from truename.documents import Where
-    from truename.policy import Finding
 
 __all__ = ["Configured", "LintSettings", "configured_at"]
 
@@ -150,8 +150,8 @@ def _read_metadata(file: Path) -> Metadata:
 def _read_settings(file: Path) -> LintSettings:
     table = _own_table(file, _SECTION)
     if not isinstance(table, dict):
-        raise fault(str(file), _SECTION, "it is no table", f"Write [{_SECTION}] with {', '.join(_KEYS)}.")
-    faults = Faults(str(file))
+        raise config_error(str(file), _SECTION, "it is no table", f"Write [{_SECTION}] with {', '.join(_KEYS)}.")
+    faults = ConfigErrors(str(file))
     told: dict[str, Any] = {}
     for key, value in table.items():
         if key == "baseline" and isinstance(value, str):
@@ -161,7 +161,7 @@ def _read_settings(file: Path) -> LintSettings:
         elif key in _KEYS:
             faults.add(f"{_SECTION}.{key}", f"it is no {'text' if key == 'baseline' else 'list of texts'}", "Mend it.")
         else:
-            faults.add(f"{_SECTION}.{excerpt(key)[1:-1]}", "it is not a setting", nearest(key, _KEYS))
+            faults.add(f"{_SECTION}.{excerpt(key)[1:-1]}", "it is not a setting", spelling_remedy(key, _KEYS))
     faults.raise_any()
     return LintSettings(**told)
 

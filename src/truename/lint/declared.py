@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.conventions import Declaration, Finding, Location, Metadata, metadata_of
+from truename.conventions.metadata import FIELDS, META_PREFIX, read_fields, written_metadata
 from truename.lint.comments import InlineSuppression
 from truename.lint.dumps import read_dump
 from truename.lint.python import Unnamed, read_python
@@ -17,9 +19,6 @@ from truename.lint.signature import literal
 from truename.lint.source import MAX_SOURCE, Unreadable
 from truename.lint.upkeep import UPKEEP
 from truename.lint.walk import PYTHON, files_of
-from truename.policy import Declaration, Finding, Location, Metadata, metadata_of
-from truename.policy.authored import META_PREFIX, written_metadata
-from truename.policy.said import FIELDS, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog.admit import entries_of
 from truename.catalog.read import read_listings
+from truename.conventions import Declaration, Finding, Location, metadata_of
 from truename.errors import ConfigError, excerpt
 from truename.lint.positions import places_of
 from truename.lint.upkeep import UPKEEP
-from truename.policy import Declaration, Finding, Location, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

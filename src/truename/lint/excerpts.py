@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from truename.policy import Finding
+    from truename.conventions import Finding
 
 __all__ = ["Excerpt", "excerpt_of", "spelled_out"]
 

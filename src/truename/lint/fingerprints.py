@@ -12,7 +12,7 @@ from truename.lint.walk import PYTHON
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from truename.policy import Finding
+    from truename.conventions import Finding
 
 __all__ = ["fingerprinted", "relative"]
 

@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog import Origin, Tool
+from truename.conventions import Finding, Severity
+from truename.conventions.metadata import LIMITS
 from truename.errors import excerpt
 from truename.identity import ToolId
 from truename.identity.foreign import component, dotted_component
 from truename.lint.upkeep import UPKEEP
-from truename.policy import Exposure, Finding, Severity
-from truename.policy.said import LIMITS
+from truename.policy import Exposure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from truename.policy import Declaration
+    from truename.conventions import Declaration
 
 __all__ = ["unreadable", "with_metadata"]
 

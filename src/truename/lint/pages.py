@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from truename.lint.registry import RULES
 from truename.lint.upkeep import UPKEEP
-from truename.policy.parity import NAMES_NOTHING, UNGUARDED
+from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from truename.policy import Rule
+    from truename.conventions import Rule
 
 __all__ = ["main", "pages"]
 
@@ -82,7 +82,7 @@ def _cell(text: str) -> str:
 
 
 def _page(rule: Rule) -> str:
-    finder = "`truename.policy.parity`" if rule in _POLICY else "`truename lint`"
+    finder = "`truename.policy.policy`" if rule in _POLICY else "`truename lint`"
     parts = [f"# {rule.code} {rule.name}", "", f"*{rule.severity.value}*, found by {finder}", "", rule.what]
     for heading, text in (("Why", rule.why), ("Example", rule.example), ("Instead", rule.instead)):
         if text:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from truename.conventions import Severity
 from truename.documents import Document
 from truename.errors import ConfigError
 from truename.lint.baseline import read_baseline
@@ -18,14 +19,13 @@ from truename.lint.fingerprints import relative
 from truename.lint.report import weigh
 from truename.lint.text import told
 from truename.lint.walk import from_here
-from truename.policy import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from truename.conventions import Finding
     from truename.lint.baseline import Baseline
-    from truename.policy import Finding
 
 __all__ = ["Failure", "LintFile", "LintItem", "items"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.conventions import Location
 from truename.lint.calls import at, definition_of, keyword, members, stated, written
 from truename.lint.comments import comments_of
 from truename.lint.gaps import Gaps
@@ -15,7 +16,6 @@ from truename.lint.servers import Servers
 from truename.lint.signature import literal, schema_of_class, schema_of_function
 from truename.lint.source import Source, Unreadable
 from truename.lint.ways import OURS, Way, is_base_tool, way
-from truename.policy import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

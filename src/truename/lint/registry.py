@@ -6,15 +6,15 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from truename.conventions import Finding
+from truename.conventions.rules import CHECKS
 from truename.errors import excerpt
 from truename.lint.upkeep import UPKEEP
-from truename.policy import Finding
-from truename.policy.rules import CHECKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.policy import Location, Rule
+    from truename.conventions import Location, Rule
 
 __all__ = ["RULES", "no_such_rule", "rule_named", "suggestion"]
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from truename.conventions import Finding, Location, Severity, lint
 from truename.lint.baseline import entry_of, is_acceptable, judged, stale
 from truename.lint.configured import Configured
 from truename.lint.fingerprints import fingerprinted
 from truename.lint.metadata import unreadable, with_metadata
 from truename.lint.suppressing import ALWAYS, about_comments, about_convention, taken_back, unused_comments
-from truename.policy import Finding, Location, Severity, lint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from truename.conventions import Declaration, Suppressed
     from truename.lint.baseline import Baseline, Entry
     from truename.lint.comments import InlineSuppression
     from truename.lint.declared import Declared
-    from truename.policy import Declaration, Suppressed
 
 __all__ = ["Hidden", "Report", "Weighed", "weigh"]
 
@@ -97,7 +97,7 @@ def weigh(
     was read, so that nothing is said of suppressions which the rest may need.
 
     >>> from truename.lint import Declared, weigh
-    >>> from truename.policy import Declaration
+    >>> from truename.conventions import Declaration
     >>> [one.rule.name for one in weigh(Declared(declarations=(Declaration(name="get weather"),))).findings]
     ['illegal_name']
     """

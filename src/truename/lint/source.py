@@ -10,7 +10,7 @@ import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-from truename.policy import Location
+from truename.conventions import Location
 
 if TYPE_CHECKING:
     from truename.lint.scope import Function, Text

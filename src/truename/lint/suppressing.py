@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Literal
 
+from truename.catalog.globs import Globs
+from truename.conventions import Finding, Location
 from truename.lint.registry import no_such_rule, rule_named
 from truename.lint.upkeep import UPKEEP
-from truename.policy import Finding, Location
-from truename.policy.globs import Globs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from truename.conventions import Linted, Suppression
     from truename.lint.comments import InlineSuppression
     from truename.lint.configured import Configured
     from truename.lint.declared import Declared
-    from truename.policy import Linted, Suppression
 
 __all__ = ["ALWAYS", "Back", "about_comments", "about_convention", "taken_back", "unused_comments"]
 

@@ -9,7 +9,7 @@ from truename.lint.excerpts import excerpt_of, spelled_out
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.policy import Finding
+    from truename.conventions import Finding
 
 __all__ = ["place_of", "told"]
 

@@ -1,11 +1,11 @@
 """How names change: what differs, a plan, its application everywhere at once, and the way back."""
 
+from truename.errors import MigrationError
 from truename.migration.apply import Applied, apply, recover, undo
 from truename.migration.changes import Certainty, Changes, Kind, ToolChange
 from truename.migration.control import is_control_plane
 from truename.migration.diff import diff
 from truename.migration.effects import INPUT, OUTPUT, Detail, Effect
-from truename.migration.faults import MigrationError
 from truename.migration.functions import FunctionTool, Gap
 from truename.migration.identities import IdentityPlan, enter_identities, plan_identities
 from truename.migration.lexicon import Lexicon

@@ -10,7 +10,7 @@ from truename.identity.definition import DIGESTED_FIELDS
 from truename.migration.effects import INPUT, OUTPUT, Detail, Effect, path_text
 from truename.migration.schemas import compare_schemas
 from truename.migration.terms import alike
-from truename.policy.terms import HINTS
+from truename.policy.rules import HINTS
 
 if TYPE_CHECKING:
     from truename.migration.pins import Pin

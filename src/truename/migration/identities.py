@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from truename.catalog import identity_changes
-from truename.errors import excerpt
+from truename.errors import MigrationError, excerpt
 from truename.ledger import Bind, Redirect
-from truename.migration.faults import MigrationError
 from truename.migration.plan import Remark
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from os.path import commonprefix
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import excerpt
+from truename.errors import MigrationError, excerpt
 from truename.identity import MAX_FOREIGN
-from truename.migration.faults import MigrationError
 from truename.naming.words import split
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from truename.conventions.rules.characters import INVISIBLE
 from truename.errors import ConfigError, excerpt
 from truename.identity.definition import DIGESTED_FIELDS, definition_digest
 from truename.migration.pins import Key, Pin, Tools, pinned
-from truename.policy.rules.characters import INVISIBLE
 
 __all__ = ["LOCK_FILE", "MAX_LOCK", "Lock", "is_lock", "quoted"]
 

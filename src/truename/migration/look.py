@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from truename.errors import MigrationError
 from truename.files import absolute, read_plain
-from truename.migration.faults import MigrationError
 from truename.migration.file_names import FileNames
 from truename.migration.lexicon import Lexicon
 from truename.migration.plain import kind_of

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from truename.catalog import Catalog
+from truename.conventions import metadata_of
 from truename.identity import definition_digest
-from truename.policy import metadata_of
 
 if TYPE_CHECKING:
-    from truename.policy import Declaration, Location, Metadata
+    from truename.conventions import Declaration, Location, Metadata
 
 __all__ = ["Key", "Pin", "Tools", "pinned"]
 

@@ -13,10 +13,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from truename import dialects
-from truename.errors import excerpt
+from truename.errors import MigrationError, excerpt
 from truename.identity import fold
 from truename.migration.control import is_control_plane
-from truename.migration.faults import MigrationError
 from truename.migration.lexicon import Lexicon, fault_in_name, fault_in_old, is_plain_word
 from truename.migration.spellings import spellings
 

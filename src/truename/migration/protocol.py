@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import excerpt
-from truename.migration.faults import MigrationError
+from truename.errors import MigrationError, excerpt
 from truename.migration.versions import bump, version_parts
 
 if TYPE_CHECKING:

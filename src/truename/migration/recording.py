@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from truename.errors import ConfigError, InvalidToolId, TruenameError, excerpt
+from truename.errors import ConfigError, InvalidCall, InvalidToolId, StoreError, TruenameError, excerpt
 from truename.identity import ToolId
-from truename.policy import Context, Exposure, InvalidCall, StoreError
+from truename.policy import Context, Exposure
 from truename.policy.arguments import arguments_of
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from truename.conventions.classification import classify
 from truename.errors import excerpt
-from truename.policy.classification import classify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from truename.policy.convention import Convention
+    from truename.conventions.convention import Convention
 
 __all__ = ["Proposal", "conventional", "underscored"]
 
@@ -52,7 +52,7 @@ def underscored(names: Iterable[str]) -> Proposal:
 def conventional(names: Iterable[str], convention: Convention) -> Proposal:
     """Propose the names that a convention asks for, where it leaves no choice (seed 003's migration).
 
-    >>> from truename.policy.convention import Convention
+    >>> from truename.conventions.convention import Convention
     >>> dict(conventional(["clearKeychain_ios", "tap"], Convention.of("trailblaze")).renames)
     {'clearKeychain_ios': 'ios_clearKeychain'}
     """

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from truename.errors import ConfigError, excerpt
-from truename.migration.faults import MigrationError
+from truename.errors import ConfigError, MigrationError, excerpt
 from truename.migration.protocol import DEFAULT_PATTERN, stated
 from truename.migration.tree import HISTORY
 

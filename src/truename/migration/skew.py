@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import UnknownTool, excerpt
-from truename.migration.faults import MigrationError
+from truename.errors import MigrationError, UnknownTool, excerpt
 from truename.migration.versions import compare_versions, version_parts
 from truename.naming import resolve
 

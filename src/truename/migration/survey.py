@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from truename.errors import excerpt
-from truename.migration.faults import MigrationError
+from truename.catalog.globs import fits
+from truename.errors import MigrationError, excerpt
 from truename.migration.look import Change, Left, Look, Seen
 from truename.migration.protocol import DEFAULT_PATTERN, Protocol
 from truename.migration.tree import HISTORY, Found, walk
-from truename.policy.globs import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

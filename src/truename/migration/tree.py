@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from truename.catalog.globs import fits
+from truename.errors import MigrationError
 from truename.files import absolute
-from truename.migration.faults import MigrationError
-from truename.policy.globs import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

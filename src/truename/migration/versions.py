@@ -7,8 +7,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import excerpt
-from truename.migration.faults import MigrationError
+from truename.errors import MigrationError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

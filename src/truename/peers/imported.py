@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename.policy import Finding, Location, Rule, Severity
+from truename.conventions import Finding, Location, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,8 +16,8 @@ from truename.peers.imported import left
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from truename.conventions import Finding
     from truename.peers.imported import Imported, Rename
-    from truename.policy import Finding
 
     # By file and key there: the key that a server has here.
     Keys = Mapping[tuple[str, str], str]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.config.model import ServerConfig
-    from truename.policy import Finding
+    from truename.conventions import Finding
 
 __all__ = ["Reading", "Taken"]
 

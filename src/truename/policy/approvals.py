@@ -13,11 +13,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
 from truename.catalog import unfolded
-from truename.errors import ApprovalRequired, NotAllowed
-from truename.policy.book import CallRecord, Where
+from truename.errors import ApprovalRequired, CallRepeated, InvalidCall, NotAllowed
 from truename.policy.call import shape_of
-from truename.policy.faults import CallRepeated, InvalidCall
-from truename.policy.grants import SCOPES, Grant, Subject, Verdict, chain, judge, suspension
+from truename.policy.grants import SCOPES, CallRecord, Grant, Subject, Verdict, Where, chain, judge, suspension
 from truename.policy.store import FileStore, MemoryStore
 
 if TYPE_CHECKING:
@@ -27,9 +25,8 @@ if TYPE_CHECKING:
 
     from truename.catalog import Catalog, Tool
     from truename.ledger import Ledger
-    from truename.policy.book import Book
     from truename.policy.call import Call
-    from truename.policy.grants import Scope
+    from truename.policy.grants import Book, Scope
     from truename.policy.store import Store
 
 __all__ = ["Approvals", "subject_of"]

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 import rfc8785
 
-from truename.policy.faults import InvalidCall
+from truename.errors import InvalidCall
 
 __all__ = ["MAX_ARGUMENTS", "MAX_DEPTH", "MAX_ENTRIES", "arguments_of", "is_large", "json_digest"]
 
@@ -39,7 +39,7 @@ def arguments_of(value: object) -> dict[str, Any]:
     >>> arguments_of('{"to": "me", "to": "you"}')
     Traceback (most recent call last):
         ...
-    truename.policy.faults.InvalidCall: This is no call: arguments.to stands twice; nothing was run. ...
+    truename.errors.InvalidCall: This is no call: arguments.to stands twice; nothing was run. ...
     """
     if value is None:
         raise InvalidCall(field=_WHERE, problem="is missing")

@@ -1,38 +1,113 @@
-"""A call as policy sees it: which tool it is for whatever name was used, by whom, with which arguments.
-
-Everything is taken from the payload as it came and checked: an id is never made up, nothing is turned into a string.
-"""
+"""Represent a call as policy sees it: its tool whatever name was used, its caller, its arguments, and its outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from dataclasses import field as field_of
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
 
 from truename.catalog.tool import overlaid
-from truename.errors import UnknownTool
-from truename.identity import MAX_FOREIGN, definition_digest
-from truename.identity.keys import LookupKey, call_id, field, lookup_key, qualified_name, text
+from truename.conventions.metadata import NO_PATCH, MetadataPatch, said_of
+from truename.errors import ConfigError, InvalidCall, UnknownTool, excerpt
+from truename.identity import MAX_FOREIGN, definition_digest, lower_ascii
+from truename.identity.keys import LookupKey, call_id, lookup_key, payload_field, qualified_name, text
 from truename.naming import resolve
 from truename.policy.arguments import arguments_of, json_digest
-from truename.policy.authored import said_of
-from truename.policy.context import ORIGINS, CallOrigin, Context
-from truename.policy.faults import InvalidCall
 from truename.policy.grants import formerly
-from truename.policy.said import NOTHING_SAID, Said
+from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Self
 
     from truename.catalog import Origin, Tool
     from truename.identity import ToolId
     from truename.identity.keys import CallId
     from truename.naming import NameTable
+    from truename.policy.principal import Principal
 
-__all__ = ["Call", "Caller", "annotations_of", "bound_call", "call_of", "claims_of", "digests_of", "shape_of"]
+__all__ = [
+    "ORIGINS",
+    "Call",
+    "CallEvent",
+    "CallOrigin",
+    "Caller",
+    "Context",
+    "OnCall",
+    "Outcome",
+    "annotations_of",
+    "bound_call",
+    "call_of",
+    "claims_of",
+    "digested",
+    "digests_of",
+    "shape_of",
+]
+
+CallOrigin = Literal["llm", "replay", "internal"]
+ORIGINS: Final[tuple[CallOrigin, ...]] = get_args(CallOrigin)
+_WORDS: Final = ("platform", "app", "origin")
+_LONGEST: Final = 4 * MAX_FOREIGN
+
+
+def _refuse(key: str, problem: str, remedy: str) -> NoReturn:
+    raise ConfigError(file="context", key=key, problem=problem, remedy=remedy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The context of a session: ``platform`` and ``app`` ("" is unknown), and the ``origin`` of its calls.
+
+    Origins are ``llm`` (a model asks), ``replay`` (a recording is run again) and ``internal`` (a program's own
+    step). Texts are taken in any case and kept in lower case. Raises `ConfigError` for an origin that is not known:
+    it must not count as one that may do more. Source: seed 003; rules D7 and D8 of its reading.
+
+    >>> Context(platform="iOS", app="payments") == Context(platform="ios", app="Payments")
+    True
+    """
+
+    platform: str = ""
+    app: str = ""
+    origin: CallOrigin = "llm"
+
+    def __post_init__(self) -> None:
+        for name in _WORDS:
+            value = getattr(self, name)
+            if not isinstance(value, str) or len(value) > MAX_FOREIGN:
+                _refuse(name, f"it is no text of at most {MAX_FOREIGN:,} characters", "Write a platform, an app.")
+            object.__setattr__(self, name, lower_ascii(value))
+        if self.origin not in ORIGINS:
+            _refuse("origin", f"{excerpt(self.origin)} is no origin", f"Use one of: {', '.join(ORIGINS)}.")
+
+    @classmethod
+    def parse(cls, text: str) -> Context:
+        """Read ``platform=ios, app=payments``, strictly: what is not understood could be what limits the session.
+
+        Raises `ConfigError` with the word that is wrong, unknown, empty or said twice.
+
+        >>> Context.parse("Platform=IOS")
+        Traceback (most recent call last):
+            ...
+        truename.errors.ConfigError: context: 'Platform': it is no word of a context. Use one of: platform, app, origin.
+        >>> Context.parse("app = payments, platform=IOS").platform
+        'ios'
+        """
+        if len(text) > _LONGEST:
+            _refuse("", f"it is longer than {_LONGEST:,} characters", "Write platform=ios, app=payments.")
+        said: dict[str, str] = {}
+        for part in text.split(","):
+            word, _, value = (piece.strip(" \t") for piece in part.partition("="))
+            if word not in _WORDS:
+                _refuse(excerpt(word), "it is no word of a context", f"Use one of: {', '.join(_WORDS)}.")
+            if not value or not value.isprintable():
+                _refuse(word, "it is empty, or can't be printed", f"Write {word}=VALUE, or leave it out.")
+            if word in said:
+                _refuse(word, "it stands twice", "Say it once.")
+            said[word] = value
+        return cls(**said)  # type: ignore[arg-type]
+
 
 # What the model APIs put into a call of a function, or a hosted server's request for an approval.
 _KNOWN: Final = frozenset(
@@ -47,7 +122,7 @@ _REQUEST: Final = "mcp_approval_request"
 
 
 def _optional(payload: object, name: str, where: str = "") -> str | None:
-    value = field(payload, name)
+    value = payload_field(payload, name)
     if value is not None and not isinstance(value, str):
         raise InvalidCall(field=f"{where}{name}", problem=f"is of type {type(value).__name__}, not text")
     if value is not None and len(value) > MAX_FOREIGN:
@@ -119,7 +194,7 @@ class Call:
     endpoint: str = ""
     annotations: Mapping[str, Any] = field_of(default_factory=dict, hash=False)
     formerly: tuple[ToolId, ...] = ()
-    said: Said = NOTHING_SAID
+    said: MetadataPatch = NO_PATCH
     offered: Mapping[str, Any] | None = field_of(default=None, hash=False)
 
     def __post_init__(self) -> None:
@@ -170,7 +245,7 @@ def call_of(
     >>> call_of({**payload, "call_id": 12}, names)
     Traceback (most recent call last):
         ...
-    truename.policy.faults.InvalidCall: This is no call: call_id is of type int, not text; nothing was run. ...
+    truename.errors.InvalidCall: This is no call: call_id is of type int, not text; nothing was run. ...
     """
     _check_fields(payload)
     name, namespace = _text(payload, "name"), _optional(payload, "namespace")
@@ -178,7 +253,7 @@ def call_of(
         name=name,
         namespace=namespace,
         call_id=_text(payload, _source_of_id(payload)),
-        arguments=field(payload, "arguments"),
+        arguments=payload_field(payload, "arguments"),
         names=names,
         caller=caller,
         keys=keys,
@@ -284,12 +359,98 @@ def _check_fields(payload: object) -> None:
 
 
 def _source_of_id(payload: object) -> str:
-    return "id" if field(payload, "type") == _REQUEST else "call_id"
+    return "id" if payload_field(payload, "type") == _REQUEST else "call_id"
 
 
 def _text(payload: object, name: str) -> str:
     found = _optional(payload, name)
     if found is None:
-        problem = "is empty" if field(payload, name) == "" else "is missing"
+        problem = "is empty" if payload_field(payload, name) == "" else "is missing"
         raise InvalidCall(field=name, problem=problem)
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestedCall(Call):
+    """A call whose arguments nobody changes any more; ``known`` are its digest of arguments and its fingerprint.
+
+    Made by `digested`. A copy with arguments of its own (`copied`) is a plain call again.
+    """
+
+    known: tuple[str, str] = field(repr=False)
+
+    def copied(self) -> Call:
+        """Return the call with arguments and annotations of its own, which can be changed without harm."""
+        return Call(**_parts(self)).copied()
+
+    @property
+    def arguments_digest(self) -> str:
+        """The digest of the arguments as they were."""
+        return self.known[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """What "the same call" means (`Call.fingerprint`), as it was."""
+        return self.known[1]
+
+
+def digested(call: Call) -> DigestedCall:
+    """Return the same call with its digests computed now; its arguments must not be changed afterwards."""
+    return DigestedCall(**_parts(call), known=(call.arguments_digest, call.fingerprint))
+
+
+def _parts(call: Call) -> dict[str, Any]:
+    return {one.name: getattr(call, one.name) for one in fields(Call)}
+
+
+Outcome = Literal[
+    "ok", "tool_error", "protocol_error", "refused", "unknown", "failed", "cancelled", "input_required", "begun"
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallEvent:
+    """One call from its arrival to its answer.
+
+    ``id`` is None where the name led to no tool; then ``wire_name`` is all that is known, and it is the caller's text.
+    ``outcome``: the tool answered (``ok``, ``tool_error``: with ``isError``), the request was answered with a JSON-RPC
+    error, by the server or because it is none (``protocol_error``), policy said no (``refused``), no tool has that
+    name (``unknown``), the server could not be called or its answer not had (``failed``), the client gave up or the
+    gateway ended (``cancelled``), somebody has to be asked first (``input_required``). One that is about to be sent
+    is ``begun``. ``code`` is the typed error's code or the JSON-RPC number, "" if all went well.
+
+    ``call_id`` is the client's number for it, which every session begins anew; ``serial`` counts the calls of one run
+    of a gateway.
+
+    ``rule`` is the rule that decided and ``grant`` the key of a person's decision, "" where there was none.
+    ``findings`` are the rules that the server's answer breaks, where answers are looked at.
+    ``began`` is in seconds since 1970, ``seconds`` how long it took, ``trace`` the W3C ``traceparent`` it ran under.
+    ``arguments`` are the caller's, to be written down by nobody who was not told to.
+    """
+
+    wire_name: str
+    outcome: Outcome
+    began: float
+    seconds: float
+    id: ToolId | None = None
+    digest: str = ""
+    origin: Origin | None = None
+    principal: Principal = LOCAL
+    agent: str = ""
+    client: str = ""
+    session: str = ""
+    view: str = ""
+    call_id: str = ""
+    serial: int = 0
+    arguments_digest: str = ""
+    code: str = ""
+    decision: str = ""
+    rule: str = ""
+    grant: str = ""
+    trace: str = ""
+    arguments: Mapping[str, Any] | None = None
+    findings: tuple[str, ...] = ()
+
+
+OnCall = Callable[[CallEvent], None]
+"""Is told of each call when it is over. It must not wait; what it raises is logged and stops nothing."""

@@ -1,31 +1,85 @@
-"""Exposure: for whom a tool is, and where. One rule for what is listed and for what is refused (seed 003)."""
+"""Decide for whom a tool is, and where: one rule for listing and for refusing (seed 003)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog import Tool, unfolded
-from truename.errors import ConfigError, NotAllowed, excerpt
+from truename.catalog.globs import ById, fault_in
+from truename.conventions.classification import classify
+from truename.conventions.metadata import FIELDS, NO_PATCH, MetadataPatch, read_fields, said_of, strictest
+from truename.errors import ConfigError, ConfigErrors, NotAllowed, config_error, excerpt
 from truename.identity import lower_ascii
-from truename.policy.authored import said_of
-from truename.policy.classification import classify
-from truename.policy.decision import Decision
-from truename.policy.overrides import Overrides, read_metadata
-from truename.policy.said import NOTHING_SAID, Said, strictest
+from truename.policy.rules import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from truename.catalog import Origin, Unfolded
+    from truename.conventions.convention import Convention
+    from truename.conventions.metadata import Metadata
     from truename.identity import ToolId
-    from truename.policy.call import Call
-    from truename.policy.context import Context
-    from truename.policy.convention import Convention
-    from truename.policy.metadata import Metadata
+    from truename.policy.call import Call, Context
 
-__all__ = ["Exposure"]
+__all__ = ["Exposure", "read_metadata"]
+
+_MOST: Final = 10_000
+_REMEDY: Final = "Mend it; metadata that can't be read whole is not used."
+
+
+def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping[str, Any]]:
+    """Read the ``metadata`` table of a configuration: ``[metadata."phone/ios_*"]`` with fields of `Metadata`.
+
+    What is returned can be read again, to the same. Raises `ConfigError` with the file and the key, or an
+    `ExceptionGroup` of them, for a field that is not known, a value that is none, a glob that could fit no tool.
+
+    >>> read_metadata({"phone/ios_*": {"platforms": ["IOS"]}})["phone/ios_*"]
+    mappingproxy({'platforms': ('ios',)})
+    >>> read_metadata({"phone/tap": {"is_for_lm": False}})
+    Traceback (most recent call last):
+        ...
+    truename.errors.ConfigError: metadata: metadata.'phone/tap'.is_for_lm: it is no field of a tool's metadata. ...
+    """
+    if not isinstance(table, Mapping) or len(table) > _MOST:
+        raise config_error(file, "metadata", f"it is no table of at most {_MOST:,}", _REMEDY)
+    faults = ConfigErrors(file, _REMEDY)
+    read = {glob: found for glob, entry in table.items() if (found := _entry(glob, entry, faults)) is not None}
+    faults.raise_any()
+    return MappingProxyType(read)
+
+
+class Overrides:
+    """The operator's word on tools' metadata, by what it is about."""
+
+    def __init__(self, table: Mapping[str, Mapping[str, Any]]) -> None:
+        self._table = ById({glob: MetadataPatch(values=values) for glob, values in table.items()})
+
+    def __bool__(self) -> bool:
+        return bool(self._table)
+
+    def about(self, id: ToolId | Unfolded) -> MetadataPatch:
+        """Return what is said of a tool: an exact id goes before globs, of several the strictest counts."""
+        exact, globbed = (strictest(said for _, said in entries) for entries in self._table.about(id))
+        return exact.over(globbed)
+
+
+def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, Any] | None:
+    where = f"metadata.{excerpt(str(glob))}"
+    if problem := fault_in(glob) if isinstance(glob, str) else "it is no text":
+        faults.add(where, f"it fits no tool: {problem}")
+    if not isinstance(entry, Mapping) or len(entry) > len(FIELDS) * 8:
+        faults.add(where, "it is no table of fields")
+        return None
+    said = read_fields(entry)
+    for name, problem in said.faults.items():
+        close = [] if name in FIELDS else get_close_matches(name, FIELDS, 1)
+        faults.add(f"{where}.{name}", problem, f"Did you mean {close[0]!r}?" if close else "")
+    return MappingProxyType(dict(said.values))
+
 
 _PLACES: Final = ("platform", "app")
 
@@ -33,7 +87,7 @@ _PLACES: Final = ("platform", "app")
 class _Subject(NamedTuple):
     id: ToolId
     origin: Origin
-    said: Said
+    said: MetadataPatch
     formerly: tuple[ToolId, ...]
 
 
@@ -126,7 +180,7 @@ class Exposure:
     def _counts(self, name: str, context: Context) -> bool:
         return bool(getattr(context, name)) or name in self.required
 
-    def _said(self, subject: _Subject) -> Said:
+    def _said(self, subject: _Subject) -> MetadataPatch:
         if not self._overrides and self.convention is None:
             return subject.said
         said = self._overrides.about(subject.id).over(subject.said).over(self._named(subject.origin.name))
@@ -135,14 +189,14 @@ class Exposure:
         before = [self._overrides.about(old) for old in former]
         return self._known(strictest([said, *before]) if before else said)
 
-    def _named(self, name: str) -> Said:
+    def _named(self, name: str) -> MetadataPatch:
         if self.convention is None:
-            return NOTHING_SAID
+            return NO_PATCH
         found = classify(name, self.convention)
         told = {"platforms": (found.platform,) if found.platform else (), "app": lower_ascii(found.app)}
-        return Said(values={word: value for word, value in told.items() if value})
+        return MetadataPatch(values={word: value for word, value in told.items() if value})
 
-    def _known(self, said: Said) -> Said:
+    def _known(self, said: MetadataPatch) -> MetadataPatch:
         """Return it with a fault for each platform and app that the convention does not know."""
         if self.convention is None:
             return said
@@ -151,7 +205,7 @@ class Exposure:
         faults = {"platforms": f"{excerpt(strange[0])} is no platform of the convention"} if strange else {}
         if found.app and apps is not None and found.app not in map(lower_ascii, apps):
             faults["app"] = f"{excerpt(found.app)} is no app of the convention"
-        return Said(values=said.values, faults={**faults, **said.faults}) if faults else said
+        return MetadataPatch(values=said.values, faults={**faults, **said.faults}) if faults else said
 
 
 def _subject(tool: Tool | Call, formerly: tuple[ToolId, ...]) -> _Subject:

@@ -1,30 +1,41 @@
-"""Policy: what may happen, decided on a tool's identity after every alias is resolved."""
+"""Decide what may happen, on the identity of a tool after every alias is resolved; read policies."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from truename.errors import ApprovalRequired, ConfigError, NotAllowed
-from truename.policy.call import claims_of
-from truename.policy.decision import STRICTNESS, Decision, Outcome
-from truename.policy.terms import hint
+from truename.catalog import unfolded
+from truename.catalog.globs import fits_all, fits_id
+from truename.conventions.findings import Finding, Rule, Severity
+from truename.errors import ApprovalRequired, ConfigError, ConfigErrors, NotAllowed, excerpt, spelling_remedy
+from truename.policy.call import annotations_of, claims_of
+from truename.policy.rules import STRICTNESS, TERMS, CallRule, Decision, Outcome, hint
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from truename.catalog import Origin, Tool
+    from truename.catalog import Catalog, Origin, Tool, Unfolded
     from truename.identity import ToolId
     from truename.policy.approvals import Approvals
     from truename.policy.call import Call, Caller
-    from truename.policy.call_rules import CallRule
     from truename.policy.exposure import Exposure
     from truename.policy.grants import Verdict
 
-__all__ = ["Check", "Policy"]
+__all__ = [
+    "NAMES_NOTHING",
+    "UNGUARDED",
+    "Check",
+    "Policy",
+    "parity",
+    "plain_policy",
+    "read_policy",
+    "read_rules",
+    "table_parity",
+]
 
 Check = Callable[["Call"], "Outcome | Decision | None"]
 _DEFAULT: Final = "default"
@@ -211,3 +222,206 @@ def _with_verdict(ruled: Decision, verdict: Verdict) -> Decision:
             outcome="allow", rule=ruled.rule, reason=f"approved ({grant.scope if grant else ''})", grant=grant
         )
     return ruled
+
+
+_MOST: Final = 1_000
+_TABLE: Final = ("default", "rules")
+# How a configuration writes it: "but" is a plainer word in Python, where "except" is taken.
+_WRITTEN: Final = {"except" if term == "but" else term: term for term in TERMS}
+_REMEDY: Final = "Mend it; a policy that can't be read whole is not used."
+
+
+def read_policy(table: object, file: str = "policy") -> Policy:
+    """Read the ``policy`` table of a configuration: ``default`` (allow, ask, deny) and ``rules``.
+
+    Where ``default`` is left out, a call that no rule is about is allowed, as without a policy. If a rule allows
+    something it is asked about: such a rule says what is free, and would say nothing if all else were. Adding a rule
+    that denies or asks changes nothing for other tools.
+
+    Raises `ConfigError` with the file and the key, or an `ExceptionGroup` of them.
+
+    >>> gate, free = {"outcome": "ask", "tools": ["git/push"]}, {"outcome": "allow", "tools": ["git/log"]}
+    >>> read_policy({"rules": [gate]}).default, read_policy({"rules": [gate, free]}).default
+    ('allow', 'ask')
+
+    >>> read_policy({"default": "deny", "rules": [{"outcome": "allow", "tools": ["git/*"]}]}).default
+    'deny'
+    """
+    faults = ConfigErrors(file, _REMEDY)
+    if not isinstance(table, Mapping):
+        faults.add("policy", "it is no object")
+        table = {}
+    for key in table:
+        if key not in _TABLE:
+            faults.add(f"policy.{_shown(key)}", "it is no field of a policy", spelling_remedy(key, _TABLE))
+    default = table.get("default", "allow")
+    try:
+        TERMS["outcome"](default)
+    except ValueError as error:
+        faults.add("policy.default", str(error))
+    rules = _rules(table.get("rules", []), faults)
+    faults.raise_any()
+    if "default" not in table and any(rule.outcome == "allow" for rule in rules):
+        default = "ask"
+    return Policy(rules=rules, default=default)
+
+
+def plain_policy(policy: Policy) -> dict[str, Any]:
+    """Return a policy's table as a configuration writes it; checks in Python and approvals have no place there.
+
+    >>> plain_policy(read_policy({"rules": [{"outcome": "deny", "tools": ["git/*"], "except": ["git/log"]}]}))["rules"]
+    [{'name': 'policy.rules[0]', 'outcome': 'deny', 'tools': ('git/*',), 'except': ('git/log',)}]
+    """
+    rules = ({key: value for key, term in _WRITTEN.items() if (value := getattr(rule, term))} for rule in policy.rules)
+    return {"default": policy.default, "rules": list(rules)}
+
+
+def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
+    """Read the ``[[policy.rules]]`` of a configuration.
+
+    A rule has ``outcome``, perhaps ``name`` and ``reason``, and what it is about: see `CallRule`; ``except`` is its
+    ``but``. Raises `ConfigError` with the key, or an `ExceptionGroup` of them, for a field that is not known, an
+    empty list (is it about nothing, or all?), a glob that could fit nothing.
+
+    >>> read_rules([{"outcome": "deny", "tools": ["git/push"]}])[0].name
+    'policy.rules[0]'
+    >>> read_rules([{"outcome": "deny", "tool": "git/push"}])
+    Traceback (most recent call last):
+        ...
+    truename.errors.ConfigError: policy: policy.rules[0].tool: it is no field of a rule. Did you mean 'tools'?
+    """
+    faults = ConfigErrors(file, _REMEDY)
+    rules = _rules(entries, faults)
+    faults.raise_any()
+    return rules
+
+
+def _rules(entries: object, faults: ConfigErrors) -> tuple[CallRule, ...]:
+    if not isinstance(entries, list | tuple) or len(entries) > _MOST:
+        faults.add("policy.rules", f"it is no list of at most {_MOST:,}")
+        return ()
+    names: set[str] = set()
+    rules = []
+    for number, entry in enumerate(entries):
+        where = f"policy.rules[{number}]"
+        found = _terms(entry, where, faults)
+        if found is None:
+            continue
+        if found["name"] in names:
+            faults.add(f"{where}.name", "an earlier rule has this name")
+        names.add(found["name"])
+        rules.append(CallRule(**found))
+    return tuple(rules)
+
+
+def _terms(entry: object, where: str, faults: ConfigErrors) -> dict[str, Any] | None:
+    """Return what a rule is built with, or None after noting all that is wrong with it."""
+    if not isinstance(entry, Mapping):
+        faults.add(where, "it is no object")
+        return None
+    before = len(faults)
+    found: dict[str, Any] = {"name": where}
+    for key, value in entry.items():
+        term = _WRITTEN.get(key)
+        if term is None:
+            faults.add(f"{where}.{_shown(key)}", "it is no field of a rule", spelling_remedy(key, _WRITTEN))
+            continue
+        try:
+            found[term] = TERMS[term](value)
+        except ValueError as error:
+            faults.add(f"{where}.{key}", str(error))
+    if "outcome" not in entry:
+        faults.add(f"{where}.outcome", "it is missing")
+    return found if len(faults) == before else None
+
+
+def _shown(key: object) -> str:
+    return excerpt(str(key))[1:-1]
+
+
+NAMES_NOTHING: Final = Rule(
+    code="TN101",
+    name="policy_names_nothing",
+    severity=Severity.ERROR,
+    what="A policy names a tool that no catalogue has.",
+    why="It was renamed or removed, and whatever has its place now is not covered by the rule.",
+)
+UNGUARDED: Final = Rule(
+    code="TN102",
+    name="mutating_tool_unguarded",
+    severity=Severity.ERROR,
+    what="A tool that does not say it only reads is in no rule.",
+    why="Nobody decided whether it may change things without somebody being asked.",
+)
+
+
+def parity(policy: Policy, *catalogs: Catalog) -> tuple[Finding, ...]:
+    """Return what is wrong between a policy and the tools that there are; nothing if the build may go on.
+
+    A glob counts as a name: one that fits no tool of any catalogue is a finding. A tool needs no rule only if it says
+    ``readOnlyHint: true`` and not ``destructiveHint: true``; a rule that names all tools (``*``, or no tools) is no
+    decision about any of them, and neither is the default.
+
+    >>> from truename import Catalog
+    >>> from truename.policy import CallRule, Policy
+    >>> rules = [CallRule(name="gate", outcome="ask", tools=("fs.list/x", "fs/write"))]
+    >>> [finding.rule.code for finding in parity(Policy(rules=rules), Catalog.of("fs/write", "fs/delete"))]
+    ['TN101', 'TN102']
+    """
+    tools = _tools(catalogs)
+    rules = tuple(policy.rules)
+    named = [
+        _names_nothing(glob, f"Rule {rule.name!r}")
+        for rule in rules
+        for glob in (*rule.tools, *rule.but)
+        if not fits_all(glob) and not any(fits_id(glob, id) for tool in tools for id in _ids(tool, rule))
+    ]
+    return (*named, *_unguarded(tool for tool in tools if not _is_named(tool, rules)))
+
+
+def table_parity(table: Iterable[str], *catalogs: Catalog, name: str = "The table") -> tuple[Finding, ...]:
+    """Return what is wrong between a plain table of tools, as ids or globs on them, and the tools that there are.
+
+    For tables outside of a `Policy`: a hook's allow list, a dispatcher's table of mutating tools (seed 002).
+    """
+    tools, globs = _tools(catalogs), tuple(glob for glob in table if not fits_all(glob))
+    named = [_names_nothing(glob, name) for glob in globs if not any(fits_id(glob, tool.id) for tool in tools)]
+    return (*named, *_unguarded(tool for tool in tools if not any(fits_id(glob, tool.id) for glob in globs)))
+
+
+def is_mutating(tool: Tool) -> bool:
+    """Tell whether a tool may change something: it does not say that it only reads, or says that it destroys."""
+    annotations = annotations_of(tool)
+    return not hint("readOnlyHint", annotations) or hint("destructiveHint", annotations)
+
+
+def _tools(catalogs: Sequence[Catalog]) -> list[Tool]:
+    return [tool for catalog in catalogs for tool in catalog.values()]
+
+
+def _ids(tool: Tool, rule: CallRule) -> tuple[ToolId | Unfolded, ...]:
+    return (tool.id,) if rule.outcome == "allow" else (tool.id, *unfolded(tool.id, tool.origin))
+
+
+def _is_named(tool: Tool, rules: Iterable[CallRule]) -> bool:
+    return any(not any(map(fits_all, rule.tools)) and rule.names(tool.id) for rule in rules)
+
+
+def _names_nothing(glob: str, where: str) -> Finding:
+    return Finding(
+        rule=NAMES_NOTHING,
+        fact=f"{where} names {glob!r}, and no catalogue has such a tool.",
+        remedy="Write its present id, or take it out.",
+    )
+
+
+def _unguarded(unnamed: Iterable[Tool]) -> Iterable[Finding]:
+    # A tool that two catalogues have is found if one of them says that it changes things, and once.
+    for tool in {tool.id: tool for tool in unnamed if is_mutating(tool)}.values():
+        yield Finding(
+            rule=UNGUARDED,
+            fact=f"{tool.id} may change something, and no rule names it.",
+            remedy="Name it in a rule (allow, ask or deny), or have it say readOnlyHint: true.",
+            server=tool.origin.server,
+            tools=(tool.origin.name,),
+        )

@@ -1,7 +1,7 @@
 """How the operator presents tools: titles, descriptions and annotations in the place of the servers', read strictly.
 
 What clients are shown and rules about calls go by is the operator's; what is pinned, digested and compared stays the
-server's own. For whom a tool is, is said elsewhere: `truename.policy.overrides`.
+server's own. For whom a tool is, is said elsewhere: `truename.policy.exposure`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog import Catalog, unfolded
-from truename.errors import excerpt
-from truename.policy.gathering import Faults, fault, nearest
-from truename.policy.globs import ById, fault_in, is_wild, may_meet, unversioned
-from truename.policy.rules.characters import concealed
-from truename.policy.terms import HINTS
+from truename.catalog.globs import ById, fault_in, is_wild, may_meet, unversioned
+from truename.conventions.rules.characters import concealed
+from truename.errors import ConfigErrors, config_error, excerpt, spelling_remedy
+from truename.policy.rules import HINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -157,8 +156,8 @@ def _both(below: Words, above: Words) -> Words:
 
 def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
     if not isinstance(table, Mapping) or len(table) > _MOST:
-        raise fault(file, "tools", f"it is no table of at most {_MOST:,} tools", _REMEDY)
-    faults = Faults(file, _REMEDY)
+        raise config_error(file, "tools", f"it is no table of at most {_MOST:,} tools", _REMEDY)
+    faults = ConfigErrors(file, _REMEDY)
     if sum(is_wild(str(key)) for key in table) > _MOST_GLOBS:
         faults.add("tools", f"it has more than {_MOST_GLOBS} globs", "Name tools by their ids.")
     read = {str(key): _entry(key, entry, faults) for key, entry in table.items()}
@@ -169,14 +168,14 @@ def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
     return MappingProxyType(read)
 
 
-def _entry(key: object, entry: object, faults: Faults) -> Words:
+def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
     where = f"tools.{excerpt(str(key))}"
     if problem := fault_in(key) if isinstance(key, str) else "it is no text":
         faults.add(where, f"it fits no tool: {problem}")
     return MappingProxyType(_table(entry, where, _FIELDS, faults))
 
 
-def _table(table: object, where: str, fields: Mapping[str, Callable[..., Any]], faults: Faults) -> dict[str, Any]:
+def _table(table: object, where: str, fields: Mapping[str, Callable[..., Any]], faults: ConfigErrors) -> dict[str, Any]:
     """Read an object of these fields; null is not said."""
     if not isinstance(table, Mapping) or len(table) > len(fields) * 8:
         faults.add(where, "it is no table of fields")
@@ -185,25 +184,25 @@ def _table(table: object, where: str, fields: Mapping[str, Callable[..., Any]], 
     for name, value in table.items():
         at = f"{where}.{excerpt(str(name))[1:-1]}"
         if name not in fields:
-            remedy = _NAMES if name == "name" else nearest(name, fields)
+            remedy = _NAMES if name == "name" else spelling_remedy(name, fields)
             faults.add(at, "it is nothing that can be said of a tool", remedy)
         elif value is not None:
             found[name] = fields[name](value, at, faults)
     return found
 
 
-def _title(value: object, where: str, faults: Faults) -> str:
+def _title(value: object, where: str, faults: ConfigErrors) -> str:
     text = _text(value, where, faults, LONGEST_TITLE)
     if "\n" in text or "\r" in text or "\t" in text:
         faults.add(where, "it has more than one line")
     return text
 
 
-def _description(value: object, where: str, faults: Faults) -> str:
+def _description(value: object, where: str, faults: ConfigErrors) -> str:
     return _text(value, where, faults, LONGEST_DESCRIPTION)
 
 
-def _text(value: object, where: str, faults: Faults, most: int) -> str:
+def _text(value: object, where: str, faults: ConfigErrors, most: int) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > most:
         faults.add(where, f"it is no text of 1 to {most:,} characters")
         return ""
@@ -212,13 +211,13 @@ def _text(value: object, where: str, faults: Faults, most: int) -> str:
     return value
 
 
-def _hint(value: object, where: str, faults: Faults) -> bool:
+def _hint(value: object, where: str, faults: ConfigErrors) -> bool:
     if not isinstance(value, bool):
         faults.add(where, "it is neither true nor false")
     return value is True
 
 
-def _annotations(value: object, where: str, faults: Faults) -> Words:
+def _annotations(value: object, where: str, faults: ConfigErrors) -> Words:
     return MappingProxyType(_table(value, where, _ANNOTATIONS, faults))
 
 

@@ -12,16 +12,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import unfolded
+from truename.catalog.globs import fits, fits_id
 from truename.policy.call import claims_of
-from truename.policy.globs import fits, fits_id
-from truename.policy.terms import hint
+from truename.policy.rules import hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from truename.catalog import Tool, Unfolded
+    from truename.conventions.metadata import Metadata
     from truename.identity import ToolId
-    from truename.policy.metadata import Metadata
     from truename.policy.principal import Principal
 
 __all__ = ["Choice", "Profile", "Profiles"]

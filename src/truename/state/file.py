@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from truename.errors import StoreError
 from truename.files.private import make_private
-from truename.policy import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

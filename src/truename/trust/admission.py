@@ -22,9 +22,9 @@ from truename.trust.reviewed import NOTHING_REVIEWED, pin_before
 if TYPE_CHECKING:
     from truename.catalog import Tool, Unfolded
     from truename.config.trust import Handling, Trust
+    from truename.conventions import Finding
     from truename.identity import ToolId
     from truename.migration.effects import Detail
-    from truename.policy import Finding
     from truename.trust.book import Seen
     from truename.trust.reviewed import Digests
 

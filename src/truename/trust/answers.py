@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from truename.conventions import Convention, Declaration
+from truename.conventions.rules import CHECKS, LintContext
+from truename.conventions.rules.texts import mentions, quoted_words
 from truename.identity import fold
-from truename.policy import Convention, Declaration
-from truename.policy.rules import CHECKS, Material
-from truename.policy.rules.mentions import mentions, quoted_words
 
 __all__ = ["ANSWERED", "LONGEST", "STEERED", "Owners", "said_in", "suspicions", "texts_of"]
 
@@ -78,12 +78,12 @@ def suspicions(said: str, server: str, owners: Owners = lambda _: ()) -> tuple[s
     if not said:
         return ()
     declaration = Declaration(name="answer", server=server, definition={"description": said})
-    material = Material((declaration,), Convention())
+    material = LintContext((declaration,), Convention())
     found = [CHECKS[code].rule.name for code in ANSWERED if next(CHECKS[code].find(material), None) is not None]
     return (*found, STEERED) if _steers(material, server, owners) else tuple(found)
 
 
-def _steers(material: Material, server: str, owners: Owners) -> bool:
+def _steers(material: LintContext, server: str, owners: Owners) -> bool:
     texts = material.texts[0][1]
     for mention in (*mentions(texts), *quoted_words(texts)):
         whose = owners(fold(mention.name)) if mention.is_ordered else ()

@@ -6,16 +6,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from truename.conventions import Convention, Declaration, lint
+from truename.conventions.rules import CHECKS
 from truename.naming.spellings import plain_spellings
-from truename.policy import Convention, Declaration, lint
-from truename.policy.rules import CHECKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from truename.catalog import Tool
+    from truename.conventions import Finding
     from truename.identity import ToolId
-    from truename.policy import Finding
     from truename.trust.book import Pinned
 
     Findings = Mapping[tuple[str, str], Sequence[Finding]]

@@ -28,7 +28,7 @@ from truename.access.sign_in.held import Code, Held, Turn
 from truename.access.sign_in.provider import NotAllowedIn
 from truename.access.sign_in.sessions import PLACE, Session
 from truename.access.signed import Invalid
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,7 +29,7 @@ from truename.access.sign_in.desk import CONSENT
 from truename.access.sign_in.held import Agreed
 from truename.access.sign_in.provider import NotAllowedIn
 from truename.access.signed import Invalid
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

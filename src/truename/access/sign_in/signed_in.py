@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.access.admission import Admission, Refusal
 from truename.access.signed import Invalid, is_signed, issuer_in
-from truename.policy.faults import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from truename.access.sign_in.issued import Issued

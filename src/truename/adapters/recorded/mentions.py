@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from truename.adapters.faults import InvalidPayload
+from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
     from truename.adapters.reading import Place

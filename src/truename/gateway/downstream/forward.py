@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from truename.errors import InvalidCall
 from truename.gateway.downstream.logins import logged_in_first
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
@@ -15,7 +16,6 @@ from truename.gateway.questions.questions import Asker
 from truename.gateway.questions.visits import is_required, required, without_visits
 from truename.gateway.upstream.logs import own_level, with_level
 from truename.gateway.upstream.tally import counted
-from truename.policy import InvalidCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.config.credentials import Login
-from truename.errors import ConfigError
+from truename.errors import ConfigError, StoreError
 from truename.gateway.faults import UpstreamError, needs_login, printable
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern
 from truename.gateway.questions.asking import INPUT_REQUIRED, askable, can_answer, put
 from truename.gateway.trust.forms import QUESTION
 from truename.gateway.trust.rounds import ANSWERS, STATE
-from truename.policy import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

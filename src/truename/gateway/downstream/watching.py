@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import JSONResponse, Response
 
-from truename.policy import StoreError
-from truename.policy.globs import fits
+from truename.catalog.globs import fits
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
+from truename.errors import StoreError
 from truename.gateway.background import background
 from truename.gateway.protocol.session_ids import SessionIds
-from truename.policy import StoreError
 from truename.state import Schema, StateFile
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from truename.errors import ApprovalRequired, NotAllowed, PolicyError, ResolutionError, TruenameError
+from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
 from truename.gateway.faults import BrokenOff
 from truename.gateway.protocol.digesting import off_loop
-from truename.policy import InvalidCall
 from truename.policy.arguments import is_large, json_digest
-from truename.policy.call_event import CallEvent, OnCall, Outcome
+from truename.policy.call import CallEvent, OnCall, Outcome
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:

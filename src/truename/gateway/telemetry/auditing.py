@@ -13,10 +13,9 @@ import anyio.to_thread
 
 from truename.audit import Journal, Recorder, Redaction, account_of, anchor_file, intent, said
 from truename.config.digest import digest_of
-from truename.errors import NotAllowed, TruenameError
+from truename.errors import NotAllowed, StoreError, TruenameError
 from truename.gateway.telemetry.definitions import Definitions
 from truename.gateway.telemetry.withdrawals import Withdrawals
-from truename.policy import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from truename.gateway.telemetry.account import Account
     from truename.gateway.trust.requests import Requests
     from truename.gateway.upstream.showing import ShownEvent
-    from truename.policy.call_event import CallEvent
+    from truename.policy.call import CallEvent
     from truename.trust import PinBook
 
 __all__ = ["Auditing", "auditing"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truename.gateway.hub import Hub
     from truename.gateway.telemetry.auditing import Auditing
     from truename.gateway.upstream.fleet import Fleet
-    from truename.policy.call_event import CallEvent
+    from truename.policy.call import CallEvent
 
 __all__ = ["Metrics"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from truename.policy import StoreError
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

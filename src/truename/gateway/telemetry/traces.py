@@ -10,7 +10,7 @@ from truename.gateway.faults import printable
 from truename.gateway.protocol.tracing import note_fault
 
 if TYPE_CHECKING:
-    from truename.policy.call_event import CallEvent
+    from truename.policy.call import CallEvent
 
 __all__ = ["describe"]
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 import anyio.to_thread
 
-from truename.errors import ApprovalRequired, NotAllowed
+from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, StoreError
 from truename.gateway.faults import printable
 from truename.gateway.telemetry.account import account_now
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
-from truename.policy import Approvals, CallRepeated, FileStore, MemoryStore, StoreError, subject_of
+from truename.policy import Approvals, FileStore, MemoryStore, subject_of
 from truename.policy.arguments import json_digest
 from truename.trust.pending import Pending, PendingBook, decided, pending_path
 from truename.trust.telling import about_grant

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.conventions.rules.characters import INVISIBLE
 from truename.gateway.faults import printable
-from truename.policy.rules.characters import INVISIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from truename.config.audit import Audit
+from truename.errors import StoreError
 from truename.gateway.telemetry.auditing import Auditing
-from truename.policy import StoreError
 from truename.trust.pending import stamp
 from truename.trust.telling import about_grant, about_request
 

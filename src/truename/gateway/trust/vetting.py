@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
 from truename.catalog import Catalog
-from truename.errors import ConfigError, NotAllowed
+from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.faults import printable
 from truename.gateway.trust.answers import Answers
-from truename.policy import StoreError
 from truename.trust import Admission, Drift, Offer, PinBook, admit
 from truename.trust.reviewed import BY_LOCK, Reviewed
 from truename.trust.screening import screened, screened_text, spellings
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
     from truename.catalog import Tool
     from truename.config.trust import Handling, Trust
+    from truename.conventions import Finding
     from truename.gateway.news import News
     from truename.gateway.upstream.known import Standing
     from truename.identity import ToolId
     from truename.ledger import Ledger
-    from truename.policy import Finding
 
     Findings = Mapping[ToolId, Sequence[Finding]]
 

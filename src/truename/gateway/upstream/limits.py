@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.catalog.globs import Globs
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.questions.places import Places
 from truename.gateway.upstream.breaker import Breaker
-from truename.policy.globs import Globs
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

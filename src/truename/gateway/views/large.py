@@ -14,8 +14,9 @@ from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.catalog.globs import fits_id
 from truename.config.searching import why_searched
-from truename.errors import LedgerError, ResolutionError, UnknownTool, excerpt
+from truename.errors import InvalidCall, LedgerError, ResolutionError, UnknownTool, excerpt
 from truename.gateway.views.discovery import Discovery
 from truename.gateway.views.own_tools import (
     ALWAYS_LOAD,
@@ -30,8 +31,6 @@ from truename.gateway.views.own_tools import (
 from truename.gateway.views.view import View
 from truename.gateway.views.wording import among
 from truename.identity import ToolId
-from truename.policy import InvalidCall
-from truename.policy.globs import fits_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

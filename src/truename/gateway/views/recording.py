@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.errors import TruenameError
+from truename.errors import StoreError, TruenameError
 from truename.gateway.faults import UpstreamError
 from truename.gateway.questions.asking import INPUT_REQUIRED
 from truename.migration.recording import Recorder
-from truename.policy import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.conventions.metadata import said_of
 from truename.errors import ApprovalRequired, UnknownTool
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.trust.decisions import behind
@@ -17,9 +18,7 @@ from truename.gateway.views.recording import Recording
 from truename.gateway.views.sights import Sights
 from truename.policy import Caller, bound_call
 from truename.policy.arguments import is_large
-from truename.policy.authored import said_of
-from truename.policy.call import claims_of, digests_of
-from truename.policy.digested import digested
+from truename.policy.call import claims_of, digested, digests_of
 from truename.policy.grants import formerly
 from truename.policy.principal import LOCAL
 

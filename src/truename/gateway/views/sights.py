@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from truename.catalog.globs import fits
 from truename.policy import Caller
-from truename.policy.globs import fits
 from truename.policy.grants import former_ids, formerly
 
 if TYPE_CHECKING:

@@ -1,0 +1,445 @@
+"""Represent a team's naming convention as a value, and read it strictly from a configuration: all errors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
+from functools import cached_property
+from string import digits
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
+
+from truename.catalog.globs import Globs, fits
+from truename.conventions.clauses import CASINGS, CLAUSES, SEPARATORS, Suppression, characters_of, format_of, step
+from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy
+from truename.naming.suggest import Suggester
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from truename.conventions.clauses import Format, Note
+    from truename.conventions.findings import Rule, Severity
+
+__all__ = ["CONVENTION", "PRESETS", "Convention", "Suppression", "plain_convention", "read_convention"]
+
+_TRAILBLAZE: Final = {
+    "universal": "{verbNoun}",
+    "platform": "{platform}_{verbNoun}",
+    "org": "org_{verbNoun}",
+    "org_platform": "org_{platform}_{verbNoun}",
+    "app": "{app}_{verbNoun}",
+    "app_platform": "{app}_{platform}_{verbNoun}",
+}
+
+PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        # What every MCP server has to keep to, and the default (SEP-986; specification of 2025-11-25, "Tool Names").
+        "mcp": {
+            "characters": "A-Za-z0-9_.-",
+            "max_length": 128,
+        },
+        # Seed 003: several teams, one catalogue, names that tell whose and for what. Its ceiling leaves the
+        # providers' 64 characters a margin.
+        "trailblaze": {
+            "clients": ["openai"],
+            "characters": "A-Za-z0-9_",
+            "separator": "_",
+            "categories": _TRAILBLAZE,
+            # "Reserved Names": primitives, platforms, the organisation and the prefixes of apps are owned centrally.
+            "reserved": [*_TRAILBLAZE.values()],
+            "platforms": ["ios", "android"],
+            "version_suffix": "_v{n}",
+            "device_words": ["phone", "tablet"],
+            "max_length": 60,
+            "unique": "everywhere",
+        },
+        # Seed 002: one name for every layer, which every provider takes as it is; no dots, no translation.
+        "provider-safe": {
+            "clients": [
+                "anthropic",
+                "openai",
+                "azure-openai",
+                "google-gemini",
+                "google-vertex",
+                "bedrock-converse",
+                "mistral",
+                "groq",
+            ],
+            "characters": "a-z0-9_",
+            "separator": "_",
+            "casing": "snake",
+            "max_length": 64,
+        },
+        # Names that become the tool and suite of a canonical id as they are (specification of identity, section 1).
+        "canonical": {
+            "characters": "a-z0-9_.-",
+            "casing": "canonical",
+            "max_length": 128,
+        },
+    }
+)
+
+
+class Contradiction(NamedTuple):
+    """One clause that does not go with the others: its key, what is wrong, what to do ("" for the usual)."""
+
+    key: str
+    problem: str
+    remedy: str = ""
+
+
+def contradictions(convention: Convention) -> Iterator[Contradiction]:
+    """Yield what is wrong with a convention whose clauses can be read, each by itself."""
+    found = [*_of_owners(convention), *_of_formats(convention)]
+    yield from found
+    # The rest asks what names look like, and that is known only then.
+    for look in () if found else (_of_version, _of_characters, _of_platforms):
+        yield from look(convention)
+
+
+def _of_owners(convention: Convention) -> Iterator[Contradiction]:
+    for key in convention.owners:
+        if "{" in key and key not in convention.categories.values():
+            yield Contradiction(f"owners{step(key)}", "it is the format of no category", "Copy one of the formats.")
+    for number, entry in enumerate(convention.reserved):
+        if "{" in entry and entry not in convention.categories.values():
+            yield Contradiction(f"reserved[{number}]", "it is the format of no category", "Copy one of the formats.")
+
+
+def _of_formats(convention: Convention) -> Iterator[Contradiction]:
+    casings = {convention.casing} - {""}
+    for name, text in convention.categories.items():
+        try:
+            casings.add(format_of(name, text, convention.separator).casing)
+        except ValueError as error:
+            yield Contradiction(f"categories{step(name)}", str(error))
+    if len(casings) > 1:
+        yield Contradiction("casing", "the formats of the categories are written otherwise", "Use one casing.")
+
+
+def _of_version(convention: Convention) -> Iterator[Contradiction]:
+    if strange := convention.foreign.intersection(convention.version_suffix):
+        problem = f"{''.join(strange)!r} stands nowhere else in names"
+        yield Contradiction("version_suffix", problem, f"Begin it with {convention.separator!r}.")
+
+
+def _of_characters(convention: Convention) -> Iterator[Contradiction]:
+    try:
+        characters_of(convention.characters)
+    except ValueError as error:
+        yield Contradiction("characters", str(error))
+        return
+    if lacking := _lacking(convention):
+        problem = f"{excerpt(convention.characters)} lacks {lacking}, which names need here"
+        yield Contradiction("characters", problem, "Add it, or change separator, casing or version_suffix.")
+
+
+def _lacking(convention: Convention) -> str:
+    """Return what names are made of that is none of the convention's characters, "" if nothing is."""
+    if convention.alphabet is None:
+        return ""
+    head, _, _ = convention.version_suffix.partition("{")
+    inside = CASINGS[convention.word_casing].inside if convention.word_casing else ""
+    # Where several may stand inside of words, none has to.
+    needed = {*convention.separator, *head, *(inside if len(inside) == 1 else "")}
+    lacking = [repr(char) for char in sorted(needed - convention.alphabet)]
+    return " and ".join(lacking) or ("digits" if head and not convention.alphabet.issuperset(digits) else "")
+
+
+def _of_platforms(convention: Convention) -> Iterator[Contradiction]:
+    if not any(part.kind == "platform" for one in convention.formats for part in one.parts):
+        return
+    for number, word in enumerate(convention.platforms):
+        if not convention.is_part(word):
+            problem = f"{excerpt(word)} can't be a part of a name, for it has a separator in it"
+            yield Contradiction(f"platforms[{number}]", problem, "Write it as one word, here and at the tools.")
+
+
+_WHERE: Final = "convention"
+_REMEDY: Final = "Mend it; a convention that can't be read whole is not used."
+_MERGED: Final = ("categories", "owners", "families", "severities")
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """What names have to be. The defaults ask for nothing but what every server must keep to (the preset ``mcp``).
+
+    ``clients`` are the dialects that have to accept every name; ``characters`` (``A-Za-z0-9_``) and ``max_length``
+    hold whatever the clients. ``categories`` maps a category to its format (``{app}_{platform}_{verbNoun}``), whose
+    parts are joined by ``separator``; without categories ``casing`` says how a whole name is written. ``apps`` are the
+    known ones (None: any word in lower case). ``owners`` maps names, apps, globs or formats to teams, and ``team`` is
+    the one whose tools these are; ``reserved`` are globs on names that only their owner may declare, and formats of
+    categories, which reserve their names from a ``team`` that ``owners`` doesn't name. ``unique`` says
+    whether a name is given once on each server, or everywhere. ``families`` maps a family to globs on names (seed
+    002): no name is split for it. ``severities`` says how bad a rule's findings are here (None: the rule is off).
+    Rules are meant by code or name. ``file`` is where it was read, for messages.
+
+    Raises `ConfigError` with the key for what is not understood, or an `ExceptionGroup` where there are several.
+
+    >>> Convention.of("trailblaze", apps=["myapp"], platforms=["IOS"]).platforms
+    ('ios',)
+    >>> Convention(categories={"org": "org_{verb}"}, separator="_")
+    Traceback (most recent call last):
+        ...
+    truename.errors.ConfigError: convention: convention.categories.org: '{verb}' is none of {app}, {platform}, ...
+    """
+
+    preset: str = "mcp"
+    clients: tuple[str, ...] = ()
+    characters: str = str(PRESETS["mcp"]["characters"])
+    max_length: int = int(PRESETS["mcp"]["max_length"])
+    separator: str = ""
+    casing: str = ""
+    categories: Mapping[str, str] = field(default_factory=_nothing)
+    apps: tuple[str, ...] | None = None
+    platforms: tuple[str, ...] = ()
+    owners: Mapping[str, str] = field(default_factory=_nothing)
+    team: str = ""
+    reserved: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    version_suffix: str = ""
+    device_words: tuple[str, ...] = ()
+    unique: Literal["server", "everywhere"] = "server"
+    families: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    severities: Mapping[str, Severity | None] = field(default_factory=_nothing)
+    suppressions: tuple[Suppression, ...] = ()
+    baseline: str = ""
+    file: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, preset: str, **changes: Any) -> Self:
+        """Return a preset with changes: lists and texts take the preset's place, tables are joined with its own.
+
+        Raises as the class does, and `ConfigError` for a preset that is not known.
+
+        >>> sorted(Convention.of("trailblaze", categories={"mobile": "mobile_{verbNoun}", "org": False}).categories)
+        ['app', 'app_platform', 'mobile', 'org_platform', 'platform', 'universal']
+        """
+        return cls(**preset_table(preset, changes), preset=preset)
+
+    def __post_init__(self) -> None:
+        faults, separator = ConfigErrors(self.file or _WHERE, _REMEDY), self.separator
+        for one in fields(self):
+            if one.name in CLAUSES:
+                value = CLAUSES[one.name].read(getattr(self, one.name), _below(one.name, faults))
+                # What can't be read counts as not said, so that the rest can be looked at too.
+                plain = _nothing() if one.default is MISSING else one.default
+                object.__setattr__(self, one.name, plain if value is None else value)
+        # Without the separator that was meant, every format would seem to be wrong.
+        for key, problem, remedy in contradictions(self) if self.separator == separator else ():
+            faults.add(f"{_WHERE}.{key}", problem, remedy)
+        faults.raise_any()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Kept, for it is asked for each name where what names say is remembered.
+        return hash((self.preset, self.clients, self.apps, self.platforms, self.separator, *self.categories.items()))
+
+    @cached_property
+    def formats(self) -> tuple[Format, ...]:
+        """The formats of the categories, the one that asks for most first."""
+        found = (format_of(name, text, self.separator) for name, text in self.categories.items())
+        return tuple(sorted(found, key=lambda one: (one.precision, one.category), reverse=True))
+
+    @cached_property
+    def word_casing(self) -> str:
+        """How a tool's own words are written; "" if any casing will do."""
+        return self.formats[0].casing if self.formats else self.casing
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """Words that can't be an app, for they are something else at the beginning of a name."""
+        literals = {part.word.lower() for one in self.formats for part in one.parts if part.kind == "literal"}
+        return frozenset({*self.platforms, *literals})
+
+    @cached_property
+    def known_apps(self) -> Mapping[str, str]:
+        """The apps by their ids in lower case, without those that can't be one."""
+        return {app.lower(): app for app in self.apps or () if app.lower() not in self.taken}
+
+    @cached_property
+    def alphabet(self) -> frozenset[str] | None:
+        """The characters that a name may have, None for any; where a casing is asked for, it judges capitals."""
+        if not self.characters:
+            return None
+        found = characters_of(self.characters)
+        letters = "".join(char for char in found if char.isalpha())
+        return found.union(letters.upper(), letters.lower()) if self.word_casing else found
+
+    @cached_property
+    def near_parts(self) -> Suggester:
+        """What finds the known app, platform or other prefix that somebody could have meant."""
+        return Suggester({*(self.apps or ()), *self.taken})
+
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """The separators that have no place in a name: neither between its parts nor inside of its words."""
+        inside = CASINGS[self.word_casing].inside if self.word_casing else ""
+        return frozenset(SEPARATORS).difference(self.separator, inside) if self.separator else frozenset()
+
+    def is_part(self, word: str) -> bool:
+        """Tell whether a word can be a part of a name: no separator in it would end that part.
+
+        >>> Convention.of("trailblaze").is_part("my_app"), Convention(separator=".").is_part("myapp")
+        (False, True)
+        """
+        return self.foreign.union(self.separator).isdisjoint(word)
+
+    def owner(self, name: str, category: str = "") -> str:
+        """Return the team that owns a name of this category, "" if no entry fits.
+
+        An entry is a name, or what stands before the first separator of it (``payments``); a glob (``ios_*``, the
+        longest that fits); or a category's format, which is all names of that category. They are asked in this order.
+        """
+        front = name.partition(self.separator)[0] if self.separator else name
+        plain = (self.owners.get(key, "") for key in (name, front))
+        return next(filter(None, plain), "") or self._owner_by_pattern(name, category)
+
+    def _owner_by_pattern(self, name: str, category: str) -> str:
+        found = self._patterns.first(name)
+        return self.owners.get(found, "") or self.owners.get(self.categories.get(category, ""), "")
+
+    @cached_property
+    def _patterns(self) -> Globs:
+        return Globs(sorted(self.owners, key=lambda key: (-len(key), key)))
+
+    def is_reserved(self, name: str, category: str = "", app: str = "") -> bool:
+        """Tell whether only its owner may declare a name of this category and app.
+
+        A format reserves its category only where a ``team`` is named, and the prefix of an app only if the convention
+        lists the app and it isn't the team's own.
+        """
+        if self._reserving.first(name):
+            return True
+        if not self.team or not category or self.categories.get(category) not in self.reserved:
+            return False
+        return not app or (app.lower() in self.known_apps and app.lower() != self.team.lower())
+
+    @cached_property
+    def _reserving(self) -> Globs:
+        return Globs(entry for entry in self.reserved if "{" not in entry)
+
+    def family(self, name: str) -> str:
+        """Return the family of a name, by the first glob that fits; "" if there is none."""
+        return next((family for family, globs in self.families.items() if any(fits(one, name) for one in globs)), "")
+
+    def severity(self, rule: Rule) -> Severity | None:
+        """Return how bad the findings of a rule are here; None if it is off."""
+        for word in (rule.code, rule.name):
+            if word in self.severities:
+                return self.severities[word]
+        return rule.severity
+
+    @property
+    def named_rules(self) -> tuple[tuple[str, str], ...]:
+        """Every rule that it names, each with the key where it does: some may not exist."""
+        severities = ((f"{_WHERE}.severities{step(word)}", word) for word in self.severities)
+        entries = ((f"{_WHERE}.suppressions[{i}].rule", one.rule) for i, one in enumerate(self.suppressions))
+        return (*severities, *entries)
+
+
+def _below(clause: str, faults: ConfigErrors) -> Note:
+    def note(where: str, problem: str, remedy: str) -> None:
+        faults.add(f"{_WHERE}.{clause}{where}", problem, remedy)
+
+    return note
+
+
+def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a preset's table with changes laid over it. Raises `ConfigError` for a preset that is not known."""
+    if name not in PRESETS:
+        raise config_error(
+            _WHERE, f"{_WHERE}.preset", f"{excerpt(str(name))} is no preset", spelling_remedy(name, PRESETS)
+        )
+    table = {**PRESETS[name], **changes}
+    for key in _MERGED:
+        given, own = changes.get(key), PRESETS[name].get(key)
+        if isinstance(given, Mapping) and isinstance(own, Mapping):
+            table[key] = {**own, **given}
+    if isinstance(table.get("categories"), Mapping):
+        table["categories"] = {key: text for key, text in table["categories"].items() if text is not False}
+        if "reserved" in PRESETS[name] and "reserved" not in changes:
+            # A category stays reserved where its format is changed, and is not where it is left out.
+            own = PRESETS[name]["categories"]
+            table["reserved"] = [text for key, text in table["categories"].items() if key in own]
+    return table
+
+
+_PRESET: Final = "preset"
+_KEYS: Final = (_PRESET, *CLAUSES)
+# The JSON Schema of the table, which refuses nothing that the reader takes.
+CONVENTION: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        _PRESET: {"enum": list(PRESETS), "description": "What the convention begins with; mcp if left out."},
+        **{name: {**clause.schema, "description": clause.what} for name, clause in CLAUSES.items()},
+    },
+    "additionalProperties": False,
+}
+
+
+def read_convention(table: object, file: str = _WHERE) -> Convention:
+    """Read the ``convention`` table of a configuration; ``preset`` is what it begins with (``mcp`` if left out).
+
+    Lists and texts take the preset's place; ``categories``, ``owners``, ``families`` and ``severities`` are joined
+    with its own. Raises `ConfigError` with the file and the key, or an `ExceptionGroup` of them. A rule that does not
+    exist is no fault here: what knows all rules reports it (`Convention.named_rules`).
+
+    >>> read_convention({"preset": "trailblaze", "apps": ["payments"]}).apps
+    ('payments',)
+    >>> read_convention({"prest": "trailblaze"}, "truename.toml")
+    Traceback (most recent call last):
+        ...
+    truename.errors.ConfigError: truename.toml: convention.prest: it is no key of a convention. Did you mean 'preset'?
+    """
+    if not isinstance(table, Mapping):
+        raise config_error(file, _WHERE, "it is no table", "Write [convention].")
+    faults = ConfigErrors(file)
+    for key in table:
+        if key not in _KEYS:
+            faults.add(_WHERE + step(key), "it is no key of a convention", spelling_remedy(key, _KEYS))
+    given: dict[str, Any] = {key: value for key, value in table.items() if key in CLAUSES}
+    preset = table.get(_PRESET, "mcp")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        faults.add(f"{_WHERE}.{_PRESET}", f"{excerpt(str(preset))} is no preset", spelling_remedy(preset, PRESETS))
+        # What follows from the preset would be told too, and is right as soon as its name is.
+        preset = next(iter(get_close_matches(str(preset)[:100], PRESETS, 1)), "mcp")
+    try:
+        found = Convention(**preset_table(preset, given), preset=preset, file=file)
+    except (ConfigError, ExceptionGroup) as error:
+        faults.adopt(error)
+    faults.raise_any()
+    return found
+
+
+def plain_convention(convention: Convention) -> dict[str, Any]:
+    """Return a convention's table as a configuration writes it: its preset, and what differs from that.
+
+    >>> plain_convention(Convention.of("trailblaze", apps=["pay"], severities={"casing": "off"}))
+    {'preset': 'trailblaze', 'apps': ('pay',), 'severities': {'casing': 'off'}}
+    """
+    preset = Convention.of(convention.preset)
+    found: dict[str, Any] = {_PRESET: convention.preset}
+    for name in CLAUSES:
+        value, usual = getattr(convention, name), getattr(preset, name)
+        if value == usual:
+            continue
+        found[name] = _difference(value, usual) if isinstance(value, Mapping) else value
+    if "severities" in found:
+        found["severities"] = {rule: word or "off" for rule, word in found["severities"].items()}
+    if "suppressions" in found:
+        found["suppressions"] = [vars(one) for one in convention.suppressions]
+    return found
+
+
+def _difference(table: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    left_out = dict.fromkeys(usual.keys() - table.keys(), False)
+    return {key: value for key, value in table.items() if key not in usual or usual[key] != value} | left_out

@@ -1,0 +1,236 @@
+"""Find texts that are written to be chosen or found: praise, and keyword stuffing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from truename.conventions.findings import Severity
+from truename.conventions.rules.check import check, of
+from truename.conventions.rules.mechanisms import Mechanism, cues, order_in, words
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from truename.conventions.findings import Finding, Rule
+    from truename.conventions.rules.check import LintContext
+    from truename.conventions.rules.texts import Texts
+
+__all__ = ["CHECKS", "PRAISE"]
+
+_TOOL: Final = r"(?:tools?|functions?|servers?|mcps?|plugins?|actions?|apis?|services?|solutions?|options?|choices?)\b"
+_QUALITY: Final = (
+    r"(?:best|greatest|finest|fastest|cheapest|safest|smartest|leading|ultimate|number one|no\. ?1|#1"
+    r"|top[- ](?:rated|ranked)"
+    r"|most (?:powerful|advanced|accurate|reliable|trusted|comprehensive|complete|popular|secure|efficient|effective"
+    r"|intelligent|capable|useful))"
+)
+# Praise within a field ("the most powerful search of Confluence") is a description; this has no measure.
+_BOUNDLESS: Final = (
+    r"(?:in the (?:whole |entire )?world|on (?:earth|the market)|in existence|available|anywhere|ever(?: made|"
+    r" built)?|of all"
+    r"|there is|for (?:everything|all (?:tasks|purposes|uses|requests)|any (?:task|purpose|request)))\b"
+)
+_BETTER: Final = (
+    r"(?:better|faster|safer|cheaper|superior|smarter|more (?:accurate|reliable|powerful|efficient|secure|complete"
+    r"|trustworthy|up[- ]to[- ]date))"
+)
+_REST: Final = (
+    r"(?:(?:any|all|every)(?: of)?(?: the)?(?: other| similar| competing| alternative)?|other|competing|alternative"
+    r"|your (?:own |native |built-in |default |internal |existing )?|the (?:native|built-in|default) )"
+)
+_CHOOSE: Final = r"(?:use|call|prefer|choose|pick|select|favou?r)"
+_MAKER: Final = r"(?:anthropic|openai|google|microsoft|the (?:user|system|developers?|administrators?|platform))\b"
+
+PRAISE: Final = (
+    Mechanism(
+        "boundless",
+        "that it is the best of all",
+        cues(
+            "best greatest finest fastest cheapest safest smartest leading ultimate number no top rated ranked most"
+            " world"
+            " worlds"
+        ),
+        (
+            ("best", "est ", "most ", "leading", "ultimate", "number one", "no. 1", "no.1", "#1", "top"),
+            ("world", "earth", "market", "existence", "available", "anywhere", "ever", "of all", "there is", "for a"),
+        ),
+        words(
+            rf"\b{_QUALITY}(?: and [a-z-]{{1,20}})?(?: [a-z-]{{1,20}}){{0,3}} {_TOOL}(?: [a-z]{{1,20}}){{0,2}}?"
+            rf" {_BOUNDLESS}",
+            rf"\b{_QUALITY} (?!available){_BOUNDLESS}",
+            rf"\bthe world'?s (?:very )?{_QUALITY}",
+        ),
+        ("MSB, preference manipulation",),
+    ),
+    Mechanism(
+        "better",
+        "that it is better than others",
+        cues(
+            "better faster safer cheaper superior smarter accurate reliable powerful efficient secure complete"
+            " trustworthy"
+        ),
+        (
+            (" than", "superior to"),
+            ("tool", "function", "server", "mcp", "plugin", "feature", "alternative", "competit"),
+        ),
+        rf"\b{_BETTER} (?:than|to) {_REST}(?: ?[a-z-]{{1,20}}){{0,2}}? ?(?:{_TOOL}|features?\b|abilities\b)",
+        ("MSB, preference manipulation",),
+    ),
+    Mechanism(
+        "preferred",
+        "that it is to be preferred",
+        cues("always prefer preferred choose chosen pick picked select selected even favor favour must should"),
+        (
+            ("prefer", "choose", "chosen", "pick", "select", "always", "favo", "even ", "must", "should"),
+            ("other", "any ", "all ", "every", "default", "built-in", "native", "your ", "first"),
+        ),
+        words(
+            rf"\b(?:always|must|should) {_CHOOSE} (?:this|it|me)(?: tool| function| server| one)?"
+            rf" (?:over|instead of|rather than|above|in place of) {_REST}",
+            rf"\b(?:must|should|has to|is to)(?: always)? be (?:preferred|chosen|picked|selected)"
+            rf" (?:first|over|above|before|instead of|to) (?:{_REST}|everything)?",
+            rf"\b{_CHOOSE} (?:this|it)(?: tool| function| server| one)?(?:,? even)? (?:if|when|where|though)"
+            rf" (?:an)?other"
+            rf" (?:[a-z-]{{1,20}} ){{0,2}}?{_TOOL}",
+        ),
+        ("MSB, preference manipulation",),
+    ),
+    Mechanism(
+        "others_bad",
+        "that others are bad",
+        cues("others other alternatives competing"),
+        (
+            ("deprecated", "unreliable", "unsafe", "outdated", "inferior", "broken", "insecure", "wrong", "fail"),
+            ("tool", "function", "server", "plugin", "alternative", "others"),
+        ),
+        rf"\b(?:all |any |the )*(?:(?:other|competing) (?:[a-z-]{{1,20}} )?{_TOOL}|alternatives|others)"
+        r" (?:are|is|will|may|can) (?:[a-z-]{1,20} )?(?:deprecated|unreliable|unsafe|outdated|inferior|broken"
+        r"|insecure|wrong"
+        r"|fail)\b",
+        ("MSB, preference manipulation",),
+    ),
+    Mechanism(
+        "endorsed",
+        "that somebody whom models obey wants it used",
+        cues("recommended endorsed required preferred certified mandated"),
+        (("recommended by", "endorsed by", "required by", "preferred by", "certified by", "mandated by"),),
+        rf"\b(?:recommended|endorsed|required|preferred|certified|mandated) by {_MAKER}",
+        ("MCPSecBench",),
+    ),
+)
+
+
+_WORD: Final = re.compile(r"[a-z][a-z'-]{2,40}")
+_ITEM: Final = re.compile(r" ?[,;|/•] ?| (?:and|or) ")
+_SEPARATORS: Final = ",;|/•"
+_LONGEST_ITEM: Final = 40
+# The label of a list that stands there for a search and says nothing to who reads.
+_LABEL: Final = re.compile(
+    r"\b(?:key ?words?|search(?:able)? (?:terms?|words?|tags?)|seo(?: terms?)?|hash ?tags?|also (?:matches|found"
+    r" (?:as|for)))"
+    r" ?(?::|=|-)"
+)
+_LABELLED: Final = 8
+# A word so often, and so much of the text, is said to be counted. Real texts have it in lists of values only.
+_REPEATED: Final = 10
+_SHARE: Final = 0.4
+# In a row: "email email email email".
+_IN_A_ROW: Final = re.compile(r"\b([a-z][a-z'-]{2,40})(?:[,;|/\s]{1,3}\1\b){3,20}")
+_FIELDS_FROM: Final = 12
+_OF_FIELDS: Final = """
+    email emails mail gmail outlook | calendar schedule meeting meetings | weather forecast | stocks stock trading
+    | crypto bitcoin cryptocurrency | news headlines | maps navigation directions | travel flight flights hotel hotels
+    | music songs playlist | video videos movie movies | image images photo photos | translate translation
+    | database databases sql | git github gitlab | file files folder folders | pdf | spreadsheet spreadsheets excel
+    | payment payments banking invoice invoices | shopping ecommerce store | recipe recipes food restaurant
+    | health medical fitness | sports football | game games gaming | crm sales | slack chat messaging | sms phone
+    | contacts | notes | todo todos tasks | dns | kubernetes docker | browser browsing | law legal | jobs careers
+    | education homework | math calculator | time clock timezone
+"""
+_FIELDS: Final = {word: number for number, field in enumerate(_OF_FIELDS.split("|")) for word in field.split()}
+_COMMON: Final = cues(
+    "the and for with that this from are you your can will not has have all any its into one use when each which than"
+    " then must should may only also"
+)
+
+
+def stuffed(texts: Texts) -> tuple[int, str] | None:
+    """Return what shows that a tool's title or description is made to be found, and where; None for an honest one.
+
+    >>> from truename.conventions.rules.texts import plain_texts
+    >>> stuffed(plain_texts("Sends mail. Mail, mail, mail, mail."))
+    (12, "'mail' again and again")
+    >>> stuffed(plain_texts("Sends. Keywords: email, mail, send, inbox, message, letter, post, write"))
+    (7, 'a list of 8 words to be searched for')
+    >>> stuffed(plain_texts("Answers in English, French, German, Spanish, Dutch, Danish, Polish, Greek.")) is None
+    True
+    """
+    return next(_found(texts), None)
+
+
+def _found(texts: Texts) -> Iterator[tuple[int, str]]:
+    # Values of a schema are lists as a matter of course, and no search looks at them.
+    said = texts.lowered[: texts.top]
+    if (row := _IN_A_ROW.search(said)) is not None:
+        yield row.start(), f"{row[1]!r} again and again"
+    if said.count(" ") >= _REPEATED - 1:
+        words = [word for word in _WORD.findall(said) if word not in _COMMON] or [""]
+        word, times = Counter(words).most_common(1)[0]
+        if times >= _REPEATED and times >= _SHARE * len(words):
+            yield said.index(word), f"{word!r} {times} times"
+    if sum(map(said.count, _SEPARATORS)) >= _LABELLED - 1:
+        for start, sentence in texts.sentences:
+            if start < texts.top and (wrong := _listed(sentence)) is not None:
+                yield start, wrong
+
+
+def _listed(sentence: str) -> str | None:
+    if (label := _LABEL.search(sentence)) is not None and len(items := _items(sentence[label.end() :])) >= _LABELLED:
+        return f"a list of {len(items)} words to be searched for"
+    fields = {_FIELDS[item] for item in _items(sentence) if item in _FIELDS}
+    return f"words of {len(fields)} fields" if len(fields) >= _FIELDS_FROM else None
+
+
+def _items(text: str) -> Sequence[str]:
+    return [item.strip(" .") for item in _ITEM.split(text) if 0 < len(item.strip(" .")) <= _LONGEST_ITEM]
+
+
+@check("TN163", "self_praise", Severity.WARNING)
+def self_praise(rule: Rule, material: LintContext) -> Iterator[Finding]:
+    """Find texts that praise their tool over all others, or run the others down.
+
+    Why: A model chooses by what descriptions say of themselves: the tool that calls itself the best is called instead
+    of the one that was meant (preference manipulation).
+
+    Example: "This is the best tool in the world. Creates a document."; "better than any other search tool".
+
+    Instead: Say what the tool does, and when it is of use. Praise within a field, as in "the fastest way to read a
+    large file", is not reported.
+    """
+    for one, texts in material.texts:
+        for start, mechanism, shown in order_in(texts, PRAISE):
+            fact = f"{texts.called(start)} says {mechanism.says}: {excerpt(shown)}."
+            yield of(rule, one, fact, "Say what it does, and leave the choice to the model.")
+            break
+
+
+@check("TN164", "stuffed_text", Severity.WARNING)
+def stuffed_text(rule: Rule, material: LintContext) -> Iterator[Finding]:
+    """Find descriptions that are there to be found: a word over and over, lists of search terms, words of many fields.
+
+    Why: Where tools are searched for, the one with all words comes up whatever was asked (search-term deception).
+
+    Example: "Keywords: email, mail, send, inbox, message, letter, post, write"; "email email email email".
+
+    Instead: Describe what the tool does, once. Values that a parameter takes belong into its enumeration.
+    """
+    for one, texts in material.texts:
+        if (found := stuffed(texts)) is not None:
+            at, wrong = found
+            yield of(rule, one, f"{texts.called(at)} has {wrong}.", "Say once what the tool does.")
+
+
+CHECKS: Final = (self_praise, stuffed_text)

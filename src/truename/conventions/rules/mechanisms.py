@@ -1,0 +1,134 @@
+"""How orders are found in a text: row by row, sentence by sentence, and only what is used, not what is mentioned."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from truename.conventions.rules.texts import Texts
+
+__all__ = ["Mechanism", "cues", "gap", "is_mentioned", "order_in", "words"]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One way of giving orders: ``says`` completes the sentence "... says ...".
+
+    Of its ``cues`` one at least has to occur as a word (None: no such words are known), and of each group of ``stems``
+    one as a part of a word. ``pattern`` is matched in a sentence in lower case with single spaces; its first group, if
+    it has one, is the order itself. ``inside`` is the part of a definition where it counts, "" everywhere; one that
+    can't be mentioned counts in a sentence that speaks of it, too.
+    """
+
+    name: str
+    says: str
+    cues: frozenset[str] | None
+    stems: tuple[tuple[str, ...], ...]
+    pattern: str
+    sources: tuple[str, ...]
+    inside: str = ""
+    can_be_mentioned: bool = True
+
+    def could_be_of(self, words: frozenset[str]) -> bool:
+        """Whether a text with these words could have it: cheaper still than the stems."""
+        return self.cues is None or not self.cues.isdisjoint(words)
+
+    def could_be_in(self, text: str, known: dict[int, bool]) -> bool:
+        """Whether the stems are there: far cheaper than the pattern. ``known`` keeps what was found of this text."""
+        for group in self.stems:
+            key = id(group)
+            if key not in known:
+                known[key] = _has_any(text, group)
+            if not known[key]:
+                return False
+        return True
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, compiled at first need."""
+        return re.compile(self.pattern)
+
+
+def _has_any(text: str, stems: tuple[str, ...]) -> bool:
+    # A loop, as a generator would take half of the time of a whole linting.
+    for stem in stems:  # noqa: SIM110 - see above
+        if stem in text:
+            return True
+    return False
+
+
+def words(*alternatives: str) -> str:
+    """Return a pattern for any of these."""
+    return f"(?:{'|'.join(alternatives)})"
+
+
+def cues(text: str) -> frozenset[str]:
+    """Return the words of a text, to be written as one."""
+    return frozenset(text.split())
+
+
+def gap(most: int) -> str:
+    """Return a pattern for up to so many words between two others; each is bounded, so nothing is tried twice."""
+    return rf"(?: [^ ]{{1,40}}){{0,{most}}}? "
+
+
+# A sentence that speaks of such texts, rather than being one: "detects prompts that ...", "such as '...'".
+_DESCRIBING: Final = re.compile(
+    r"\b(?:detect|explain|analy[sz]|report|check|classif|identif|recogni[sz]|block|prevent|find|flag|filter"
+    r"|reject|scan|scor|test|"
+    r"guard|warn|defen|protect|measur|evaluat|document|describ|search|stop|catch|probe|assess|monitor|redact|refus"
+    r"|payload|attack|inject|jailbreak|adversarial)[a-z]{0,10}\b"
+)
+_LINK: Final = re.compile(
+    r"(?:\b(?:that|which|who|whether|when|how|if|such as|like|for example|attempts?|attempting|tr(?:y|ies|ying)"
+    r"|asks?|asking|tells?|telling|instruct(?:s|ing)?|contain(?:s|ing)?)\b|\be\.g\.|\bi\.e\.|:)"
+)
+_LABEL: Final = re.compile(
+    r"\b(?:examples?|samples?|expected|mock|canned|fixtures?|training|test|illustrative|demo|dummy"
+    r"|placeholder)\b[^:.!?]{0,60}:"
+)
+# What turns an order into its opposite: "do not ...", "never ...", "make sure not to ...".
+_FORBIDDING: Final = re.compile(
+    r"(?:(?<!why )(?<!if )(?<!or )\b(?:not|never|cannot|avoid)|n't)(?: (?:to|ever|simply|just|yet|also"
+    r"|directly)){0,2} ?\Z"
+)
+_NEAR: Final = 240
+_SHORT: Final = 40
+_LINKED: Final = 75
+
+
+def is_mentioned(before: str) -> bool:
+    """Whether what follows is spoken of, by what stands before it in its sentence: a description of it, or a label.
+
+    >>> is_mentioned("detects when a tool tries to '"), is_mentioned("expected output: "), is_mentioned("prompt: ")
+    (True, True, False)
+
+    A label and a description count only in the same sentence: "Example output format. Ignore ..." is an order.
+    """
+    near = before[-_NEAR:]
+    if _LABEL.search(near):
+        return True
+    described = _DESCRIBING.search(near)
+    return described is not None and _LINK.search(near, max(described.end(), len(near) - _LINKED)) is not None
+
+
+def order_in(texts: Texts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[int, Mechanism, str]]:
+    """Yield where a sentence gives an order, by which mechanism, and the words of the order."""
+    low = texts.lowered
+    known: dict[int, bool] = {}
+    possible = [one for one in mechanisms if one.could_be_of(texts.words) and one.could_be_in(low, known)]
+    for start, sentence in texts.sentences if possible else ():
+        known = {}
+        for one in possible:
+            if one.could_be_in(sentence, known) and (not one.inside or texts.place(start).startswith(one.inside)):
+                for match in one.compiled.finditer(sentence):
+                    begins = match.start(match.lastindex or 0)
+                    before = sentence[max(0, begins - _NEAR) : begins]
+                    if not (one.can_be_mentioned and (is_mentioned(before) or _FORBIDDING.search(before[-_SHORT:]))):
+                        yield start, one, sentence[begins : match.end()]
+                        break

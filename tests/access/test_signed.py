@@ -18,7 +18,7 @@ from truename.config import Issuer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.doctor.prediction import Key
+    from truename.access.signed import Key
 
 ISSUER = Issuer(issuer="https://idp.example", leeway=30.0)
 NOW = 1_800_000_000.0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteStream
 
-    from truename.clients.address import Address
+    from truename.access.pinned import Address
 
 pytestmark = pytest.mark.anyio
 

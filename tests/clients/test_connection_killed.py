@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.killing import killed_everywhere
+from tests.editing.killing import killed_everywhere
 from truename.clients import Machine, applying, find
 from truename.clients.address import Address
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
 from truename.clients.upcoming import Upcoming, together
 from truename.config import Config, ServerConfig
-from truename.documents import backups, digest
+from truename.editing import backups, digest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 

@@ -16,7 +16,7 @@ from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
 from truename.clients.upcoming import Upcoming
-from truename.documents import backups
+from truename.editing import backups
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from truename.clients import find
 from truename.clients.applying import connect, disconnect
 from truename.clients.connection import Wish, plan_connection
 from truename.clients.undoing import plan_disconnection
-from truename.documents import backups, digest
+from truename.editing import backups, digest
 
 
 @pytest.fixture

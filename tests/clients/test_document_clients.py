@@ -12,7 +12,7 @@ from truename.clients.forms import FORMS
 from truename.clients.shapes import speaks_http, write_entry
 from truename.clients.table import ConfigFile, config_files
 from truename.config import ServerConfig
-from truename.documents import Document
+from truename.editing import Document
 
 _FILES: Final = [file for file in config_files() if file.format != "shell" and any(file.paths.values())]
 _PLACE: Final = "/home/me/project"

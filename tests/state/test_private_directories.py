@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from truename import Ledger
-from truename.documents.backup import backups_directory, save
+from truename.editing.replacement import backups_directory, save
 from truename.errors import StoreError
 from truename.files.private import make_private, state_directory
 from truename.state import Schema, StateFile

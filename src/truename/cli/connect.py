@@ -34,7 +34,7 @@ from truename.clients.plan import Change, Note, Plan
 from truename.clients.shapes import speaks_http
 from truename.config import Config, Settings
 from truename.config.envfile import read_env_file
-from truename.documents import Backup
+from truename.editing import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
 __all__ = [

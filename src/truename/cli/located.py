@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from truename.documents import Document
+from truename.editing import Document
 from truename.errors import ConfigError, TruenameError
 
 __all__ = ["line_of"]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from truename.clients.plan import plain
 from truename.clients.undoing import CONNECT, DISCONNECT
-from truename.documents import backups, check_file, remove_file, replace_file
+from truename.editing import backups, check_file, remove_file, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.clients.plan import Plan, Step
     from truename.clients.undoing import Undoing
-    from truename.documents import Backup
+    from truename.editing import Backup
 
 __all__ = ["check", "connect", "disconnect"]
 

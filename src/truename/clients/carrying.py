@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename import dialects
 from truename.clients.kept import KeptName, matches, respelled
-from truename.documents import Where, reached
+from truename.editing import KeyPath, reached
 from truename.errors import UnknownDialect
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _with_keys(holder: Mapping[str, Any], old: str, texts: Sequence[str]) -> dic
     return renamed
 
 
-def _repeated(value: Any, where: Where, texts: Sequence[str]) -> Any:
+def _repeated(value: Any, where: KeyPath, texts: Sequence[str]) -> Any:
     for length in range(len(where) - 1, 0, -1):
         items = reached(value, where[: length - 1])
         if isinstance(items, list):
@@ -174,7 +174,7 @@ def _repeated(value: Any, where: Where, texts: Sequence[str]) -> Any:
     raise ValueError(message)
 
 
-def _put(value: Any, where: Where, new: Any) -> Any:
+def _put(value: Any, where: KeyPath, new: Any) -> Any:
     if not where:
         return new
     key, rest = where[0], where[1:]

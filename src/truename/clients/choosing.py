@@ -14,7 +14,7 @@ from truename.clients.seen import seen_of
 from truename.clients.shapes import read_entry
 from truename.clients.table import config_files
 from truename.config.entries import Seen, take_apart
-from truename.documents import left_alone
+from truename.editing import left_alone
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truename.clients.machine import Machine
     from truename.clients.matching import Match
     from truename.config import ServerConfig
-    from truename.documents import Document
+    from truename.editing import Document
 
 __all__ = [
     "OWN_SCOPES",

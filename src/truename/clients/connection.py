@@ -25,7 +25,7 @@ from truename.clients.searching import crowded, lists_about, restricted, searche
 from truename.clients.shapes import speaks_http
 from truename.clients.table import config_files
 from truename.clients.telling import lost_settings, other_files, stdio_notes, token_notes, way_of
-from truename.documents import ABSENT, Document, Where, left_alone, reached
+from truename.editing import ABSENT, Document, KeyPath, left_alone, reached
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class _Making:
         single = [one for one in self._choice.taken if one not in joining]
         for one in single:
             self._enter_single(one)
-        containers: defaultdict[tuple[Any, Where], list[Taken]] = defaultdict(list)
+        containers: defaultdict[tuple[Any, KeyPath], list[Taken]] = defaultdict(list)
         for one in joined:
             containers[one.sighting.path, one.sighting.where[:-1]].append(one)
         common = Shown(servers=self._servers(joined))
@@ -330,7 +330,7 @@ class _Making:
             return True
         return False
 
-    def _join(self, group: Sequence[Taken], where: Where, common: Shown) -> None:
+    def _join(self, group: Sequence[Taken], where: KeyPath, common: Shown) -> None:
         found = group[0].found
         document, shape, name = document_of(found), found.file.shape, self._name
         servers = []
@@ -387,7 +387,7 @@ class _Making:
             raise _without_file(self._wish.client, kinds[0] if kinds else None)
         return next((kind for kind in usable_kinds if kind.target(self._machine)), usable_kinds[0])
 
-    def _enter(self, document: Document, where: Where, entry: dict[str, Any], new: str) -> None:
+    def _enter(self, document: Document, where: KeyPath, entry: dict[str, Any], new: str) -> None:
         holder = self._draft.value(document, where)
         name = self._name
         listed = isinstance(holder, list)
@@ -443,7 +443,7 @@ def _value(found: Found) -> Any:
     return None if found.document is None else found.document.value
 
 
-def _is_below(kept: KeptName, where: Where) -> bool:
+def _is_below(kept: KeptName, where: KeyPath) -> bool:
     return kept.where[: len(where)] == where
 
 

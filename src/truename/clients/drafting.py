@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from truename.clients.carrying import with_text
 from truename.clients.plan import Change, Step
-from truename.documents import edited, edits, left_alone, reached, replayed, same
+from truename.editing import edited, edits, left_alone, reached, replayed, same
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.clients.kept import KeptName
-    from truename.documents import Document, Where
+    from truename.editing import Document, KeyPath
 
 __all__ = ["Draft"]
 
@@ -27,19 +27,19 @@ class Draft:
         self._documents: dict[Path, Document] = {}
         self._values: dict[Path, Any] = {}
         self._changes: defaultdict[Path, list[Change]] = defaultdict(list)
-        self._entries: defaultdict[Path, list[Where]] = defaultdict(list)
+        self._entries: defaultdict[Path, list[KeyPath]] = defaultdict(list)
 
-    def value(self, document: Document, where: Where) -> Any:
+    def value(self, document: Document, where: KeyPath) -> Any:
         """Return what is to be at a place, as far as is known by now; `ABSENT` for nothing."""
         return reached(self._values.get(document.path, document.value), where)
 
-    def enter(self, document: Document, where: Where, key: str, entry: Any, change: Change) -> None:
+    def enter(self, document: Document, where: KeyPath, key: str, entry: Any, change: Change) -> None:
         """Have a server's entry at a place, or `ABSENT`: none. Raises `ConfigError` where there can be none."""
         # By its key, also in a list: places in lists move.
         self._entries[document.path].append((*where[:-1], key))
         self.put(document, where, entry, change)
 
-    def put(self, document: Document, where: Where, value: Any, change: Change | None = None) -> None:
+    def put(self, document: Document, where: KeyPath, value: Any, change: Change | None = None) -> None:
         """Have a value at a place, or `ABSENT`: nothing. Raises `ConfigError` where there can be none."""
         try:
             wanted = replayed(self._value(document), [(where, value)])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truename.clients.kept import KeptName
     from truename.clients.machine import Machine
     from truename.config import ServerConfig
-    from truename.documents import Document
+    from truename.editing import Document
 
 __all__ = ["Found", "Sighting", "find", "read_source"]
 

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.clients.carrying import images
-from truename.documents import Where, reached, replayed
+from truename.editing import KeyPath, reached, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ class Leaving(NamedTuple):
 
     move: Move
     former: Any
-    where: Where
+    where: KeyPath
     names: Sequence[KeptName]
 
-    def place(self, kept: KeptName) -> Where:
+    def place(self, kept: KeptName) -> KeyPath:
         """Return where a kept name stands inside the entry."""
         return kept.where[len(self.where) :]
 
@@ -42,7 +42,7 @@ def joined(entry: dict[str, Any], servers: Sequence[Leaving], file: ConfigFile) 
     Where only one of them has a list of what is offered, the others offer all that they have, tool by tool.
     """
     lists = dict(_offered(servers, file))
-    settings: dict[Where, Any] = {}
+    settings: dict[KeyPath, Any] = {}
     for server in servers:
         for kept in server.names:
             place = server.place(kept)
@@ -56,13 +56,13 @@ def joined(entry: dict[str, Any], servers: Sequence[Leaving], file: ConfigFile) 
     return found
 
 
-def _listed(entry: Mapping[str, Any], place: Where) -> list[Any]:
+def _listed(entry: Mapping[str, Any], place: KeyPath) -> list[Any]:
     """Return the list that the one entry has already, if it was there before."""
     found = reached(entry, place)
     return found if isinstance(found, list) else []
 
 
-def _offered(servers: Sequence[Leaving], file: ConfigFile) -> Iterator[tuple[Where, list[str]]]:
+def _offered(servers: Sequence[Leaving], file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
     for kind in file.entry:
         restricting = [_restricts(reached(server.former, kind.path), file.shape) for server in servers]
         if kind.effect != _ONLY or not any(restricting):
@@ -74,7 +74,7 @@ def _restricts(listed: object, shape: str) -> bool:
     return isinstance(listed, list) and listed != _ALL and bool(listed or shape not in _EMPTY_IS_ALL)
 
 
-def _offers(server: Leaving, place: Where, shape: str) -> list[str]:
+def _offers(server: Leaving, place: KeyPath, shape: str) -> list[str]:
     names: Mapping[str, str] = server.move.names or {}
     if not _restricts(reached(server.former, place), shape):
         return list(names.values())

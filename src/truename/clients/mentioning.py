@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from truename.clients.find import Found
-    from truename.documents import Where
+    from truename.editing import KeyPath
 
 __all__ = ["mentions"]
 
@@ -44,7 +44,7 @@ def mentions(files: Sequence[Found], key: str) -> bool:
     return False
 
 
-def _texts(value: Any, where: Where, entries: set[Where]) -> Iterator[tuple[Where, str]]:
+def _texts(value: Any, where: KeyPath, entries: set[KeyPath]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the texts of a tree, keys of objects too, with their places; those of servers' entries are left out."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in pairs:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from truename.documents import ABSENT
+from truename.editing import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from truename.documents import Document, Where
+    from truename.editing import Document, KeyPath
 
 __all__ = ["Change", "Note", "Plan", "Step", "from_plain", "plain"]
 
@@ -20,7 +20,7 @@ __all__ = ["Change", "Note", "Plan", "Step", "from_plain", "plain"]
 class Change:
     """One thing in a file that becomes another: ``old`` and ``new`` are short texts for people ("" for nothing)."""
 
-    where: Where
+    where: KeyPath
     what: str
     old: str = ""
     new: str = ""
@@ -52,8 +52,8 @@ class Step:
     before: Document
     after: bytes | None
     changes: tuple[Change, ...] = ()
-    edits: tuple[tuple[Where, Any], ...] = field(default=(), repr=False)
-    entries: tuple[Where, ...] = ()
+    edits: tuple[tuple[KeyPath, Any], ...] = field(default=(), repr=False)
+    entries: tuple[KeyPath, ...] = ()
 
     @property
     def raw(self) -> bytes | None:
@@ -81,13 +81,13 @@ class Plan:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def plain(edits: Iterable[tuple[Where, Any]]) -> list[dict[str, Any]]:
+def plain(edits: Iterable[tuple[KeyPath, Any]]) -> list[dict[str, Any]]:
     """Return edits as JSON can keep them."""
     return [
         {"where": list(where)} | ({} if value is ABSENT else {"value": value}) for where, value in edits
     ]  # fmt: skip
 
 
-def from_plain(kept: Sequence[Mapping[str, Any]]) -> list[tuple[Where, Any]]:
+def from_plain(kept: Sequence[Mapping[str, Any]]) -> list[tuple[KeyPath, Any]]:
     """Return edits from what `plain` made. Raises `KeyError` and `TypeError` for anything else."""
     return [(tuple(one["where"]), one.get("value", ABSENT)) for one in kept]

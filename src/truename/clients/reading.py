@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.clients.frontmatter import frontmatter
 from truename.clients.shell import mcp_additions
-from truename.documents import Document
+from truename.editing import Document
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from truename import dialects
 from truename.clients.kept import matches
 from truename.clients.plan import Note
-from truename.documents import ABSENT, reached
+from truename.editing import ABSENT, reached
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from truename.clients.address import TOKEN, WAY, entry_for, reference
 from truename.clients.choosing import READ_ONLY, Taken, document_of
 from truename.clients.plan import Note
-from truename.documents import reached
+from truename.editing import reached
 from truename.errors import excerpt
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.clients.choosing import secrets_of, servers_in
 from truename.clients.plan import Change, Note, Step, from_plain
 from truename.clients.table import config_files, name_files
-from truename.documents import (
+from truename.editing import (
     ABSENT,
     Backup,
     Document,
-    Where,
+    KeyPath,
     backups,
     check_file,
     digest,
@@ -168,7 +168,7 @@ def _in_place(now: Document, change: Backup, notes: list[Note]) -> Document:
     return edited(now, merged)
 
 
-def _without_ours(theirs: Any, before: Any, after: Any, where: Where) -> Any:
+def _without_ours(theirs: Any, before: Any, after: Any, where: KeyPath) -> Any:
     """Have an entry that was added, and got more fields since, go as if it had got none: it still leads to us."""
     ours, found = _entry(after, where), _entry(theirs, where)
     if _entry(before, where) is not ABSENT or not isinstance(ours, dict) or not isinstance(found, dict):
@@ -179,11 +179,11 @@ def _without_ours(theirs: Any, before: Any, after: Any, where: Where) -> Any:
     return theirs
 
 
-def _entry(value: Any, where: Where) -> Any:
+def _entry(value: Any, where: KeyPath) -> Any:
     return reached(value, _place(value, where))
 
 
-def _place(value: Any, where: Where) -> Where:
+def _place(value: Any, where: KeyPath) -> KeyPath:
     """Return the place of an entry by its key: in a list, the one that has this name, or the one after the last."""
     holder = reached(value, where[:-1])
     if not isinstance(holder, list):
@@ -192,7 +192,7 @@ def _place(value: Any, where: Where) -> Where:
     return (*where[:-1], names.index(where[-1]) if where[-1] in names else len(holder))
 
 
-def _restored(merged: Any, where: Where, theirs: Any) -> Any:
+def _restored(merged: Any, where: KeyPath, theirs: Any) -> Any:
     """Have an entry go on as somebody left it, or stay away if they took it out."""
     place, kept = _place(merged, where), _entry(theirs, where)
     if kept is ABSENT and reached(merged, place) is ABSENT:

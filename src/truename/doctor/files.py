@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from truename.clients import Found, Sighting
     from truename.conventions.findings import Confidence
     from truename.dialects import Dialect
-    from truename.documents import Document
+    from truename.editing import Document
 
 __all__ = ["about_files", "dotted", "place"]
 

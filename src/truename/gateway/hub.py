@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from truename.catalog.catalog import Listings
     from truename.config import Config, ServerConfig, Settings
+    from truename.gateway.shown import Listings
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import ViewSpec
     from truename.ledger import Ledger

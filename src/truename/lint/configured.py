@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from truename.config import find_convention
 from truename.config.text import decode, read_text
 from truename.conventions import Convention, Location
-from truename.documents import ABSENT, Document, reached
+from truename.editing import ABSENT, Document, reached
 from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.lint.baseline import DEFAULT_NAME
 from truename.lint.dumps import fault_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from truename.conventions import Finding
-    from truename.documents import Where
+    from truename.editing import KeyPath
 
 __all__ = ["Configured", "LintSettings", "configured_at"]
 
@@ -32,7 +32,7 @@ Metadata = Mapping[str, Mapping[str, Any]]
 _T = TypeVar("_T")
 
 # Where the tables may stand in each file; files and tables in the order in which they are looked for.
-_FILES: Final[Mapping[str, tuple[Where, ...]]] = MappingProxyType(
+_FILES: Final[Mapping[str, tuple[KeyPath, ...]]] = MappingProxyType(
     {"truename.toml": ((), ("truename",)), "pyproject.toml": (("tool", "truename"),)}
 )
 _CONVENTION: Final = "convention"
@@ -131,7 +131,7 @@ def _settings_file(start: Path) -> Path | None:
     return None
 
 
-def _table(file: Path, where: Where) -> Any:
+def _table(file: Path, where: KeyPath) -> Any:
     value: Any = decode(read_text(file), str(file), toml=True)
     for step in where:
         value = value.get(step) if isinstance(value, dict) else None
@@ -208,5 +208,5 @@ def _place(file: Path, document: Document | None, key: str) -> Location:
     return Location(file=str(from_here(file)), line=line, column=column, key=key)
 
 
-def _has(document: Document, where: Where) -> bool:
+def _has(document: Document, where: KeyPath) -> bool:
     return reached(document.value, where) is not ABSENT

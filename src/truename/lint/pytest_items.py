@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename.conventions import Severity
-from truename.documents import Document
+from truename.editing import Document
 from truename.errors import ConfigError
 from truename.lint.baseline import read_baseline
 from truename.lint.configured import configured_at

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.documents.layouts import KEYS, SAYABLE, TEXTS, VALUES, Where, containers, edited_plainly
-from truename.documents import Document, same
+from tests.editing.layouts import KEYS, SAYABLE, TEXTS, VALUES, Where, containers, edited_plainly
+from truename.editing import Document, same
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.documents.killing import killed_everywhere
-from truename.documents import Document, backups, digest, remove_file, replace_file
+from tests.editing.killing import killed_everywhere
+from truename.editing import Document, backups, digest, remove_file, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

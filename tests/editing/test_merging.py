@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.documents import ABSENT, Document, edited, edits, merge, reached, replayed
+from truename.editing import ABSENT, Document, edited, edits, merge, reached, replayed
 
 _LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b", "github", ""])
 _TREES = st.recursive(

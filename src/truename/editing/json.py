@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.documents import brackets
-from truename.documents.spans import Broken, Container, Entry, Reading, TooDeep, is_deep, line_indent, newline_of
+from truename.editing import syntax
+from truename.editing.syntax import (
+    ParsedText,
+    SyntaxContainer,
+    SyntaxEntry,
+    SyntaxFault,
+    TooDeep,
+    is_deep,
+    line_indent,
+    newline_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.documents.spans import Mark, Splice, Where
+    from truename.editing.syntax import KeyPath, Mark, Splice
 
 __all__ = ["JSON"]
 
@@ -39,10 +48,10 @@ _DECODER: Final = json.JSONDecoder()
 class _Language:
     title = "JSON"
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> ParsedText:
         """Return the value; of a key that stands twice, the last counts, as it does for the clients."""
         if not text.strip():
-            return Reading(text, {}, (("empty", 0),))
+            return ParsedText(text, {}, (("empty", 0),))
         clean = text
         marks: tuple[Mark, ...] = ()
         pairs = _Pairs()
@@ -52,18 +61,18 @@ class _Language:
             clean, marks = _blanked(text)
             pairs = _Pairs()
             if not clean.strip():
-                return Reading(text, {}, (("empty", 0), *marks))
+                return ParsedText(text, {}, (("empty", 0), *marks))
             value = _strictly(clean, pairs)
         if is_deep(value):
             raise TooDeep
         if pairs.repeated:
             marks = tuple(sorted((*marks, *_repeated(clean)), key=lambda mark: mark[1]))
-        return Reading(text, value, marks, clean)
+        return ParsedText(text, value, marks, clean)
 
-    def offset(self, reading: Reading, where: Where) -> int:
+    def offset(self, reading: ParsedText, where: KeyPath) -> int:
         return 0 if reading.tree is None else _Walk(reading, where).start
 
-    def put(self, reading: Reading, where: Where, value: Any) -> Iterator[Sequence[Splice]]:
+    def put(self, reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
         form = _Form.of(reading)
         if reading.tree is None:
             whole = {where[-1]: value} if where else value
@@ -75,18 +84,20 @@ class _Language:
             return
         box = walk.box
         if box is None:
-            raise Broken("what is above it holds nothing")
+            raise SyntaxFault("what is above it holds nothing")
         name = where[-1] if isinstance(where[-1], str) else None
-        layout = brackets.Layout(reading.text, _GAP, form.newline, form.unit, walk.is_inline(reading.text), form.apart)
-        yield brackets.add(layout, box, partial(form.piece, name, value))
+        layout = syntax.BracketLayout(
+            reading.text, _GAP, form.newline, form.unit, walk.is_inline(reading.text), form.apart
+        )
+        yield syntax.add(layout, box, partial(form.piece, name, value))
 
-    def drop(self, reading: Reading, where: Where) -> Iterator[Sequence[Splice]]:
+    def drop(self, reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
         walk = _Walk(reading, where)
         box = walk.above
         if box is None or walk.reached < len(where):
-            raise Broken("it is not there")
+            raise SyntaxFault("it is not there")
         places = [number for number, entry in enumerate(box.entries) if entry.key == where[-1]]
-        yield brackets.drop(reading.text, _GAP, box, places[-1])
+        yield syntax.drop(reading.text, _GAP, box, places[-1])
 
 
 JSON: Final = _Language()
@@ -107,23 +118,23 @@ class _Pairs:
 def _decoded(text: str, pairs: _Pairs) -> Any:
     def constant(name: str) -> Any:
         at = next((match.start() for match in _CONSTANT.finditer(text) if match["constant"]), None)
-        raise Broken(_NOT_JSON.format(f"it has no {name}"), at)
+        raise SyntaxFault(_NOT_JSON.format(f"it has no {name}"), at)
 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-    except (json.JSONDecodeError, Broken):
+    except (json.JSONDecodeError, SyntaxFault):
         raise
     except RecursionError as error:
         raise TooDeep from error
     except ValueError as error:
-        raise Broken(_NOT_JSON.format("a number has too many digits")) from error
+        raise SyntaxFault(_NOT_JSON.format("a number has too many digits")) from error
 
 
 def _strictly(clean: str, pairs: _Pairs) -> Any:
     try:
         return _decoded(clean, pairs)
     except json.JSONDecodeError as error:
-        raise Broken(_NOT_JSON.format(error.msg), error.pos) from error
+        raise SyntaxFault(_NOT_JSON.format(error.msg), error.pos) from error
 
 
 def _blanked(text: str) -> tuple[str, tuple[Mark, ...]]:
@@ -181,13 +192,13 @@ def _repeated(clean: str) -> Iterator[Mark]:
 class _Walk:
     """The way to a place: as far as it exists."""
 
-    def __init__(self, reading: Reading, where: Where) -> None:
+    def __init__(self, reading: ParsedText, where: KeyPath) -> None:
         clean: str = reading.tree
         self.start = self.value = _skip(clean, 0)
         self.end = len(clean.rstrip(" \t\r\n"))
         self.reached = 0
         # The container that was entered last, the one that the walk ends at if it ends at one, and the one above.
-        self.above: Container | None = None
+        self.above: SyntaxContainer | None = None
         self.box = _container(clean, self.value)
         for step in where:
             entry = _entry(self.box, step)
@@ -200,7 +211,7 @@ class _Walk:
 
     def is_inline(self, text: str) -> bool:
         """Tell whether what is here is written on one line with its neighbours."""
-        return self.above is not None and not brackets.begins_line(text, self.start)
+        return self.above is not None and not syntax.begins_line(text, self.start)
 
     def indent(self, text: str) -> str | None:
         """Return the indentation of what stands here, None if it is written on one line."""
@@ -209,7 +220,7 @@ class _Walk:
         return line_indent(text, self.start)
 
 
-def _entry(box: Container | None, step: str | int) -> Entry | None:
+def _entry(box: SyntaxContainer | None, step: str | int) -> SyntaxEntry | None:
     found = [entry for entry in box.entries if entry.key == step] if box else []
     return found[-1] if found else None
 
@@ -219,11 +230,11 @@ def _skip(clean: str, offset: int) -> int:
     return found.end() if found else offset
 
 
-def _container(clean: str, start: int) -> Container | None:
+def _container(clean: str, start: int) -> SyntaxContainer | None:
     """Return one level of a text that is known to be JSON, or None for a text, number or constant."""
     if clean[start : start + 1] not in {"{", "["}:
         return None
-    entries: list[Entry] = []
+    entries: list[SyntaxEntry] = []
     offset = _skip(clean, start + 1)
     while clean[offset] not in "}]":
         begin, key = offset, len(entries)
@@ -231,11 +242,11 @@ def _container(clean: str, start: int) -> Container | None:
             key, after = _DECODER.raw_decode(clean, offset)
             offset = _skip(clean, _skip(clean, after) + 1)
         _, end = _DECODER.raw_decode(clean, offset)
-        entries.append(Entry(key, begin, offset, end))
+        entries.append(SyntaxEntry(key, begin, offset, end))
         offset = _skip(clean, end)
         if clean[offset] == ",":
             offset = _skip(clean, offset + 1)
-    return Container(start, offset + 1, tuple(entries))
+    return SyntaxContainer(start, offset + 1, tuple(entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +258,7 @@ class _Form:
     apart: str
 
     @classmethod
-    def of(cls, reading: Reading) -> _Form:
+    def of(cls, reading: ParsedText) -> _Form:
         indented = _INDENTED.search(reading.text)
         is_tight = '":' in reading.text and '": ' not in reading.text
         return cls(newline_of(reading.text), indented[1] if indented else "  ", "" if is_tight else " ")

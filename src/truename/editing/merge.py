@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from truename.documents.spans import Where
+    from truename.editing.syntax import KeyPath
 
-__all__ = ["ABSENT", "Merged", "merge", "reached", "same"]
+__all__ = ["ABSENT", "MergedValue", "merge", "reached", "same"]
 
 
 class _Absent:
@@ -23,14 +23,14 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 
-class Merged(NamedTuple):
+class MergedValue(NamedTuple):
     """The merged value, and the places where both sides changed the same: there theirs stays."""
 
     value: Any
-    contested: tuple[Where, ...]
+    contested: tuple[KeyPath, ...]
 
 
-def merge(base: Any, mine: Any, theirs: Any, where: Where = ()) -> Merged:
+def merge(base: Any, mine: Any, theirs: Any, where: KeyPath = ()) -> MergedValue:
     """Return ``theirs`` with the change from ``base`` to ``mine`` made in it too.
 
     Objects are merged key by key, lists by what is in them, whatever its place; lists of objects that all have a name
@@ -42,9 +42,9 @@ def merge(base: Any, mine: Any, theirs: Any, where: Where = ()) -> Merged:
     ['theirs', 'old']
     """
     if same(theirs, base) or same(theirs, mine):
-        return Merged(mine, ())
+        return MergedValue(mine, ())
     if same(mine, base):
-        return Merged(theirs, ())
+        return MergedValue(theirs, ())
     three = (base, mine, theirs)
     if all(isinstance(one, dict) for one in three):
         return _objects(base, mine, theirs, where)
@@ -52,12 +52,12 @@ def merge(base: Any, mine: Any, theirs: Any, where: Where = ()) -> Merged:
         named = [names for one in three if (names := _by_name(one)) is not None]
         if len(named) == len(three):
             found = _objects(named[0], named[1], named[2], where)
-            return Merged(list(found.value.values()), found.contested)
+            return MergedValue(list(found.value.values()), found.contested)
         return _lists(base, mine, theirs, where)
-    return Merged(theirs, (where,))
+    return MergedValue(theirs, (where,))
 
 
-def reached(value: Any, where: Where) -> Any:
+def reached(value: Any, where: KeyPath) -> Any:
     """Return what is at this place of a tree, or `ABSENT`."""
     for key in where:
         listed = isinstance(value, list) and isinstance(key, int) and 0 <= key < len(value)
@@ -77,16 +77,16 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
 
 
-def _objects(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any], where: Where) -> Merged:
+def _objects(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any], where: KeyPath) -> MergedValue:
     merged: dict[str, Any] = {}
-    contested: list[Where] = []
+    contested: list[KeyPath] = []
     for key in dict.fromkeys([*theirs, *mine]):
         was, wanted, now = (one.get(key, ABSENT) for one in (base, mine, theirs))
         value, fought = merge(was, wanted, now, (*where, key))
         contested += fought
         if value is not ABSENT:
             merged[key] = value
-    return Merged(merged, tuple(contested))
+    return MergedValue(merged, tuple(contested))
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
@@ -94,9 +94,9 @@ def _by_name(items: list[Any]) -> dict[str, Any] | None:
     return named if len(named) == len(items) else None
 
 
-def _lists(base: list[Any], mine: list[Any], theirs: list[Any], where: Where) -> Merged:
+def _lists(base: list[Any], mine: list[Any], theirs: list[Any], where: KeyPath) -> MergedValue:
     merged = list(theirs)
-    contested: list[Where] = []
+    contested: list[KeyPath] = []
     ours, former = [_text(item) for item in base], [_text(item) for item in mine]
     for tag, i, to_i, j, to_j in SequenceMatcher(a=ours, b=former, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -106,7 +106,7 @@ def _lists(base: list[Any], mine: list[Any], theirs: list[Any], where: Where) ->
             before = base[left.start - 1] if left.start else ABSENT
             if not _swap(merged, base[left], mine[right], before):
                 contested.append(where)
-    return Merged(merged, tuple(contested))
+    return MergedValue(merged, tuple(contested))
 
 
 def _swap(items: list[Any], out: Sequence[Any], back: Sequence[Any], before: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from truename.documents import Document
+from truename.editing import Document
 from truename.errors import ConfigError
 
 Where = tuple[str | int, ...]

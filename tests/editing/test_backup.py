@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truename.documents import Document, replace_file
-from truename.documents.backup import Backup, backups, backups_directory, digest
+from truename.editing import Document, replace_file
+from truename.editing.replacement import Backup, backups, backups_directory, digest
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -4,19 +4,17 @@ Nothing here knows a client. `Document` reads JSON with comments, TOML and YAML 
 puts the result into the file's place, after a backup.
 """
 
-from truename.documents.backup import Backup, backups, digest
-from truename.documents.document import Document, Quirk, left_alone
-from truename.documents.editing import edited, edits, replayed
-from truename.documents.merging import ABSENT, merge, reached, same
-from truename.documents.spans import Where
-from truename.documents.writing import check_file, remove_file, replace_file
+from truename.editing.document import Document, Quirk, edited, edits, left_alone, replayed
+from truename.editing.merge import ABSENT, merge, reached, same
+from truename.editing.replacement import Backup, backups, check_file, digest, remove_file, replace_file
+from truename.editing.syntax import KeyPath
 
 __all__ = [
     "ABSENT",
     "Backup",
     "Document",
+    "KeyPath",
     "Quirk",
-    "Where",
     "backups",
     "check_file",
     "digest",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 from hypothesis import strategies as st
 
-from truename.documents.toml_write import dotted, inline
+from truename.editing.toml import dotted, inline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

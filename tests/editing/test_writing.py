@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truename.documents import Document, check_file, remove_file, replace_file, writing
-from truename.documents.backup import Backup, backups, backups_directory
+from truename.editing import Document, check_file, remove_file, replace_file, replacement
+from truename.editing.replacement import Backup, backups, backups_directory
 from truename.errors import ConfigError
 from truename.files.durable import write_new
 
@@ -218,7 +218,7 @@ def test_a_change_right_before_the_rename_is_seen(file: Path, monkeypatch: pytes
         write_new(path, raw)
         file.write_bytes(b"theirs")
 
-    monkeypatch.setattr(writing, "write_new", meanwhile)
+    monkeypatch.setattr(replacement, "write_new", meanwhile)
     with pytest.raises(ConfigError, match="changed by somebody else"):
         change(document)
     assert file.read_bytes() == b"theirs"
@@ -231,7 +231,7 @@ def test_a_full_disk_changes_nothing_and_leaves_nothing(file: Path, step: str, m
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(writing, step, full)
+    monkeypatch.setattr(replacement, step, full)
     with pytest.raises(ConfigError, match="No space left") as caught:
         change(Document.read(file, "json"))
     assert caught.value.code == "left_alone"
@@ -252,7 +252,7 @@ def test_an_interrupt_leaves_no_file_of_ours_and_keeps_the_backup(file: Path, mo
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "dress", interrupted)
+    monkeypatch.setattr(replacement, "dress", interrupted)
     with pytest.raises(KeyboardInterrupt):
         change(Document.read(file, "json"))
     assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]

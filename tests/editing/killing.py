@@ -1,6 +1,6 @@
 """Runs a function again and again, and kills it each time one system step later: before, during and after each.
 
-``python -m tests.documents.killing MODULE:FUNCTION DIRECTORY`` calls ``prepare(place)`` and then, in a child that is
+``python -m tests.editing.killing MODULE:FUNCTION DIRECTORY`` calls ``prepare(place)`` and then, in a child that is
 going to be killed, ``FUNCTION(place)``, for places ``DIRECTORY/1``, ``DIRECTORY/2`` and so on, until one child lives
 to the end. Each place then is what a kill at that step leaves behind.
 """
@@ -32,7 +32,7 @@ _ENOUGH: Final = 1_000
 
 def killed_everywhere(function: str, directory: Path) -> list[Path]:
     """Return the places of all kills, in the order of steps, and last that of the run that was not killed."""
-    command = [sys.executable, "-m", "tests.documents.killing", function, str(directory)]
+    command = [sys.executable, "-m", "tests.editing.killing", function, str(directory)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return [directory / str(n) for n in range(1, int(done.stdout) + 1)]

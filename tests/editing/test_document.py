@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.shared import UNHURRIED
-from truename.documents.document import MAX_BYTES, Document, Quirk
+from truename.editing.document import MAX_BYTES, Document, Quirk
 from truename.errors import ConfigError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")

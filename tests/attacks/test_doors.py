@@ -10,9 +10,9 @@ from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from tests.access.test_entrance import ACCEPT, HELLO, bearer, known
 from tests.attacks.conftest import Source, call, tool
 from tests.attacks.plain import Plain
+from tests.auth.test_entrance import ACCEPT, HELLO, bearer, known
 from tests.gateway.conftest import raw_client
 from tests.gateway.test_gateway_addresses import names as service
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.access.test_entrance import bearer, known
 from tests.attacks.conftest import Source, call, tool
 from tests.attacks.plain import starting
+from tests.auth.test_entrance import bearer, known
 from tests.gateway.conftest import raw_client
 from truename.config import ServerConfig
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, project
-from truename.access.granted import Granted
-from truename.access.logins import Logins, login_vault
 from truename.audit import Journal, Record, records_in, verified
+from truename.auth.oauth import TokenResponse
+from truename.auth.outbound.logins import Logins, login_vault
 from truename.config import load
 from truename.config.credentials import Login
 from truename.config.trust import Trust
@@ -218,7 +218,7 @@ def test_who_logs_out_is_in_the_journal_and_their_token_is_not(run: Run, house: 
     (server,) = (one for one in config.enabled if one.key == "far")
     assert isinstance(server.auth, Login)
     with login_vault(config.access_path()) as vault:
-        Logins(server.auth, server.url or "", vault).keep("ann", Granted("t0k3n", 2e9, ""))
+        Logins(server.auth, server.url or "", vault).keep("ann", TokenResponse("t0k3n", 2e9, ""))
     # The authorization server can't be reached: the tokens are forgotten here all the same.
     assert run("logout", "far", house.file, "--for", "ann").status == 3
     (record,) = house.records("credential")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.access.doors import token_store
-from truename.access.sign_in.sessions import PLACE, SESSIONS, VAULT, Session, Sessions
-from truename.access.vault import Vault
+from truename.auth.authorization_server.sessions import PLACE, SESSIONS, VAULT, SignInSession, SignInSessions
+from truename.auth.inbound.authentication import token_store
+from truename.auth.vault import Vault
 from truename.config import load
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def test_people_who_signed_in_are_listed_and_revoked(run: Run, source: Path) -> 
     directory = load(source).access_path()
     assert directory is not None
     now = int(time.time())
-    sessions = Sessions(directory / SESSIONS, time.time)
+    sessions = SignInSessions(directory / SESSIONS, time.time)
     for name, until in (("ann", now + 600), ("old", now - 1)):
-        sessions.begin(Session(id=name * 8, name=name, issuer="https://idp", client="c", made=now, until=until))
+        sessions.begin(SignInSession(id=name * 8, name=name, issuer="https://idp", client="c", made=now, until=until))
     with Vault(directory / VAULT, [bytes(32)]) as vault:
         vault.put(PLACE, "ann" * 8, b"refresh")
     (row,) = run("token", "list", source, "--json").document["sign_ins"]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated, mutated_bytes, text
 from truename import Catalog, ToolId
-from truename.access.sign_in.sessions import Session, Sessions
-from truename.access.tokens import StaticToken, TokenStore, digest_of
-from truename.access.vault import Vault
+from truename.auth.authorization_server.sessions import SignInSession, SignInSessions
+from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore, digest_of
+from truename.auth.vault import Vault
 from truename.errors import TruenameError
 from truename.gateway.protocol.session_ids import handshake_in
 from truename.gateway.protocol.session_record import SessionRecord
@@ -36,13 +36,13 @@ _NOW: Final = 1_800_000_000.0
 
 
 def _tokens(path: Path) -> None:
-    store = TokenStore(path, {})
+    store = StaticTokenStore(path, {})
     for name, id in (("ann", "0" * 16), ("bob", "1" * 16)):
         store.add(StaticToken(id=id, name=name, digest=digest_of(id), made=1.0))
 
 
 def _read_tokens(path: Path) -> Any:
-    store = TokenStore(path, {})
+    store = StaticTokenStore(path, {})
     must(store.exists, "a file that is there counts, so that no door opens")
     return store.now()
 
@@ -94,14 +94,14 @@ def _read_pending(path: Path) -> Any:
 
 
 def _sessions(path: Path) -> None:
-    sessions = Sessions(path, lambda: _NOW)
+    sessions = SignInSessions(path, lambda: _NOW)
     for id in ("a", "b"):
-        sessions.begin(Session(id=id, name="ann", issuer="idp", client="c", made=1, until=int(_NOW) + 9))
+        sessions.begin(SignInSession(id=id, name="ann", issuer="idp", client="c", made=1, until=int(_NOW) + 9))
     sessions._file.close()
 
 
 def _read_sessions(path: Path) -> Any:
-    sessions = Sessions(path, lambda: _NOW)
+    sessions = SignInSessions(path, lambda: _NOW)
     try:
         return [found for id in ("a", "b") if (found := sessions.get(id)) is not None]
     finally:

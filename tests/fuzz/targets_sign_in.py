@@ -17,11 +17,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from tests.fuzz.judging import Broken, must
 from tests.fuzz.mutation import changed, mutated, mutated_bytes, text
 from tests.fuzz.targets_tokens import Net, done
-from truename.access.arrangements import Arrangements
-from truename.access.fetching import FetchFault
-from truename.access.front import front_of
-from truename.access.logging_in import logged_in
-from truename.access.vault import Vault
+from truename.auth.authentication_setup import front_of
+from truename.auth.network.fetch import FetchError
+from truename.auth.outbound.authorization import logged_in
+from truename.auth.outbound.discovery import LoginRegistrations
+from truename.auth.vault import Vault
 from truename.config import Access, Config, Settings, SignIn
 from truename.config.credentials import Login
 
@@ -199,7 +199,7 @@ def login_callbacks(chance: Random) -> None:
     }
     try:
         found = done(_logged_in(Net(pages), chance))
-    except FetchFault as fault:
+    except FetchError as fault:
         must(len(str(fault)) < 1_000, "a fault is short")
         return
     must(found.tokens.token.isascii() and found.tokens.token.isprintable(), "a token fits a header")
@@ -209,7 +209,7 @@ async def _logged_in(net: Net, chance: Random) -> Any:
     shown: asyncio.Queue[str] = asyncio.Queue()
     # Half of the time nothing is set up by hand, and the gateway registers itself.
     client = chance.choice(({"client_id": "cli"}, {}))
-    kept = Arrangements(
+    kept = LoginRegistrations(
         Login(issuer=_IDP, scopes=("use",), **client), "https://far.example/mcp", Vault(None, [bytes(32)])
     )
     visitor = asyncio.ensure_future(_came_back(shown, chance))

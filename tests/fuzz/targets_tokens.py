@@ -19,17 +19,14 @@ from joserfc.jwk import ECKey
 
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, mutated, mutated_bytes, text, value
-from truename.access.addresses import Nearness
-from truename.access.admission import Admission
-from truename.access.challenge import Resource
-from truename.access.doors import Doors
-from truename.access.fetching import Fetched, FetchFault
-from truename.access.granted import Granted, granted
-from truename.access.keys import Speaker
-from truename.access.oauth import IssuerWay
-from truename.access.sign_in.clients import Clients, wrong_redirect
-from truename.access.sign_in.issued import Issued
-from truename.access.tokens import TokenStore, digest_of, minted
+from truename.auth.authorization_server.clients import RegisteredClients, wrong_redirect
+from truename.auth.authorization_server.tokens import TokenIssuer
+from truename.auth.inbound.authentication import Authenticated, Authenticators, ProtectedResource
+from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
+from truename.auth.inbound.static_tokens import StaticTokenStore, digest_of, minted
+from truename.auth.network.addresses import NetworkZone
+from truename.auth.network.fetch import FetchedDocument, FetchError
+from truename.auth.oauth import IssuerClient, TokenResponse, granted
 from truename.config import Issuer, KnownToken
 
 if TYPE_CHECKING:
@@ -60,19 +57,19 @@ class Net:
     pages: dict[str, bytes] = field(default_factory=dict)
     status: int = 200
 
-    async def __call__(self, url: str, **_: Any) -> Fetched:
+    async def __call__(self, url: str, **_: Any) -> FetchedDocument:
         found = self.pages.get(url)
-        return Fetched(404, b"") if found is None else Fetched(self.status, found)
+        return FetchedDocument(404, b"") if found is None else FetchedDocument(self.status, found)
 
-    async def nearness(self, _: str) -> Nearness:
-        return Nearness.PUBLIC
+    async def nearness(self, _: str) -> NetworkZone:
+        return NetworkZone.PUBLIC
 
 
 @cache
-def _known() -> tuple[str, Doors]:
+def _known() -> tuple[str, Authenticators]:
     text_, id = minted()
     known = KnownToken(name="ann", hash=f"tn1:{id}:{digest_of(text_)}")
-    return text_, Doors(TokenStore(None, {"ann": known}), token="the-one", token_name="one")
+    return text_, Authenticators(StaticTokenStore(None, {"ann": known}), token="the-one", token_name="one")
 
 
 def bearer_tokens(chance: Random) -> None:
@@ -83,12 +80,12 @@ def bearer_tokens(chance: Random) -> None:
     headers = [f"{chance.choice(('Bearer', 'bearer', 'Basic', text(chance)[:20]))} {given}"]
     headers *= chance.choice((1, 1, 1, 0, 2))
     found = done(doors.admit(headers))
-    if isinstance(found, Admission):
+    if isinstance(found, Authenticated):
         must(given.strip(" ") in {token, "the-one"}, "nobody comes in by another token")
         must(found.principal.name == ("ann" if given.strip(" ") == token else "one"), "and as nobody else")
         must(len(headers) == 1, "nor by one of several")
     else:
-        challenge = Resource(identifier=_HERE, issuers=(), scopes=(), name="x").challenge(found)
+        challenge = ProtectedResource(identifier=_HERE, issuers=(), scopes=(), name="x").challenge(found)
         must(challenge.isascii() and challenge.isprintable(), "what is said of it can stand in a header")
 
 
@@ -135,7 +132,7 @@ def _parts(token: str) -> list[bytes]:
 
 
 def signed_tokens(chance: Random) -> None:
-    way = IssuerWay(Issuer(issuer=_ISSUER), _HERE, Net(_pages()), lambda: float(_NOW))
+    way = IssuerAuthenticator(Issuer(issuer=_ISSUER), _HERE, Net(_pages()), lambda: float(_NOW))
     forged = chance.choice((_mutated_token, _other_signature, None))
     claims: Any = _CLAIMS
     if forged is None:
@@ -145,7 +142,7 @@ def signed_tokens(chance: Random) -> None:
     else:
         token = forged(chance)
     found = done(way.admit(token)) if way.knows(token) else None
-    if not isinstance(found, Admission):
+    if not isinstance(found, Authenticated):
         return
     if forged is not None:
         must(_parts(token)[:2] == _parts(_good())[:2], "nobody comes in by what was not signed")
@@ -194,16 +191,16 @@ def documents_of_authorities(chance: Random) -> None:
     }
     net = Net(pages, chance.choice((200, 200, 200, 200, 302, 404, 500)))
     issuer = Issuer(issuer=_ISSUER, introspection=chance.choice(("never", "opaque", "always")), client_id="x")
-    way = IssuerWay(issuer, _HERE, net, lambda: float(_NOW))
+    way = IssuerAuthenticator(issuer, _HERE, net, lambda: float(_NOW))
     token = chance.choice((_good(), "opaque"))
     found = done(way.admit(token))
-    if isinstance(found, Admission):
+    if isinstance(found, Authenticated):
         must(found.principal.name.isprintable() and len(found.principal.name) <= 256, "a name is short and printable")
         must(found.until is not None and found.until > _NOW - 31, "it has not expired")
     for name in ("token_endpoint", "jwks_uri"):
         try:
-            url = done(Speaker(_ISSUER, net, time.time).endpoint(name, None))
-        except FetchFault as fault:
+            url = done(IssuerClient(_ISSUER, net, time.time).endpoint(name, None))
+        except FetchError as fault:
             must(len(str(fault)) < 2_000, "a fault is short")
         else:
             must(url.startswith("https://"), "it stays with HTTPS")
@@ -220,11 +217,14 @@ def answers_of_authorities(chance: Random) -> None:
     status = chance.choice((200, 200, 200, 400, 401, 302, 500))
     said = chance.choice((_TOKENS, {"error": chance.choice(("invalid_grant", text(chance)))}))
     try:
-        found = granted(Fetched(status, _document(chance, said)), float(_NOW))
-    except FetchFault as fault:
+        found = granted(FetchedDocument(status, _document(chance, said)), float(_NOW))
+    except FetchError as fault:
         must(str(fault).isascii() and len(str(fault)) < 300, "a refusal is told in short, and repeats nothing")
         return
-    must(isinstance(found, Granted) and found.token.isascii() and found.token.isprintable(), "a token fits a header")
+    must(
+        isinstance(found, TokenResponse) and found.token.isascii() and found.token.isprintable(),
+        "a token fits a header",
+    )
     must(found.until > _NOW - 1, "it is good for a time")
 
 
@@ -238,9 +238,11 @@ _DOCUMENT: Final = {
 
 
 def documents_of_clients(chance: Random) -> None:
-    issued = Issued(b"k" * 32, _HERE, lambda: float(_NOW))
+    issued = TokenIssuer(b"k" * 32, _HERE, lambda: float(_NOW))
     net = Net({_CLIENT: _document(chance, _DOCUMENT)})
-    clients = Clients(issued, net, issuer=_HERE, scopes=("use",), schemes=("cursor",), clock=lambda: float(_NOW))
+    clients = RegisteredClients(
+        issued, net, issuer=_HERE, scopes=("use",), schemes=("cursor",), clock=lambda: float(_NOW)
+    )
     found = done(clients.get(chance.choice((_CLIENT, _CLIENT, mutated(chance, _CLIENT), text(chance)))))
     if found is not None:
         uris = [str(uri) for uri in found.redirect_uris or ()]

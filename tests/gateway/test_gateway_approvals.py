@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.access.test_entrance import bearer, known
+from tests.auth.test_entrance import bearer, known
 from tests.gateway.office import Office, User, gateway, ran
 from tests.gateway.test_gateway_asking import stateless
 from tests.gateway.test_gateway_questions import Handshaking

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.access.test_entrance import bearer, known
+from tests.auth.test_entrance import bearer, known
 from tests.gateway.conftest import alive, connected, text_of
 from tests.gateway.test_gateway_asking import Person
 

@@ -12,7 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.access.test_entrance import bearer, known
+from tests.auth.test_entrance import bearer, known
 from truename.catalog import Origin
 from truename.config import Config, Settings
 from truename.config.audit import Audit

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from truename.access.tokens import fresh
+from truename.auth.inbound.static_tokens import fresh
 from truename.config import Access, Config, KnownToken, Settings
 from truename.gateway import Gateway, UnknownView
 from truename.gateway.views.view import Asked, read_path

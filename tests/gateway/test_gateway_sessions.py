@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp_types import ElicitResult
 
-from tests.access.test_entrance import bearer, known
+from tests.auth.test_entrance import bearer, known
 from tests.gateway.restarts import Place, free_port, served
 from tests.gateway.streams import BOTH, Reader, reader
 from truename.config import Config, Settings

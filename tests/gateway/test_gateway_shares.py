@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.gateway.test_gateway_bounds import HELLO, JSON, _call
-from truename.access.tokens import fresh
+from truename.auth.inbound.static_tokens import fresh
 from truename.config.access import Access, KnownToken
 from truename.gateway.downstream.connection_limits import ConnectionLimits, Holder
 from truename.gateway.room import Room, Share

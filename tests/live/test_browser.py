@@ -12,17 +12,17 @@ import mcp_types as types
 import pytest
 from starlette.responses import HTMLResponse
 
-from tests.access.authority import Authority, authority
-from tests.access.found import Telling
-from tests.access.person import Person
-from tests.access.signing import Flow, close_all, settings_of
-from tests.access.test_found_logins import entered
+from tests.auth.authority import Authority, authority
+from tests.auth.found import Telling
+from tests.auth.person import Person
+from tests.auth.signing import Flow, close_all, settings_of
+from tests.auth.test_found_logins import entered
 from tests.gateway.conftest import anyio_backend, era, text_of, upstreams  # noqa: F401 - fixtures
 from tests.live.browser import at_a_browser
-from truename.access.arrangements import Arrangements
-from truename.access.fetching import web
-from truename.access.logins import login_vault
-from truename.access.sign_in import consent
+from truename.auth.authorization_server import html
+from truename.auth.network.fetch import web
+from truename.auth.outbound.discovery import LoginRegistrations
+from truename.auth.outbound.logins import login_vault
 from truename.config import Access, Config, ServerConfig, Settings
 from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
@@ -85,7 +85,7 @@ async def scene(idp: Authority, upstreams: Upstreams, folder: Path) -> AsyncIter
         )
         with login_vault(state) as vault:
             async with web() as fetch:
-                await entered(Arrangements(Login(), address, vault), fetch, "local")
+                await entered(LoginRegistrations(Login(), address, vault), fetch, "local")
         async with Gateway(config) as gateway, listening(gateway) as here:
             idp.client("gate", f"{here}/sign-in/callback", secret="its-secret")
             idp.asks = ASKS
@@ -193,7 +193,7 @@ async def test_a_form_of_a_page_that_tells_no_origin_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The browser does what the pages' referrer policy is for: with another one these tests would fail."""
-    monkeypatch.setitem(consent.HEADERS, "referrer-policy", "no-referrer")
+    monkeypatch.setitem(html.HEADERS, "referrer-policy", "no-referrer")
     async with at_a_browser(tmp_path / "profile") as sitting, scene(idp, upstreams, tmp_path) as one:
         await sitting.page.goto(await asking(one))
         await sitting.press("Allow")

@@ -19,14 +19,14 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
-from tests.access.person import CALLBACK, Person
-from tests.access.test_entrance import bearer, known
+from tests.auth.person import CALLBACK, Person
+from tests.auth.test_entrance import bearer, known
 from tests.gateway.conftest import anyio_backend, era, lab  # noqa: F401 - fixtures
 from tests.live.registries import HOME, Npm
-from truename.access.arrangements import Arrangements
-from truename.access.fetching import web
-from truename.access.logging_in import logged_in
-from truename.access.logins import login_vault
+from truename.auth.network.fetch import web
+from truename.auth.outbound.authorization import logged_in
+from truename.auth.outbound.discovery import LoginRegistrations
+from truename.auth.outbound.logins import login_vault
 from truename.config import Access, Config, Issuer, Settings, SignIn
 from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
@@ -157,7 +157,7 @@ async def test_a_gateway_logs_people_in_at_another_one_with_nothing_set_up(
             entry = lab.at("far", f"{there}/mcp", auth=Login(), isolation="user")
             front = Config(servers=(entry,), settings=Settings(ledger="memory", access=access))
             with login_vault(tmp_path / "access") as vault:
-                kept = Arrangements(Login(), f"{there}/mcp", vault)
+                kept = LoginRegistrations(Login(), f"{there}/mcp", vault)
                 async with web() as fetch, anyio.create_task_group() as tasks:
 
                     def show(url: str) -> None:

@@ -26,13 +26,13 @@ _ADDRESSES: Final = ("addresses", "clients", "hostile_documents", "redirecting",
 TARGETS: Final = (
     Target(
         "tokens",
-        tuple(f"truename.access.{name}" for name in _JUDGES),
+        tuple(f"truename.auth.{name}" for name in _JUDGES),
         tuple(f"tests/access/test_{name}.py" for name in _TOKENS),
     ),
     Target(
         "addresses",
         (
-            *("truename.access.addresses", "truename.access.metadata", "truename.access.sign_in.clients"),
+            *("truename.auth.network.addresses", "truename.auth.oauth", "truename.auth.authorization_server.clients"),
             *("truename.config.access_words", "truename.gateway.questions.addresses"),
             *("truename.gateway.upstream.redirecting", "truename.gateway.downstream.doorkeeper"),
         ),
@@ -59,4 +59,4 @@ TARGETS: Final = (
         ),
     ),
 )
-SHORT: Final = ("truename.access.tokens", "truename.gateway.questions.addresses")
+SHORT: Final = ("truename.auth.inbound.static_tokens", "truename.gateway.questions.addresses")

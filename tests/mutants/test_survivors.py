@@ -51,9 +51,9 @@ def test_each_target_and_each_of_its_tests_is_there() -> None:
     ("name", "diff", "expected"),
     [
         (
-            "truename.access.tokens.xǁTokenStoreǁstands__mutmut_2",
+            "truename.auth.inbound.static_tokens.xǁTokenStoreǁstands__mutmut_2",
             "--- a\n+++ a\n@@ -1 +1 @@\n def stands():\n-    return x\n+    return y",
-            Mutant("truename.access.tokens", "TokenStore.stands", "return y"),
+            Mutant("truename.auth.inbound.static_tokens", "TokenStore.stands", "return y"),
         ),
         ("truename.x.x__words__mutmut_1", "--- a\n+++ a\n-    b,", Mutant("truename.x", "_words", "without b,")),
     ],

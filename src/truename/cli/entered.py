@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from truename.access.arrangements import Arrangements
-from truename.access.logins import login_vault
+from truename.auth.outbound.discovery import LoginRegistrations
+from truename.auth.outbound.logins import login_vault
 from truename.cli.failure import UsageFault
 from truename.config.credentials import Login
 from truename.errors import excerpt
@@ -50,9 +50,9 @@ def login_of(config: Config, key: str) -> tuple[str, Login]:
 
 
 @contextmanager
-def arranged(config: Config, address: str, said: Login) -> Iterator[Arrangements]:
+def arranged(config: Config, address: str, said: Login) -> Iterator[LoginRegistrations]:
     """Open the logins of a server. Raises `UsageFault` where nothing is kept, `StoreError`, `ConfigError`."""
     if config.access_path() is None:
         raise UsageFault(fact="there is no place to keep logins in", advice="Name a configuration file.")
     with login_vault(config.access_path()) as vault:
-        yield Arrangements(said, address, vault)
+        yield LoginRegistrations(said, address, vault)

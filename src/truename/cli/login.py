@@ -5,8 +5,8 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
-from truename.access.fetching import FetchFault, web
-from truename.access.logging_in import logged_in
+from truename.auth.network.fetch import FetchError, web
+from truename.auth.outbound.authorization import logged_in
 from truename.cli.entered import ForWhom, ServerKey, arranged, login_of, of_whom
 from truename.cli.failure import EXIT_UPSTREAM
 from truename.cli.options import Configuration, JsonOutput
@@ -57,7 +57,7 @@ def login(
 
     try:
         anyio.run(entered, said, config)
-    except FetchFault as error:
+    except FetchError as error:
         if as_json:
             print_json({"server": server, "principal": principal, "logged_in": False, "problem": str(error)})
         else:

@@ -2,10 +2,10 @@
 
 import anyio
 
-from truename.access.arrangements import Arrangements
-from truename.access.fetching import FetchFault, web
-from truename.access.granted import Granted
-from truename.access.logging_in import logged_out
+from truename.auth.network.fetch import FetchError, web
+from truename.auth.oauth import TokenResponse
+from truename.auth.outbound.authorization import logged_out
+from truename.auth.outbound.discovery import LoginRegistrations
 from truename.cli.entered import ForWhom, ServerKey, arranged, login_of, of_whom
 from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM
 from truename.cli.options import Configuration, JsonOutput
@@ -49,11 +49,11 @@ def logout(
     return EXIT_FINDINGS if had is None else EXIT_UPSTREAM if problem is not None else 0
 
 
-async def _revoked(kept: Arrangements, said: Login, had: Granted, config: Config) -> str | None:
+async def _revoked(kept: LoginRegistrations, said: Login, had: TokenResponse, config: Config) -> str | None:
     """Have the tokens revoked; return why they are not, if so."""
     async with web(config.settings.allow_addresses) as fetch:
         try:
             is_known = await logged_out(said, had, kept.within(fetch))
-        except FetchFault as error:
+        except FetchError as error:
             return str(error)
     return None if is_known else "the authorization server has no way to revoke them"

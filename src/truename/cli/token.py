@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from truename.access.doors import token_store
-from truename.access.sign_in.sessions import Session, ended, signed_in
-from truename.access.tokens import StaticToken, TokenStore, digest_of, fresh, named_id, readable_name
+from truename.auth.authorization_server.sessions import SignInSession, ended, signed_in
+from truename.auth.inbound.authentication import token_store
+from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore, digest_of, fresh, named_id, readable_name
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, print_table, say, show, styled
@@ -127,7 +127,7 @@ def revoke(which: Which, source: Configuration | None = None, /, *, as_json: Jso
     return 0 if found or sessions else EXIT_FINDINGS
 
 
-def _noted(one: StaticToken | Session) -> dict[str, Any]:
+def _noted(one: StaticToken | SignInSession) -> dict[str, Any]:
     """Return what the journal is told of a token or a sign-in."""
     plain = _plain(one) if isinstance(one, StaticToken) else _plain_session(one)
     return {
@@ -139,7 +139,7 @@ def _noted(one: StaticToken | Session) -> dict[str, Any]:
     }
 
 
-def _store(config: Config) -> TokenStore:
+def _store(config: Config) -> StaticTokenStore:
     if config.access_path() is None:
         raise UsageFault(fact="there is no place to keep tokens in", advice="Name a configuration file.")
     return token_store(config)
@@ -193,7 +193,7 @@ def _words_of(one: StaticToken) -> str:
     return " ".join((*one.groups, *one.scopes))
 
 
-def _plain_session(one: Session) -> dict[str, Any]:
+def _plain_session(one: SignInSession) -> dict[str, Any]:
     return {
         "id": one.id,
         "name": one.name,

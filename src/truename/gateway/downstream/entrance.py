@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from starlette.responses import JSONResponse, Response
 
-from truename.access.admission import Admission, Refusal
+from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.gateway.background import background
 from truename.gateway.protocol.callers import let_in
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Scope
 
-    from truename.access.challenge import Resource
-    from truename.access.doors import Doors
+    from truename.auth.inbound.authentication import Authenticators, ProtectedResource
 
 __all__ = ["Entrance"]
 
@@ -37,8 +36,8 @@ class Entrance:
 
     def __init__(
         self,
-        doors: Doors,
-        resource: Resource,
+        doors: Authenticators,
+        resource: ProtectedResource,
         pages: ASGIApp | None = None,
         is_page: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -61,16 +60,16 @@ class Entrance:
             return JSONResponse(self._resource.metadata, headers={"cache-control": "public, max-age=300"})
         return self._pages if self._is_page(path) else None
 
-    async def admit(self, scope: Scope) -> Admission | Response:
+    async def admit(self, scope: Scope) -> Authenticated | Response:
         """Find out who sends a request and write it there, or return what to answer."""
         values = [value.decode("latin-1") for key, value in scope["headers"] if key == b"authorization"]
         found = await self._doors.admit(values)
-        if isinstance(found, Refusal):
+        if isinstance(found, AuthenticationFailure):
             return self._refused(found)
         let_in(scope, found)
         return found
 
-    def _refused(self, refusal: Refusal) -> Response:
+    def _refused(self, refusal: AuthenticationFailure) -> Response:
         said = {"error": refusal.error or refusal.text}
         if refusal.error:
             said["error_description"] = refusal.text
@@ -81,7 +80,7 @@ class Entrance:
 
     @contextmanager
     def holding(
-        self, admission: Admission, scope: Scope, leads_here: Callable[[], bool] = lambda: True
+        self, admission: Authenticated, scope: Scope, leads_here: Callable[[], bool] = lambda: True
     ) -> Iterator[None]:
         """Have a request answered in this block, for as long as whoever sent it is let in.
 
@@ -111,7 +110,7 @@ class Entrance:
 class _Open:
     """A request that is being answered. A call that was begun in time may end; a stream would go on for ever."""
 
-    admission: Admission
+    admission: Authenticated
     cancel: anyio.CancelScope
     is_stream: bool
     leads_here: Callable[[], bool]

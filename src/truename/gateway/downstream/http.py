@@ -14,10 +14,8 @@ from urllib.parse import urlsplit
 import anyio
 from starlette.responses import JSONResponse
 
-from truename.access.admission import Admission
-from truename.access.doors import asks_for_credentials
-from truename.access.events import ignore_access
-from truename.access.front import front_of
+from truename.auth.authentication_setup import front_of
+from truename.auth.inbound.authentication import Authenticated, asks_for_credentials, ignore_access
 from truename.errors import ConfigError
 from truename.gateway.background import background
 from truename.gateway.downstream.connection_limits import ConnectionLimits
@@ -39,8 +37,8 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
     from starlette.types import Receive, Scope, Send
 
-    from truename.access.events import AccessEvent, OnAccess
-    from truename.access.front import Front
+    from truename.auth.authentication_setup import HttpAuthentication
+    from truename.auth.inbound.authentication import AccessEvent, OnAccess
     from truename.config import Config
     from truename.gateway.downstream.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
@@ -60,7 +58,9 @@ _YOUNG: Final = 10_000
 class HttpApp:
     """The ASGI application. Each endpoint's sessions are run by a task of their own, begun at the first request."""
 
-    def __init__(self, gateway: Gateway, doorkeeper: Doorkeeper, front: Front, limits: ConnectionLimits) -> None:
+    def __init__(
+        self, gateway: Gateway, doorkeeper: Doorkeeper, front: HttpAuthentication, limits: ConnectionLimits
+    ) -> None:
         self._gateway = gateway
         self._limits = limits
         self._doorkeeper = doorkeeper
@@ -98,9 +98,9 @@ class HttpApp:
         if answer is None and is_open(path, self._gateway.config.settings.telemetry):
             answer = metrics(self._gateway)
         admission = answer or await self._entrance.admit(scope)
-        if isinstance(admission, Admission) and not self._limits.identified(scope, whose(admission.principal)):
+        if isinstance(admission, Authenticated) and not self._limits.identified(scope, whose(admission.principal)):
             admission = JSONResponse({"error": _TOO_MANY}, 503, {"retry-after": "1"})
-        if not isinstance(admission, Admission):
+        if not isinstance(admission, Authenticated):
             await admission(scope, receive, send)
             return
         if path == METRICS:

@@ -2,7 +2,7 @@
 
 A client of the handshake eras is asked while its call waits; one of the stateless era gets the question as its result,
 and calls again. Both only where the client can open addresses for its user (`elicitation` with `url`), and where the
-gateway can tell who follows them (`LoginDesk`).
+gateway can tell who follows them (`PendingLogins`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-    from truename.access.login_desk import Attempt, LoginDesk
+    from truename.auth.outbound.login_pages import LoginAttempt, PendingLogins
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.upstream.upstream import Upstream
 
@@ -43,7 +43,7 @@ _URL: Final[Mapping[str, Any]] = {"mode": "url"}
 _COMPLETE: Final = "notifications/elicitation/complete"
 
 
-def at_desk(scope: Scope, desk: LoginDesk | None) -> None:
+def at_desk(scope: Scope, desk: PendingLogins | None) -> None:
     """Write into a request where its sender can be sent to log in."""
     scope.setdefault("state", {})[_DESK] = desk
 
@@ -87,7 +87,7 @@ def _taken(params: Mapping[str, Any]) -> tuple[object, Mapping[str, Any]]:
     return answers[_KEY] or {}, {**rest, **({ANSWERS: others} if others else {})}
 
 
-def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[LoginDesk, Attempt] | None:
+def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[PendingLogins, LoginAttempt] | None:
     """Return the login that is to be made for a request that failed so; None where its client can't be asked."""
     if not needs_login(error) or (desk := _desk_of(request)) is None:
         return None
@@ -101,7 +101,7 @@ def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tupl
     return None if found is None else (desk, found)
 
 
-def _question(desk: LoginDesk, attempt: Attempt) -> Raw:
+def _question(desk: PendingLogins, attempt: LoginAttempt) -> Raw:
     message = (
         f"Server {printable(attempt.server, 100)!r} needs a login of yours. Log in on this page of the gateway; "
         "the call goes on then."
@@ -120,7 +120,7 @@ async def _finished(request: Request, upstream: Upstream, answer: object) -> Non
         await desk.wait(attempt, upstream.settings.answer_timeout)
 
 
-async def _asked(request: Request, desk: LoginDesk, attempt: Attempt, patience: float) -> bool:
+async def _asked(request: Request, desk: PendingLogins, attempt: LoginAttempt, patience: float) -> bool:
     """Ask the user of a client of the handshake eras, once a session; tell whether they logged in."""
     session = connection_of(request)
     if (other := attempt.questions.get(session)) is not None:
@@ -152,9 +152,9 @@ async def _goes(request: Request, question: Raw) -> bool:
         return False
 
 
-def _desk_of(request: Request) -> LoginDesk | None:
+def _desk_of(request: Request) -> PendingLogins | None:
     http = request.request
-    found: LoginDesk | None = None if http is None else http.scope.get("state", {}).get(_DESK)
+    found: PendingLogins | None = None if http is None else http.scope.get("state", {}).get(_DESK)
     return found
 
 

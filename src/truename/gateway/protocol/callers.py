@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
     from starlette.types import Scope
 
-    from truename.access.admission import Admission
+    from truename.auth.inbound.authentication import Authenticated
     from truename.gateway.protocol.sdk import Request
 
 __all__ = ["PRINCIPAL_KEY", "admission_of", "first_header", "let_in", "principal_of"]
@@ -22,7 +22,7 @@ PRINCIPAL_KEY: Final = "truename.principal"
 _ADMISSION_KEY: Final = "truename.admission"
 
 
-def let_in(scope: Scope, admission: Admission) -> None:
+def let_in(scope: Scope, admission: Authenticated) -> None:
     """Write into a request who sends it.
 
     The SDK binds a session to whom it finds as the user: with somebody else's id of a session, it answers as if there
@@ -60,8 +60,8 @@ def first_header(http: HTTPConnection | None, name: bytes) -> bytes | None:
     return None
 
 
-def admission_of(request: Request) -> Admission | None:
+def admission_of(request: Request) -> Authenticated | None:
     """Return how the sender of a request was let in; None over standard input."""
     http = request.request
-    found: Admission | None = None if http is None else http.scope["state"].get(_ADMISSION_KEY)
+    found: Authenticated | None = None if http is None else http.scope["state"].get(_ADMISSION_KEY)
     return found

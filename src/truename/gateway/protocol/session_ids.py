@@ -21,7 +21,7 @@ from mcp_types import InitializeRequestParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
-from truename.access.sealing import sealed, unsealed
+from truename.auth.vault import sealed, unsealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from truename.gateway.telemetry.withdrawals import Withdrawals
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
-    from truename.access.events import AccessEvent
+    from truename.auth.inbound.authentication import AccessEvent
     from truename.config import Config
     from truename.config.audit import Audit
     from truename.gateway.hub import Hub

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 if TYPE_CHECKING:
-    from truename.access.client_tokens import Credential
+    from truename.auth.outbound.tokens import ServerCredential
 
 __all__ = ["Bearing"]
 
@@ -19,7 +19,7 @@ class Bearing(httpx2.AsyncBaseTransport):
     A request that is answered with 401 was not run, so it can be sent again. Raises `NoCredential`.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, credential: Credential) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, credential: ServerCredential) -> None:
         self._inner = inner
         self._credential = credential
 

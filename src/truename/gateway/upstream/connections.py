@@ -18,14 +18,14 @@ import anyio
 import h11
 import httpx2
 
-from truename.access.whereabouts import Whereabouts
+from truename.auth.network.addresses import HostResolver
 from truename.gateway.upstream.reaching import reached
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Iterator
 
-    from truename.access.whereabouts import Where
+    from truename.auth.network.addresses import ResolvedHost
 
 __all__ = ["Connections"]
 
@@ -45,8 +45,8 @@ class Connections(httpx2.AsyncBaseTransport):
     Addresses are judged as they are connected to, and to none other. Raises `AddressRefused`.
     """
 
-    def __init__(self, whereabouts: Where | None = None) -> None:
-        self._whereabouts: Where = whereabouts or Whereabouts()
+    def __init__(self, whereabouts: ResolvedHost | None = None) -> None:
+        self._whereabouts: ResolvedHost = whereabouts or HostResolver()
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from truename.access.arrangements import Arrangements
-from truename.access.client_tokens import ClientTokens
-from truename.access.exchanging import ExchangedTokens, Exchanges
-from truename.access.fetching import Web
-from truename.access.found_tokens import FoundTokens
-from truename.access.logins import Logins, UserTokens, login_vault
+from truename.auth.network.fetch import Web
+from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations
+from truename.auth.outbound.logins import Logins, UserTokens, login_vault
+from truename.auth.outbound.tokens import ClientTokens, ExchangedTokens, TokenExchanges
 from truename.config.credentials import Login, TokenExchange
 from truename.gateway.upstream.showing import Shown
 
@@ -17,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from truename.access.client_tokens import Credential
-    from truename.access.exchanging import Caller
-    from truename.access.vault import Vault
+    from truename.auth.outbound.tokens import ServerCredential, TokenCaller
+    from truename.auth.vault import Vault
     from truename.config import ServerConfig
     from truename.config.credentials import Auth
 
@@ -42,10 +39,10 @@ class Credentials:
         self._directory = directory
         self._web: Web | None = None
         self._vault: Vault | None = None
-        self._known: dict[tuple[str, Auth, str], Credential] = {}
-        self._exchanges: dict[tuple[str, TokenExchange], Exchanges] = {}
+        self._known: dict[tuple[str, Auth, str], ServerCredential] = {}
+        self._exchanges: dict[tuple[str, TokenExchange], TokenExchanges] = {}
 
-    def of(self, server: ServerConfig, principal: str, caller: Caller | None = None) -> Credential | None:
+    def of(self, server: ServerConfig, principal: str, caller: TokenCaller | None = None) -> ServerCredential | None:
         """Return what a server is shown on a connection of this person; None where its entry says nothing of that.
 
         ``caller`` is how they were let in, on a connection of their own. Raises `StoreError` and `ConfigError` for a
@@ -62,19 +59,19 @@ class Credentials:
         self._known[key] = found
         return found
 
-    def _made(self, auth: Auth, address: str, principal: str) -> Credential:
+    def _made(self, auth: Auth, address: str, principal: str) -> ServerCredential:
         self._web = self._web or Web(self._allowed)
         if not isinstance(auth, Login):
             return ClientTokens(auth.own if isinstance(auth, TokenExchange) else auth, address, self._web)
         self._vault = self._vault or login_vault(self._directory)
         if not auth.is_whole:
-            return FoundTokens(Arrangements(auth, address, self._vault), principal, fetch=self._web)
+            return DiscoveredIssuerTokens(LoginRegistrations(auth, address, self._vault), principal, fetch=self._web)
         return UserTokens(auth, address, principal, logins=Logins(auth, address, self._vault), fetch=self._web)
 
-    def _exchanges_at(self, address: str, auth: TokenExchange) -> Exchanges:
+    def _exchanges_at(self, address: str, auth: TokenExchange) -> TokenExchanges:
         """Return what was exchanged for a server: it outlives connections, and is each caller's by their very token."""
         self._web = self._web or Web(self._allowed)
-        found = self._exchanges.pop((address, auth), None) or Exchanges(auth, address, self._web)
+        found = self._exchanges.pop((address, auth), None) or TokenExchanges(auth, address, self._web)
         while len(self._exchanges) >= _MOST_SERVERS:
             del self._exchanges[next(iter(self._exchanges))]
         self._exchanges[address, auth] = found

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from truename.access.exchanging import Caller
+    from truename.auth.outbound.tokens import TokenCaller
     from truename.config import Config, ServerConfig
     from truename.gateway.events import OnEvent
     from truename.gateway.protocol.operations import Operations
@@ -178,7 +178,7 @@ class Fleet(Mapping[str, Upstream]):
         """Return how people's own connections are made. What is listed there is what the shared one lists."""
         settings, identity, outside = self._settings, self._identity, self._outside
 
-        def make(owner: Asker | User, principal: str, caller: Caller, handshake: Handshake) -> Upstream:
+        def make(owner: Asker | User, principal: str, caller: TokenCaller, handshake: Handshake) -> Upstream:
             return Upstream(
                 server,
                 settings,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from truename.access.exchanging import Caller
+from truename.auth.outbound.tokens import TokenCaller
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, needs_login
 from truename.gateway.protocol.callers import admission_of, principal_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from truename.policy.principal import Principal
 
     # For whom, who that is, how they were let in, and when the handshake is tried.
-    Make = Callable[[Asker | User, str, Caller, Handshake], Upstream]
+    Make = Callable[[Asker | User, str, TokenCaller, Handshake], Upstream]
 
 __all__ = ["Isolation"]
 
@@ -39,7 +39,7 @@ __all__ = ["Isolation"]
 @dataclass(frozen=True)
 class _Own:
     upstream: Upstream
-    caller: Caller
+    caller: TokenCaller
     principal: str
     is_lasting: bool
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -108,7 +108,7 @@ class Isolation:
     def _open(
         self, key: Hashable, owner: Asker | User, principal: str, handshake: Handshake, *, is_lasting: bool
     ) -> None:
-        caller = Caller()
+        caller = TokenCaller()
         own = _Own(self._make(owner, principal, caller, handshake), caller, principal, is_lasting)
         if problem := self._full(principal):
             remedy = "End another session, or raise max_isolated."

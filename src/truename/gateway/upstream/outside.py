@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from truename.access.whereabouts import Whereabouts
+from truename.auth.network.addresses import HostResolver
 from truename.gateway.protocol.operations import Operations
 from truename.gateway.upstream.bearing import Bearing
 from truename.gateway.upstream.credentials import Credentials
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from truename.access.exchanging import Caller
+    from truename.auth.outbound.tokens import TokenCaller
     from truename.config import Config, ServerConfig
 
 __all__ = ["Outside"]
@@ -35,17 +35,17 @@ class Outside:
     took.
     """
 
-    whereabouts: Whereabouts = field(default_factory=Whereabouts)
+    whereabouts: HostResolver = field(default_factory=HostResolver)
     credentials: Credentials = field(default_factory=Credentials)
     operations: Operations = field(default_factory=Operations)
     principal: str = LOCAL.key
-    caller: Caller | None = None
+    caller: TokenCaller | None = None
 
     @classmethod
     def of(cls, config: Config) -> Self:
         """Return what a configuration asks for."""
         allowed = config.settings.allow_addresses
-        return cls(whereabouts=Whereabouts(allowed), credentials=Credentials(allowed, config.access_path()))
+        return cls(whereabouts=HostResolver(allowed), credentials=Credentials(allowed, config.access_path()))
 
     def transport(self, server: ServerConfig) -> httpx2.AsyncBaseTransport:
         """Return how a server over HTTP is reached, and shown what it is to be shown."""

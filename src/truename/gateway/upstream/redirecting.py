@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from truename.access.addresses import AddressRefused, host_of
+from truename.auth.network.addresses import AddressRefused, host_of
 from truename.gateway.faults import printable
 from truename.gateway.upstream.web import KEEPING, RedirectRefused, moved, transport_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.access.whereabouts import Where
+    from truename.auth.network.addresses import ResolvedHost
     from truename.config import ServerConfig
 
 __all__ = ["Redirecting"]
@@ -41,7 +41,7 @@ class Redirecting(httpx2.AsyncBaseTransport):
     (RFC 9110 section 15.4). Raises `RedirectRefused` for one that leads on from another host to one that is not listed.
     """
 
-    def __init__(self, own: httpx2.AsyncBaseTransport, server: ServerConfig, where: Where) -> None:
+    def __init__(self, own: httpx2.AsyncBaseTransport, server: ServerConfig, where: ResolvedHost) -> None:
         self._own = own
         self._where = where
         self._listed = frozenset(server.allow_redirects)

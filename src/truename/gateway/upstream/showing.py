@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from truename.access.client_tokens import LoginNeeded, NoCredential
+from truename.auth.outbound.tokens import LoginNeeded, NoCredential
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.access.client_tokens import Credential
+    from truename.auth.outbound.tokens import ServerCredential
 
 __all__ = ["OnShown", "Showing", "Shown", "ShownEvent", "ignore_shown"]
 
@@ -102,7 +102,7 @@ class Shown:
 class Showing:
     """A credential for one server and person, of which is told what comes of it. Raises what it raises."""
 
-    def __init__(self, credential: Credential, server: str, principal: str, shown: Shown) -> None:
+    def __init__(self, credential: ServerCredential, server: str, principal: str, shown: Shown) -> None:
         self._credential = credential
         self._server = server
         self._principal = principal

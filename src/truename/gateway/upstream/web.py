@@ -9,15 +9,15 @@ from urllib.parse import urlsplit
 import httpx2
 from mcp.shared._httpx_utils import next_request_within_origin
 
-from truename.access.addresses import AddressRefused
-from truename.access.client_tokens import NoCredential
+from truename.auth.network.addresses import AddressRefused
+from truename.auth.outbound.tokens import NoCredential
 from truename.gateway.faults import printable
 from truename.gateway.upstream.connections import Connections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.access.whereabouts import Where
+    from truename.auth.network.addresses import ResolvedHost
 
 __all__ = [
     "ALLOW",
@@ -80,7 +80,7 @@ def proxy_for(url: str) -> str | None:
     return urllib.request.getproxies().get(parts.scheme)
 
 
-def transport_to(url: str, whereabouts: Where) -> httpx2.AsyncBaseTransport:
+def transport_to(url: str, whereabouts: ResolvedHost) -> httpx2.AsyncBaseTransport:
     """Return how a server is reached: straight, at addresses that are judged, or by this machine's proxy."""
     proxy = proxy_for(url)
     if proxy is None:
@@ -91,7 +91,7 @@ def transport_to(url: str, whereabouts: Where) -> httpx2.AsyncBaseTransport:
 class _Proxied(httpx2.AsyncBaseTransport):
     """The way through a proxy, which looks names up by itself: an address that is written down is judged here."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, whereabouts: Where) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, whereabouts: ResolvedHost) -> None:
         self._inner = inner
         self._whereabouts = whereabouts
 

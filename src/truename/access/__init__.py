@@ -1,1 +1,0 @@
-"""Who may come in, and with whose credentials the gateway goes to its servers."""

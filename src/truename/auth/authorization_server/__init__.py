@@ -1,0 +1,1 @@
+"""Sign people in: the gateway as the authorization server of its own clients."""

@@ -1,0 +1,269 @@
+"""Clients that sign in here: those that register (RFC 7591), and those whose id is the address of a document.
+
+Nothing is kept of a client that registers: its id is what it said, signed. So nobody can fill anything by
+registering, and every gateway with the key knows it. All clients are public: what proves that a code is theirs is
+PKCE, and there is no secret of theirs to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
+
+import anyio
+from mcp.server.auth.provider import RegistrationError
+from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthClientMetadata
+from pydantic import AnyUrl, ValidationError
+
+from truename.auth.jwt import Invalid
+from truename.auth.network.addresses import NetworkZone
+from truename.auth.network.fetch import FetchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from truename.auth.authorization_server.tokens import TokenIssuer
+    from truename.auth.network.fetch import Fetch
+
+__all__ = [
+    "RegisteredClient",
+    "RegisteredClients",
+    "digest_of_client",
+    "is_document",
+    "printable_name",
+    "wrong_redirect",
+]
+
+# What a parser of addresses makes of a text may be another text's address: only the text itself is compared.
+_LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::[0-9]{1,5})?((?:[/?].*)?)", re.DOTALL)
+_AS_SENT: ContextVar[tuple[str, ...]] = ContextVar("redirect_uris_as_sent", default=())
+_LONGEST: Final = 2_048
+_MOST_URIS: Final = 10
+_LONGEST_NAME: Final = 80
+_MOST_DOCUMENTS: Final = 256
+_KEPT: Final = 300.0
+_AT_ONCE: Final = 32
+_AT_ONE_HOST: Final = 2
+
+
+class RegisteredClient(OAuthClientInformationFull):
+    """A client as the SDK wants to know it, with the rules of this place."""
+
+    offered: tuple[str, ...] = ()
+    registered: tuple[str, ...] = ()
+
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        """Return where the answer goes; `takes` has seen the text of it before the SDK made an address of that.
+
+        Raises `InvalidRedirectUriError`. It has to be said: with one that is left out, who asks may mean another.
+        """
+        wanted = str(AnyUrl(str(redirect_uri))) if redirect_uri is not None else ""
+        if redirect_uri is not None and any(_is_same(str(AnyUrl(own)), wanted) for own in self.registered):
+            return redirect_uri
+        message = "redirect_uri is none of those that the client registered"
+        raise InvalidRedirectUriError(message)
+
+    def takes(self, redirect_uri: str) -> bool:
+        """Tell whether an answer may go there: it is a registered text, or differs in a loopback port (RFC 8252)."""
+        return any(_is_same(own, redirect_uri) for own in self.registered)
+
+    def validate_scope(self, requested_scope: str | None) -> list[str]:
+        """Return those of the scopes asked for that there are; all of them if none is asked for (RFC 6749 3.3)."""
+        asked = (requested_scope or "").split(" ")
+        return [scope for scope in self.offered if scope in asked] or list(self.offered)
+
+
+def _is_same(own: str, wanted: str) -> bool:
+    here, there = _LOOPBACK.fullmatch(own), _LOOPBACK.fullmatch(wanted)
+    return own == wanted or (here is not None and there is not None and here.groups() == there.groups())
+
+
+def _spelled(uris: Sequence[str]) -> list[str]:
+    """Return redirect URIs as an answer of the SDK's names them."""
+    return [str(uri) for uri in OAuthClientMetadata.model_validate({"redirect_uris": uris}).redirect_uris or ()]
+
+
+def _as_sent(body: bytes) -> tuple[str, ...]:
+    """Return the redirect URIs of a registration as they are written; none of what the SDK refuses by itself."""
+    try:
+        uris = json.loads(body)["redirect_uris"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+    return tuple(uri for uri in uris if isinstance(uri, str)) if isinstance(uris, list) else ()
+
+
+def wrong_redirect(uri: str, schemes: tuple[str, ...]) -> str | None:
+    """Say what is wrong with an address that answers are to go to, or None.
+
+    >>> wrong_redirect("http://127.0.0.1:7777/cb", ()), wrong_redirect("https://app.example/cb", ())
+    (None, None)
+    >>> wrong_redirect("javascript:alert(1)", ()), wrong_redirect("http://app.example/cb", ())
+    ('it is not https, nor http on a loopback address', 'it is not https, nor http on a loopback address')
+    """
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return "it is no address"
+    if len(uri) > _LONGEST or not uri.isascii() or not uri.isprintable() or " " in uri or "\\" in uri or "#" in uri:
+        return "it is no address that an answer can go to"
+    if "@" in parts.netloc or "*" in parts.netloc:
+        return "its host is not plain"
+    is_here = _LOOPBACK.fullmatch(uri) is not None
+    if is_here or parts.scheme in schemes or (parts.scheme == "https" and parts.hostname):
+        return None
+    return "it is not https, nor http on a loopback address"
+
+
+def printable_name(name: str | None) -> str:
+    """Return what a client calls itself, as far as it can be shown."""
+    text = "".join(letter for letter in name or "" if letter.isprintable())
+    return text[:_LONGEST_NAME].strip()
+
+
+def digest_of_client(client_id: str) -> str:
+    """Return a short name for a client: its address if it has one, else a digest of its id."""
+    known = client_id if is_document(client_id) and len(client_id) <= 256 else ""
+    return known or "client-" + hashlib.sha256(client_id.encode()).hexdigest()[:16]
+
+
+def is_document(client_id: str) -> bool:
+    """Tell whether an id is the address of a document (SEP-991: https, with a path)."""
+    if not client_id.startswith("https://") or not client_id.isascii() or not client_id.isprintable():
+        return False
+    try:
+        parts = urlsplit(client_id)
+    except ValueError:
+        return False
+    segments = parts.path.split("/")
+    plain = not parts.fragment and "@" not in parts.netloc and "#" not in client_id and len(client_id) <= _LONGEST
+    return bool(parts.hostname) and plain and parts.path not in {"", "/"} and not {".", ".."} & set(segments)
+
+
+class RegisteredClients:
+    """Finds clients by their ids, and registers them."""
+
+    def __init__(
+        self,
+        issued: TokenIssuer,
+        fetch: Fetch,
+        *,
+        issuer: str,
+        scopes: tuple[str, ...],
+        schemes: tuple[str, ...],
+        clock: Callable[[], float],
+    ) -> None:
+        self._issued = issued
+        self._fetch = fetch
+        self._issuer = issuer
+        self._scopes = scopes
+        self._schemes = schemes
+        self._clock = clock
+        self._documents: OrderedDict[str, tuple[float, RegisteredClient | None]] = OrderedDict()
+        self._limit = anyio.CapacityLimiter(_AT_ONCE)
+        self._hosts: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
+
+    @contextmanager
+    def registering(self, body: bytes) -> Iterator[None]:
+        """Have `register` keep the redirect URIs as the request writes them, which the SDK does not hand on."""
+        before = _AS_SENT.set(_as_sent(body))
+        try:
+            yield
+        finally:
+            _AS_SENT.reset(before)
+
+    def register(self, asked: OAuthClientInformationFull) -> None:
+        """Give a client its id, and make it a public one. Raises `RegistrationError`."""
+        spelled = [str(uri) for uri in asked.redirect_uris or ()]
+        uris = list(_AS_SENT.get() or spelled)
+        if problem := self._wrong_uris(uris):
+            raise RegistrationError("invalid_redirect_uri", problem)
+        if _spelled(uris) != spelled:
+            raise RegistrationError("invalid_redirect_uri", "they can be read in two ways")
+        name = printable_name(asked.client_name)
+        asked.token_endpoint_auth_method = "none"  # noqa: S105 - there is none
+        asked.client_secret = asked.client_secret_expires_at = None
+        asked.client_name = name or None
+        asked.scope = " ".join(self._scopes) or None
+        for unused in ("client_uri", "logo_uri", "contacts", "tos_uri", "policy_uri", "jwks_uri", "jwks"):
+            setattr(asked, unused, None)
+        asked.software_id = asked.software_version = None
+        asked.grant_types, asked.response_types = ["authorization_code", "refresh_token"], ["code"]
+        asked.client_id = self._issued.sign("client+jwt", self._issuer, {"uris": uris, "name": name}, None)
+
+    async def takes(self, client_id: object, redirect_uri: object) -> bool | None:
+        """Tell whether a client registered this text; None for a client that is not known."""
+        client = await self.get(client_id) if isinstance(client_id, str) else None
+        return None if client is None else isinstance(redirect_uri, str) and client.takes(redirect_uri)
+
+    async def get(self, client_id: str) -> RegisteredClient | None:
+        """Return the client of this id, or None."""
+        if is_document(client_id):
+            return await self._documented(client_id)
+        try:
+            said = self._issued.read("client+jwt", self._issuer, client_id)
+        except Invalid:
+            return None
+        uris = list(said["uris"])
+        # The answer to the registration named them as the SDK spells them: its client may use these too.
+        return self._client(client_id, uris, str(said["name"]), also=_spelled(uris))
+
+    def _client(self, client_id: str, uris: list[str], name: str, also: Sequence[str] = ()) -> RegisteredClient | None:
+        # What an operator took out of the settings since holds for old clients too.
+        if self._wrong_uris(uris):
+            return None
+        try:
+            return RegisteredClient(
+                client_id=client_id,
+                redirect_uris=[AnyUrl(uri) for uri in uris],
+                client_name=name or None,
+                token_endpoint_auth_method="none",  # noqa: S106 - there is none
+                offered=self._scopes,
+                registered=(*uris, *also),
+            )
+        except ValidationError:
+            return None
+
+    def _wrong_uris(self, uris: list[str]) -> str | None:
+        if not 0 < len(uris) <= _MOST_URIS or sum(map(len, uris)) > _LONGEST:
+            return f"redirect_uris are 1 to {_MOST_URIS}"
+        return next((problem for uri in uris if (problem := wrong_redirect(uri, self._schemes))), None)
+
+    async def _documented(self, url: str) -> RegisteredClient | None:
+        until, known = self._documents.get(url, (0.0, None))
+        if self._clock() < until:
+            return known
+        # Anybody may name a host that is slow: its own clients wait for it, and nobody else's.
+        own = self._hosts.setdefault(urlsplit(url).hostname or "", anyio.CapacityLimiter(_AT_ONE_HOST))
+        async with own, self._limit:
+            until, known = self._documents.get(url, (0.0, None))
+            if self._clock() < until:
+                return known
+            try:
+                found = self._read(url, await self._fetch(url, named_by=NetworkZone.PUBLIC))
+            except FetchError:
+                found = None
+        self._documents[url] = self._clock() + (_KEPT if found is not None else _KEPT / 10), found
+        self._documents.move_to_end(url)
+        while len(self._documents) > _MOST_DOCUMENTS:
+            self._documents.popitem(last=False)
+        return found
+
+    def _read(self, url: str, answer: Any) -> RegisteredClient | None:
+        if answer.status != 200 or len(answer.body) > 64 * 1024:
+            return None
+        said: Mapping[str, Any] = answer.document()
+        uris, name, method = said.get("redirect_uris"), said.get("client_name"), said.get("token_endpoint_auth_method")
+        # A document that names another client is not this one's, and a secret that everybody can read is none.
+        if said.get("client_id") != url or "client_secret" in said or method not in (None, "none"):
+            return None
+        if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+            return None
+        return self._client(url, uris, printable_name(name) if isinstance(name, str) else "")

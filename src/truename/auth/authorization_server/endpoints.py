@@ -1,0 +1,362 @@
+"""Serve the endpoints of the authorization server, and build all of it from its settings."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import secrets
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.auth.handlers.authorize import AuthorizationHandler
+from mcp.server.auth.handlers.register import RegistrationHandler
+from mcp.server.auth.handlers.token import TokenHandler
+from mcp.server.auth.middleware.client_auth import ClientAuthenticator
+from mcp.server.auth.provider import construct_redirect_uri
+from mcp.server.auth.settings import ClientRegistrationOptions
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from mcp.shared.auth import InvalidRedirectUriError
+from pydantic import ValidationError
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from truename.auth.authorization_server.clients import RegisteredClients, digest_of_client
+from truename.auth.authorization_server.html import consent_page, fault_page
+from truename.auth.authorization_server.pending import ConsentGiven
+from truename.auth.authorization_server.provider import (
+    AuthorizationStates,
+    BrowserIdentification,
+    IdentityProvider,
+    NotAllowedIn,
+)
+from truename.auth.authorization_server.server import CONSENT, AuthorizationServer
+from truename.auth.authorization_server.sessions import SESSIONS, VAULT, SignInSessions
+from truename.auth.authorization_server.tokens import SignInAuthenticator, TokenIssuer, signing_key
+from truename.auth.jwt import Invalid
+from truename.auth.network.fetch import FetchError
+from truename.auth.oauth import challenge_of
+from truename.auth.vault import Vault, vault_keys
+from truename.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from mcp.server.auth.provider import AuthorizationParams
+    from starlette.datastructures import QueryParams
+    from starlette.types import Receive, Scope, Send
+
+    from truename.auth.authorization_server.clients import RegisteredClient
+    from truename.auth.authorization_server.provider import AuthorizationState
+    from truename.auth.inbound.authentication import OnAccess
+    from truename.auth.network.fetch import Fetch
+    from truename.config import Config, SignIn
+
+__all__ = ["sign_in"]
+
+log: Final = logging.getLogger("truename.auth")
+
+CALLBACK: Final = "/sign-in/callback"
+METADATA: Final = "/.well-known/oauth-authorization-server"
+REGISTER: Final = "/register"
+_FORM: Final = "application/x-www-form-urlencoded"
+_LONGEST_BODY: Final = 64 * 1024
+_LONGEST_QUERY: Final = 16 * 1024
+# They go on to the provider within the gateway's own state, and providers take short ones only.
+_LONGEST_ASKED: Final = 1_024
+_KIND: Final = "sign-in"
+_NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
+_NOT_ACCEPTED: Final = "The client asks in a way that is not accepted here."
+_GONE: Final = (
+    "This sign-in is not known: it took too long, was finished before, or was begun in another browser. Begin again in "
+    "your client."
+)
+
+
+class AuthorizationEndpoints:
+    """The application of sign-in."""
+
+    def __init__(self, desk: AuthorizationServer, name: str, recognizer: BrowserIdentification) -> None:
+        self.recognizer = recognizer
+        self._desk = desk
+        self._name = name
+        self._authorize = AuthorizationHandler(desk)
+        self._token = TokenHandler(desk, ClientAuthenticator(desk))
+        self._register = RegistrationHandler(desk, ClientRegistrationOptions(enabled=True))
+        self._is_secure = desk.issuer.startswith("https://")
+        self._cookie = "__Host-truename-sign-in" if self._is_secure else "truename-sign-in"
+        self._app = RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
+        self._routes: dict[tuple[str, str], Callable[[Request], Awaitable[Response]]] = {
+            ("GET", METADATA): self._metadata,
+            ("GET", "/authorize"): self._authorization,
+            ("POST", "/token"): self._tokens,
+            ("POST", REGISTER): self._registration,
+            ("POST", "/revoke"): self._revocation,
+            ("GET", CONSENT): self._ask,
+            ("POST", CONSENT): self._agreed,
+            ("GET", CALLBACK): self._came_back,
+        }
+        self._paths = {path for _, path in self._routes}
+
+    def has(self, path: str) -> bool:
+        """Tell whether a path is one of these."""
+        return path in self._paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        answer = self._routes.get((request.method, request.url.path))
+        if answer is None:
+            response: Response = Response(status_code=405)
+        elif request.method == "POST" and not self._is_readable(request):
+            response = _error("invalid_request", f"Send it as {_FORM}.")
+        elif len(scope["query_string"]) > _LONGEST_QUERY:
+            response = fault_page("The address is too long.", 414)
+        else:
+            response = await self._guarded(answer, request)
+        await response(scope, receive, send)
+
+    @staticmethod
+    def _is_readable(request: Request) -> bool:
+        """Tell whether a body is what it has to be here; registrations are JSON, whatever they say."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return request.url.path == REGISTER or kind == _FORM
+
+    async def _guarded(self, answer: Callable[[Request], Awaitable[Response]], request: Request) -> Response:
+        try:
+            return await answer(request)
+        except MultiPartException as fault:
+            return _error("invalid_request", fault.message)
+        except FetchError as fault:
+            log.warning("sign-in: %s", fault)
+            problem = "The identity provider can't be reached now."
+        except StoreError as error:
+            log.error("sign-in: %s", error)  # noqa: TRY400 - the text says it all
+            problem = "Sign-ins can't be kept now."
+        if request.method == "POST" and request.url.path != CONSENT:
+            said = {"error": "temporarily_unavailable", "error_description": problem}
+            return JSONResponse(said, 503, headers=_NO_STORE)
+        return fault_page(f"{problem} Try again later.", 503)
+
+    # For clients
+
+    async def _metadata(self, _: Request) -> Response:
+        issuer = self._desk.issuer
+        return JSONResponse(
+            {
+                "issuer": issuer,
+                "authorization_endpoint": f"{issuer}/authorize",
+                "token_endpoint": f"{issuer}/token",
+                "registration_endpoint": f"{issuer}/register",
+                "revocation_endpoint": f"{issuer}/revoke",
+                "response_types_supported": ["code"],
+                "response_modes_supported": ["query"],
+                "grant_types_supported": ["authorization_code", "refresh_token"],
+                "token_endpoint_auth_methods_supported": ["none"],
+                "revocation_endpoint_auth_methods_supported": ["none"],
+                "code_challenge_methods_supported": ["S256"],
+                "scopes_supported": list(self._desk.settings.scopes),
+                "authorization_response_iss_parameter_supported": True,
+                "client_id_metadata_document_supported": True,
+            },
+            headers={"cache-control": "public, max-age=300"},
+        )
+
+    async def _authorization(self, request: Request) -> Response:
+        said = request.query_params
+        if _repeats(said.multi_items()):
+            return fault_page("A parameter stands there twice.")
+        # Left out it would mean "plain" (RFC 7636), and nobody is to be talked down to that.
+        if said.get("code_challenge_method") != "S256":
+            return fault_page("The client has to prove itself with PKCE and S256.")
+        if (size := _size(said.get("redirect_uri"), said.get("state"))) > _LONGEST_ASKED:
+            problem = f"The client's redirect_uri and state have {size:,} bytes, more than {_LONGEST_ASKED:,}."
+            return fault_page(f"{problem} It has to send shorter ones.")
+        # The SDK reads it as an address, and many texts are one address: only the text that was registered counts.
+        if not await self._desk.clients.takes(said.get("client_id"), said.get("redirect_uri")):
+            return fault_page(_NOT_ACCEPTED)
+        answer = await self._authorize.handle(request)
+        goes_on = answer.headers.get("location", "").startswith(f"{self._desk.issuer}{CONSENT}?")
+        # A client that anybody can register must not be able to send people elsewhere before they were asked.
+        return answer if goes_on else fault_page(_NOT_ACCEPTED)
+
+    async def _tokens(self, request: Request) -> Response:
+        form = await request.form()
+        resources = [value for key, value in form.multi_items() if key == "resource"]
+        if _repeats([(key, value) for key, value in form.multi_items() if key != "resource"]):
+            return _error("invalid_request", "A parameter stands there twice.")
+        if not all(isinstance(value, str) and self._desk.is_here(value) for value in resources):
+            return _error("invalid_target", "That resource is not here.")
+        client_id, redirect_uri = form.get("client_id"), form.get("redirect_uri")
+        # A client that is not known is answered by the SDK.
+        if redirect_uri is not None and await self._desk.clients.takes(client_id, redirect_uri) is False:
+            return _error("invalid_request", "That redirect_uri is none of those that the client registered.")
+        answer: Response = await self._token.handle(request)
+        return answer
+
+    async def _registration(self, request: Request) -> Response:
+        with self._desk.clients.registering(await request.body()):
+            answer = await self._register.handle(request)
+        answer.headers.update(_NO_STORE)
+        return answer
+
+    async def _revocation(self, request: Request) -> Response:
+        form = await request.form()
+        token, client_id = form.get("token"), form.get("client_id")
+        if not isinstance(token, str) or not isinstance(client_id, str):
+            return _error("invalid_request", "Send token and client_id.")
+        self._desk.revoke(token, client_id)
+        return Response(status_code=200, headers=_NO_STORE)
+
+    # For people
+
+    async def _ask(self, request: Request) -> Response:
+        token = request.query_params.get("request", "")
+        try:
+            client, params = await self._desk.asked(token)
+        except (Invalid, InvalidRedirectUriError, ValidationError):
+            return fault_page(_GONE)
+        browser = request.cookies.get(self._cookie) or secrets.token_urlsafe(32)
+        page = consent_page(
+            client,
+            str(params.redirect_uri),
+            params.scopes or [],
+            gateway=self._name,
+            token=token,
+            csrf=_csrf(browser, token),
+        )
+        page.set_cookie(self._cookie, browser, max_age=3600, httponly=True, secure=self._is_secure, samesite="lax")
+        return page
+
+    async def _agreed(self, request: Request) -> Response:
+        form, browser = await request.form(), request.cookies.get(self._cookie, "")
+        token, csrf, answer = (form.get(name) for name in ("request", "csrf", "answer"))
+        if not isinstance(token, str) or not isinstance(csrf, str) or not browser:
+            return fault_page(_GONE)
+        if not hmac.compare_digest(csrf.encode(), _csrf(browser, token).encode()):
+            return fault_page(_GONE, 403)
+        try:
+            client, params = await self._desk.asked(token)
+        except (Invalid, InvalidRedirectUriError, ValidationError):
+            return fault_page(_GONE)
+        if answer != "allow":
+            return self._back(params, error="access_denied")
+        return await self._to_provider(client, params, browser)
+
+    async def _to_provider(self, client: RegisteredClient, params: AuthorizationParams, browser: str) -> Response:
+        agreed = ConsentGiven(digest_of_client(client.client_id), params)
+        state, visit = self._desk.visits.begin(_KIND, browser, agreed.packed())
+        address = await self._desk.provider.address(state, challenge_of(visit.verifier), visit.nonce)
+        # The form was posted; where it leads is fetched.
+        return RedirectResponse(address, 303, headers=_NO_STORE)
+
+    async def _came_back(self, request: Request) -> Response:
+        # The provider knows one way back, for whatever people were sent there.
+        if (answer := await self.recognizer.answer(request)) is not None:
+            return answer
+        said, browser = request.query_params, request.cookies.get(self._cookie, "")
+        visits = self._desk.visits
+        visit = visits.back(_KIND, browser, said.get("state", ""))
+        if visit is None:
+            return fault_page(_GONE, 403)
+        if visits.is_finished(visit) or _repeats(said.multi_items()):
+            return fault_page(_GONE)
+        return await self._judged(visit, said)
+
+    async def _judged(self, visit: AuthorizationState, said: QueryParams) -> Response:
+        agreed = ConsentGiven.of(visit.said)
+        try:
+            await self._desk.provider.check_sender(said.get("iss"))
+            if "error" in said or "code" not in said:
+                return self._back(agreed.params, error="access_denied")
+            proof = await self._desk.provider.proof(said["code"], visit.verifier, visit.nonce)
+        except (NotAllowedIn, Invalid) as problem:
+            self._desk.refused(agreed, problem)
+            return self._back(agreed.params, error="access_denied")
+        # Of two who come back at once with codes of their own, one comes second.
+        if not self._desk.visits.finish(visit, proof.principal.key):
+            return fault_page(_GONE)
+        return self._back(agreed.params, code=self._desk.code_for(agreed, proof))
+
+    def _back(self, params: AuthorizationParams, **said: str) -> Response:
+        """Send a person back to the client that they were asked about; with ``iss``, so that it knows from whom."""
+        address = construct_redirect_uri(str(params.redirect_uri), **said, state=params.state, iss=self._desk.issuer)
+        return RedirectResponse(address, 303, headers={**_NO_STORE, "referrer-policy": "no-referrer"})
+
+
+def _csrf(browser: str, token: str) -> str:
+    return hmac.digest(browser.encode(), token.encode(), "sha256").hex()
+
+
+def _size(*texts: str | None) -> int:
+    return len(json.dumps(texts, ensure_ascii=False).encode())
+
+
+def _repeats(pairs: list[tuple[str, Any]]) -> bool:
+    names = [name for name, _ in pairs if name != "resource"]
+    return len(set(names)) < len(names)
+
+
+def _error(error: str, text: str) -> Response:
+    return JSONResponse({"error": error, "error_description": text}, 400, headers=_NO_STORE)
+
+
+_KEY: Final = "vault.key"
+
+
+@contextmanager
+def sign_in(
+    config: Config,
+    settings: SignIn,
+    *,
+    issuer: str,
+    resource: str,
+    fetch: Fetch,
+    clock: Callable[[], float],
+    tell: OnAccess,
+) -> Iterator[tuple[SignInAuthenticator, AuthorizationEndpoints]]:
+    """Have sign-in while the block lasts. Raises `StoreError` and `ConfigError`."""
+    directory = config.access_path()
+    with ExitStack() as stack:
+        vault = stack.enter_context(_vault(directory))
+        sessions = SignInSessions(None if directory is None else directory / SESSIONS, clock)
+        stack.callback(sessions.close)
+        issued = TokenIssuer(signing_key(vault), issuer, clock)
+        visits = AuthorizationStates(clock)
+        provider = IdentityProvider(settings, issuer + CALLBACK, fetch, clock)
+        desk = AuthorizationServer(
+            settings,
+            issuer=issuer,
+            resource=resource,
+            clients=RegisteredClients(
+                issued,
+                fetch,
+                issuer=issuer,
+                scopes=settings.scopes,
+                schemes=settings.redirect_schemes,
+                clock=clock,
+            ),
+            issued=issued,
+            provider=provider,
+            visits=visits,
+            sessions=sessions,
+            vault=vault,
+            clock=clock,
+            tell=tell,
+        )
+        pages = AuthorizationEndpoints(
+            desk, config.settings.server_name, BrowserIdentification(provider, settings.vouches, visits)
+        )
+        yield SignInAuthenticator(issued, sessions, issuer=issuer, resource=resource), pages
+
+
+def _vault(directory: Path | None) -> Vault:
+    if directory is None:
+        return Vault(None, [secrets.token_bytes(32)])
+    return Vault(directory / VAULT, vault_keys(os.environ, directory / _KEY))

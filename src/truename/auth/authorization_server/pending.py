@@ -1,0 +1,133 @@
+"""What lives for a moment during a sign-in: what a client asked and a person agreed to, and codes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from mcp.server.auth.provider import AuthorizationCode, AuthorizationParams, RefreshToken
+from pydantic import AnyUrl, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+__all__ = ["ConsentGiven", "IssuedCode", "IssuedRefreshToken", "SharedQuota", "TTLCache"]
+
+_MOST: Final = 10_000
+T = TypeVar("T")
+
+
+class SharedQuota(Generic[T]):
+    """Values of several people that are kept for a time; of too many, who has the most loses the oldest.
+
+    >>> logins = Shared(600.0, lambda: 0.0)
+    >>> logins.put("n1", "a login", whose="ann")
+    >>> for number in range(20_000):
+    ...     logins.put(number, "another", whose="eve")
+    >>> logins.look("n1"), logins.look(0)
+    ('a login', None)
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._kept: OrderedDict[Hashable, tuple[float, str, T]] = OrderedDict()
+        self._counts: Counter[str] = Counter()
+
+    def put(self, name: Hashable, value: T, *, whose: str) -> None:
+        """Keep a value, in the place of the one before."""
+        self._drop(name)
+        self._kept[name] = self._clock() + self._seconds, whose, value
+        self._counts[whose] += 1
+        while len(self._kept) > _MOST:
+            self._drop(self._to_go())
+
+    def look(self, name: Hashable) -> T | None:
+        """Return a value and leave it there."""
+        until, _, found = self._kept.get(name, (0.0, "", None))
+        return found if self._clock() < until else None
+
+    def take(self, name: Hashable) -> T | None:
+        """Return a value, which nobody gets after this."""
+        found = self.look(name)
+        self._drop(name)
+        return found
+
+    def _to_go(self) -> Hashable:
+        """Return which is to go: one that is over, else the oldest of who has the most."""
+        oldest = next(iter(self._kept))
+        if self._clock() >= self._kept[oldest][0]:
+            return oldest
+        ((most, _),) = self._counts.most_common(1)
+        return next(name for name, (_, whose, _) in self._kept.items() if whose == most)
+
+    def _drop(self, name: Hashable) -> None:
+        if (gone := self._kept.pop(name, None)) is not None:
+            whose = gone[1]
+            self._counts[whose] -= 1
+            if not self._counts[whose]:
+                del self._counts[whose]
+
+
+class TTLCache(Generic[T]):
+    """Values that are shared so, under names that open something: of those, digests are kept."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._kept: SharedQuota[T] = SharedQuota(seconds, clock)
+
+    def put(self, name: str, value: T, *, whose: str) -> None:
+        """Keep a value."""
+        self._kept.put(_digest(name), value, whose=whose)
+
+    def look(self, name: str) -> T | None:
+        """Return a value and leave it there."""
+        return self._kept.look(_digest(name))
+
+    def take(self, name: str) -> T | None:
+        """Return a value, which nobody gets after this."""
+        return self._kept.take(_digest(name))
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+@dataclass(frozen=True)
+class ConsentGiven:
+    """What a client asked and a person agreed to; ``client`` is a digest of its id."""
+
+    client: str
+    params: AuthorizationParams
+
+    def packed(self) -> Sequence[Any]:
+        """Return all of it that is needed later, as JSON, and as short as can be."""
+        params = self.params
+        return [self.client, str(params.redirect_uri), params.state, params.code_challenge, params.scopes or []]
+
+    @classmethod
+    def of(cls, packed: Sequence[Any]) -> ConsentGiven:
+        """Return what was packed."""
+        client, redirect_uri, state, challenge, scopes = packed
+        params = AuthorizationParams(
+            redirect_uri=AnyUrl(redirect_uri),
+            redirect_uri_provided_explicitly=True,
+            state=state,
+            code_challenge=challenge,
+            scopes=scopes,
+        )
+        return cls(client, params)
+
+
+class IssuedCode(AuthorizationCode):
+    """A code, and what it is exchanged for."""
+
+    session: Any = None
+    refresh_token: str = Field(default="", repr=False)
+
+
+class IssuedRefreshToken(RefreshToken):
+    """A refresh token, and the session whose it is."""
+
+    session: Any = None

@@ -1,0 +1,363 @@
+"""Ask the identity provider who a person is: the gateway is its OpenID Connect client."""
+
+from __future__ import annotations
+
+import binascii
+import hmac
+import json
+import secrets
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from starlette.responses import Response
+
+from truename.auth.authorization_server.html import fault_page
+from truename.auth.authorization_server.pending import TTLCache
+from truename.auth.inbound.issuer_tokens import groups_in, principal_in
+from truename.auth.jwt import Invalid, UnknownKey, verified
+from truename.auth.network.fetch import FetchError
+from truename.auth.oauth import IssuerClient, IssuerKeys, basic, challenge_of
+from truename.auth.vault import sealed, unsealed
+from truename.config import Issuer
+from truename.policy.principal import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.config import SignIn
+
+Then = Callable[[str, str, Principal], Awaitable[Response]]
+
+__all__ = [
+    "AuthorizationState",
+    "AuthorizationStates",
+    "BrowserIdentification",
+    "IdentityProvider",
+    "NotAllowedIn",
+    "ProviderLogin",
+]
+
+_SECONDS: Final = 600.0
+_ID: Final = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorizationState:
+    """Somebody is at the provider; ``said`` is what was kept for their return."""
+
+    id: str
+    said: Sequence[Any]
+    verifier: str = field(repr=False)
+    nonce: str = field(repr=False)
+
+
+class AuthorizationStates:
+    """Seals visits and opens them again. ``clock`` is in seconds since 1970.
+
+    >>> visits = Visits(lambda: 0.0)
+    >>> state, _ = visits.begin("sign-in", "the browser's cookie", ["what to do then"])
+    >>> back = visits.back("sign-in", "the browser's cookie", state)
+    >>> back.said, visits.back("sign-in", "another's cookie", state)
+    (['what to do then'], None)
+    >>> visits.finish(back, "ann"), visits.finish(back, "ann")
+    (True, False)
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._key = secrets.token_bytes(32)
+        # Only who signed in at the provider gets here, so a stranger can't fill it.
+        self._finished: TTLCache[bool] = TTLCache(_SECONDS, clock)
+
+    def begin(self, kind: str, browser: str, said: Sequence[Any]) -> tuple[str, AuthorizationState]:
+        """Return a visit and its state. ``browser`` is the cookie of who leaves, ``said`` is JSON."""
+        id = secrets.token_bytes(_ID)
+        plain = json.dumps([int(self._clock() + _SECONDS), *said], ensure_ascii=False, separators=(",", ":"))
+        whole = id + sealed(self._seal(id), plain.encode(), _bound(kind, browser))
+        return _text_visits(whole), self._visit(id, said)
+
+    def back(self, kind: str, browser: str, state: str) -> AuthorizationState | None:
+        """Return the visit of a state; None if it is none of this kind and browser, or too old."""
+        try:
+            whole = b64decode(state + "=" * (-len(state) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        id, rest = whole[:_ID], whole[_ID:]
+        plain = unsealed(self._seal(id), rest, _bound(kind, browser))
+        if plain is None:
+            return None
+        until, *said = json.loads(plain)
+        return self._visit(id, said) if self._clock() < until else None
+
+    def is_finished(self, visit: AuthorizationState) -> bool:
+        """Tell whether somebody came back from it before."""
+        return self._finished.look(visit.id) is not None
+
+    def finish(self, visit: AuthorizationState, who: str) -> bool:
+        """Have a visit be good no more; tell whether it was until now. ``who`` signed in at the provider."""
+        is_first = not self.is_finished(visit)
+        self._finished.put(visit.id, value=True, whose=who)
+        return is_first
+
+    def _visit(self, id: bytes, said: Sequence[Any]) -> AuthorizationState:
+        verifier, nonce = (_text_visits(self._derived(what, id)) for what in (b"verifier", b"nonce"))
+        return AuthorizationState(id=_text_visits(id), said=said, verifier=verifier, nonce=nonce)
+
+    def _seal(self, id: bytes) -> AESGCM:
+        # One for each visit: a stranger may have more visits sealed than one key may seal.
+        return AESGCM(self._derived(b"seal", id))
+
+    def _derived(self, what: bytes, id: bytes) -> bytes:
+        return hmac.digest(self._key, what + b":" + id, "sha256")
+
+
+def _bound(kind: str, browser: str) -> bytes:
+    return json.dumps([kind, browser]).encode()
+
+
+def _text_visits(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519")
+
+# The one claim of a person that they can write into their account themselves, and that is often taken for a name.
+_EMAIL: Final = "email"
+
+
+class NotAllowedIn(Exception):
+    """The provider, or the gateway's own list, does not let somebody in."""
+
+
+@dataclass(frozen=True)
+class ProviderLogin:
+    """What the provider said: who it is, and the token by which it can be asked again, "" if there is none."""
+
+    principal: Principal
+    refresh_token: str = field(default="", repr=False)
+
+
+class IdentityProvider:
+    """One identity provider. ``callback`` is where it sends people back to."""
+
+    def __init__(self, settings: SignIn, callback: str, fetch: Fetch, clock: Callable[[], float]) -> None:
+        self._settings = settings
+        self._callback = callback
+        self._fetch = fetch
+        self._clock = clock
+        self._speaker = None if settings.issuer is None else IssuerClient(settings.issuer, fetch, clock)
+        self._keys = None if self._speaker is None else IssuerKeys(self._speaker, None, clock)
+
+    async def address(self, state: str, challenge: str, nonce: str) -> str:
+        """Return where somebody signs in. Raises `FetchError`."""
+        settings = self._settings
+        asked = {
+            "response_type": "code",
+            "client_id": settings.client_id,
+            "redirect_uri": self._callback,
+            "scope": " ".join(settings.request),
+            "state": state,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            **({} if self._speaker is None else {"nonce": nonce}),
+        }
+        base = await self._endpoint("authorization_endpoint", settings.authorization_url)
+        return f"{base}{'&' if '?' in base else '?'}{urlencode(asked)}"
+
+    async def check_sender(self, iss: str | None) -> None:
+        """Raise `NotAllowedIn` for an answer that another issuer sent (RFC 9207): codes are shown to nobody else."""
+        if self._speaker is None:
+            return
+        said = (await self._speaker.metadata()).get("authorization_response_iss_parameter_supported")
+        if (iss is None and said is True) or (iss is not None and iss != self._speaker.issuer):
+            message = "the answer is another issuer's"
+            raise NotAllowedIn(message)
+
+    async def proof(self, code: str, verifier: str, nonce: str) -> ProviderLogin:
+        """Return who came back with this code. Raises `FetchError`, `Invalid` and `NotAllowedIn`."""
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": self._callback}
+        tokens = await self._tokens({**form, "code_verifier": verifier})
+        return self._proof(tokens, await self._claims(tokens, nonce))
+
+    async def again(self, refresh_token: str, before: Principal) -> ProviderLogin:
+        """Ask whether somebody may still come in. Raises `FetchError`, `Invalid` and `NotAllowedIn`."""
+        tokens = await self._tokens({"grant_type": "refresh_token", "refresh_token": refresh_token})
+        if "id_token" not in tokens and not await self._has_userinfo():
+            # It says that they may, and nothing else: so what it said before stands.
+            return ProviderLogin(before, _text(tokens.get("refresh_token")) or refresh_token)
+        found = self._proof(tokens, await self._claims(tokens, None), refresh_token)
+        if found.principal.name != before.name:
+            message = "the provider now means somebody else"
+            raise NotAllowedIn(message)
+        return found
+
+    def _proof(self, tokens: Mapping[str, Any], claims: Mapping[str, Any], refresh_token: str = "") -> ProviderLogin:
+        settings = self._settings
+        self._check_allowed(claims)
+        if settings.name_claim == _EMAIL and claims.get("email_verified") is not True:
+            message = "the provider does not call their address verified"
+            raise NotAllowedIn(message)
+        principal = principal_in(
+            {**claims, "client_id": None, "azp": None, "scope": None, "scp": None},
+            issuer=settings.vouches,
+            name_claim=settings.name_claim,
+            groups_claim=settings.groups_claim,
+        )
+        return ProviderLogin(principal, _text(tokens.get("refresh_token")) or refresh_token)
+
+    def _check_allowed(self, claims: Mapping[str, Any]) -> None:
+        if not any(_fits(rule, claims, self._settings.groups_claim) for rule in self._settings.allow):
+            message = "they are none of those who may come in here"
+            raise NotAllowedIn(message)
+
+    async def _tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
+        settings = self._settings
+        headers = {}
+        if settings.client_secret:
+            headers["authorization"] = basic(settings.client_id, settings.client_secret)
+        else:
+            form = {**form, "client_id": settings.client_id}
+        answer = await self._ask("token_endpoint", settings.token_url, dict(form), headers)
+        # Any other refusal is about the gateway (its secret, say), and ends nobody's session.
+        if 400 <= answer.status < 500 and answer.document().get("error") in {"invalid_grant", "access_denied"}:
+            message = "the provider refuses it"
+            raise NotAllowedIn(message)
+        if answer.status != 200:
+            message = f"the provider answers with {answer.status}"
+            raise FetchError(message)
+        found: Mapping[str, Any] = answer.document()
+        return found
+
+    async def _claims(self, tokens: Mapping[str, Any], nonce: str | None) -> Mapping[str, Any]:
+        """Return what is said of who signed in: by the ID token, and of what that leaves out by userinfo."""
+        if self._speaker is None:
+            return await self._userinfo(tokens)
+        said: Mapping[str, Any] = {}
+        if "id_token" in tokens:
+            said = await self._identity(_text(tokens["id_token"]), nonce)
+        elif nonce is not None:
+            message = "the provider sends no ID token"
+            raise Invalid(message)
+        if await self._has_userinfo() and not {"email", self._settings.groups_claim} <= said.keys():
+            more = await self._userinfo(tokens)
+            # Userinfo of somebody else would be put on top of who signed in (OpenID Connect Core 5.3.2).
+            if said and more.get("sub") != said.get("sub"):
+                message = "the provider's userinfo is somebody else's"
+                raise Invalid(message)
+            said = {**more, **said}
+        return said
+
+    async def _has_userinfo(self) -> bool:
+        return self._speaker is None or "userinfo_endpoint" in await self._speaker.metadata()
+
+    async def _userinfo(self, tokens: Mapping[str, Any]) -> Mapping[str, Any]:
+        bearer = {"authorization": f"Bearer {_text(tokens.get('access_token'))}"}
+        answer = await self._ask("userinfo_endpoint", self._settings.userinfo_url, None, bearer)
+        if answer.status != 200:
+            message = f"the provider answers with {answer.status}"
+            raise FetchError(message)
+        found: Mapping[str, Any] = answer.document()
+        return found
+
+    async def _identity(self, token: str, nonce: str | None) -> Mapping[str, Any]:
+        assert self._keys is not None  # noqa: S101 - there is an issuer
+        settings, keys = self._settings, await self._keys.now()
+        rules = Issuer(issuer=settings.vouches, algorithms=_ALGORITHMS)
+        audience = (settings.client_id,)
+        try:
+            said = verified(token, keys, rules, audience, self._clock())
+        except UnknownKey:
+            said = verified(token, await self._keys.newer(keys), rules, audience, self._clock())
+        if said.get("azp", settings.client_id) != settings.client_id:
+            message = "the ID token was issued to another client"
+            raise Invalid(message)
+        if nonce is not None and not hmac.compare_digest(_text(said.get("nonce")).encode(), nonce.encode()):
+            message = "the ID token is of another sign-in"
+            raise Invalid(message)
+        return said
+
+    async def _endpoint(self, name: str, typed: str | None) -> str:
+        if self._speaker is None:
+            return typed or ""
+        return await self._speaker.endpoint(name, typed)
+
+    async def _ask(
+        self, name: str, typed: str | None, form: dict[str, str] | None, headers: dict[str, str]
+    ) -> FetchedDocument:
+        if self._speaker is None:
+            return await self._fetch(typed or "", form=form, headers=headers)
+        answer: FetchedDocument = await self._speaker.ask(name, typed, form, headers)
+        return answer
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _fits(rule: str, claims: Mapping[str, Any], groups_claim: str) -> bool:
+    kind, _, wanted = rule.partition(":")
+    if kind == "*":
+        return True
+    if kind == "group":
+        return wanted in groups_in(claims, groups_claim)
+    if kind == "sub":
+        return str(claims.get("sub", claims.get("id", ""))) == wanted
+    # Anybody can say that an address is theirs; the provider has to say that it is.
+    verified_email = claims.get("email_verified") is True
+    return verified_email and fnmatchcase(_text(claims.get("email")).lower(), wanted.lower())
+
+
+_KIND: Final = "recognition"
+_GONE: Final = "This is not known: it took too long, was finished before, or was begun in another browser."
+_NOBODY: Final = "The identity provider did not say who you are."
+
+
+class BrowserIdentification:
+    """Sends people to the identity provider of sign-in; ``vouches`` is the issuer of the principals that it finds."""
+
+    def __init__(self, provider: IdentityProvider, vouches: str, visits: AuthorizationStates) -> None:
+        self.vouches = vouches
+        self._provider = provider
+        self._visits = visits
+        self._cookie = ""
+        self._then: Then | None = None
+
+    def attend(self, cookie: str, then: Then) -> None:
+        """Have ``then`` answer those who are back: what for, with which browser, who; ``cookie`` has the browser's."""
+        self._cookie, self._then = cookie, then
+
+    async def address(self, browser: str, what: str) -> str:
+        """Return where to send the browser with this cookie, ``what`` for. Raises `FetchFault`."""
+        state, visit = self._visits.begin(_KIND, browser, [what])
+        return await self._provider.address(state, challenge_of(visit.verifier), visit.nonce)
+
+    async def answer(self, request: Request) -> Response | None:
+        """Answer somebody who came back from the provider; None for who was sent there by others.
+
+        Raises `FetchFault`, and what ``then`` raises.
+        """
+        said, browser = request.query_params, request.cookies.get(self._cookie, "")
+        visit = self._visits.back(_KIND, browser, said.get("state", ""))
+        if visit is None or self._then is None:
+            return None
+        names = [name for name, _ in said.multi_items()]
+        if self._visits.is_finished(visit) or len(set(names)) < len(names):
+            return fault_page(_GONE)
+        try:
+            await self._provider.check_sender(said.get("iss"))
+            if "error" in said or "code" not in said:
+                return fault_page(_NOBODY, 403)
+            proof = await self._provider.proof(said["code"], visit.verifier, visit.nonce)
+        except (NotAllowedIn, Invalid):
+            return fault_page(_NOBODY, 403)
+        if not self._visits.finish(visit, proof.principal.key):
+            return fault_page(_GONE)
+        return await self._then(str(visit.said[0]), browser, proof.principal)

@@ -1,0 +1,175 @@
+"""Who is signed in, with which client: one row for each time that somebody was, whatever tokens it had since."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.policy.principal import Principal
+from truename.state import Schema, StateFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from truename.config import Config
+
+__all__ = ["PLACE", "SESSIONS", "VAULT", "SignInSession", "SignInSessions", "ended", "signed_in"]
+
+SESSIONS: Final = "sign-ins.db"
+VAULT: Final = "vault.db"
+PLACE: Final = "truename:sign-in"
+
+_SCHEMA: Final = Schema(
+    1,
+    (
+        """
+CREATE TABLE session (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, issuer TEXT NOT NULL, client TEXT NOT NULL, client_name TEXT NOT NULL,
+    groups TEXT NOT NULL, scopes TEXT NOT NULL, turn INTEGER NOT NULL, made INTEGER NOT NULL, until INTEGER NOT NULL
+)
+""",
+        "CREATE INDEX whose ON session (issuer, name, made)",
+    ),
+)
+_MOST: Final = 20_000
+_MOST_OF_ONE: Final = 50
+_COLUMNS: Final = "id, name, issuer, client, client_name, groups, scopes, turn, made, until"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignInSession:
+    """Somebody signed in. ``turn`` counts how often its refresh token was used; ``client`` is a digest of who acts."""
+
+    id: str
+    name: str
+    issuer: str
+    client: str
+    client_name: str = ""
+    groups: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    turn: int = 0
+    made: int = 0
+    until: int = 0
+
+    @property
+    def principal(self) -> Principal:
+        """Who it is."""
+        return Principal(name=self.name, issuer=self.issuer, client=self.client, groups=self.groups, scopes=self.scopes)
+
+
+class SignInSessions:
+    """All sessions, shared by the gateways of one configuration. All methods raise `StoreError`."""
+
+    def __init__(self, path: Path | None, clock: Callable[[], float]) -> None:
+        self._file = StateFile(path, _SCHEMA)
+        self._clock = clock
+
+    def begin(self, session: SignInSession) -> frozenset[str]:
+        """Keep a new one, and return the ids of those that ended for it: somebody's oldest, and those that expired."""
+        with self._file.change() as data:
+            ended = [id for (id,) in data.execute("SELECT id FROM session WHERE until <= ?", (self._clock(),))]
+            query = "SELECT id FROM session WHERE issuer = ? AND name = ? ORDER BY made DESC LIMIT -1 OFFSET ?"
+            ended += [id for (id,) in data.execute(query, (session.issuer, session.name, _MOST_OF_ONE - 1))]
+            data.executemany("DELETE FROM session WHERE id = ?", [(id,) for id in ended])
+            (count,) = data.execute("SELECT count(*) FROM session").fetchone()
+            if count >= _MOST:
+                self._file.refuse(f"{count:,} people are signed in already", "full", "Revoke sessions.")
+            data.execute(f"INSERT INTO session ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(session))  # noqa: S608 - a constant
+        return frozenset(ended)
+
+    def get(self, id: str) -> SignInSession | None:
+        """Return a session that is good now."""
+        rows = self._file.rows(f"SELECT {_COLUMNS} FROM session WHERE id = ?", id)  # noqa: S608 - a constant
+        found = self._read(rows[0]) if rows else None
+        return found if found is not None and self._clock() < found.until else None
+
+    def all(self) -> tuple[SignInSession, ...]:
+        """Return all that are good now, by name."""
+        rows = self._file.rows(f"SELECT {_COLUMNS} FROM session WHERE until > ? ORDER BY name, made", self._clock())  # noqa: S608 - a constant
+        return tuple(map(self._read, rows))
+
+    def _read(self, row: tuple[Any, ...]) -> SignInSession:
+        try:
+            return _session(row)
+        except (ValueError, TypeError, RecursionError):
+            self._file.refuse("an entry is none")
+
+    def turn(self, session: SignInSession) -> SignInSession | None:
+        """Count a use of its refresh token, and keep what is known now of whose it is.
+
+        None if it was used meanwhile, or has ended: of two that use it at once, one comes second.
+        """
+        after = replace(session, turn=session.turn + 1)
+        with self._file.change() as data:
+            done = data.execute(
+                "UPDATE session SET turn = ?, groups = ? WHERE id = ? AND turn = ?",
+                (after.turn, _plain(after.groups), after.id, session.turn),
+            ).rowcount
+        return after if done else None
+
+    def end(self, id: str) -> bool:
+        """End a session; tell whether there was one."""
+        with self._file.change() as data:
+            return data.execute("DELETE FROM session WHERE id = ?", (id,)).rowcount > 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def signed_in(config: Config) -> tuple[SignInSession, ...]:
+    """Return who is signed in at a gateway of this configuration. Raises `StoreError`."""
+    directory = config.access_path()
+    if directory is None or not (directory / SESSIONS).exists():
+        return ()
+    sessions = SignInSessions(directory / SESSIONS, time.time)
+    try:
+        return sessions.all()
+    finally:
+        sessions.close()
+
+
+def ended(config: Config, ids: Iterable[str]) -> None:
+    """End sessions, and forget the provider's tokens of theirs. Raises `StoreError`."""
+    from truename.auth.vault import Vault  # noqa: PLC0415 - costly, and who lists needs none
+
+    directory = config.access_path()
+    assert directory is not None  # noqa: S101 - there are sessions
+    sessions = SignInSessions(directory / SESSIONS, time.time)
+    # What is only removed needs no key.
+    with Vault(directory / VAULT, ()) as vault:
+        for id in ids:
+            sessions.end(id)
+            vault.remove(PLACE, id)
+    sessions.close()
+
+
+def _plain(words: frozenset[str]) -> str:
+    return json.dumps(sorted(words))
+
+
+def _row(one: SignInSession) -> tuple[Any, ...]:
+    said = (one.id, one.name, one.issuer, one.client, one.client_name, _plain(one.groups), _plain(one.scopes))
+    return (*said, one.turn, one.made, one.until)
+
+
+def _session(row: tuple[Any, ...]) -> SignInSession:
+    id, name, issuer, client, client_name, groups, scopes, turn, made, until = row
+    if not all(isinstance(text, str) for text in row[:7]) or not all(isinstance(number, int) for number in row[7:]):
+        message = "texts are texts, and numbers are numbers"
+        raise TypeError(message)
+    return SignInSession(
+        id=id,
+        name=name,
+        issuer=issuer,
+        client=client,
+        client_name=client_name,
+        groups=frozenset(json.loads(groups)),
+        scopes=frozenset(json.loads(scopes)),
+        turn=turn,
+        made=made,
+        until=until,
+    )

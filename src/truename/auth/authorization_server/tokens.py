@@ -1,0 +1,137 @@
+"""Issue the gateway's own access and refresh tokens, and authenticate requests that carry one."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+from joserfc.jws import JWSRegistry
+
+from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
+from truename.auth.jwt import Invalid, is_signed, issuer_in
+from truename.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.auth.authorization_server.sessions import SignInSessions
+    from truename.auth.vault import Vault
+
+__all__ = ["Kind", "SignInAuthenticator", "TokenIssuer", "signing_key"]
+
+Kind = Literal["at+jwt", "rt+jwt", "client+jwt", "request+jwt"]
+KINDS: Final = ("at+jwt", "rt+jwt", "client+jwt", "request+jwt")
+_ALGORITHM: Final = "HS256"
+_PLACE: Final = ("truename:sign-in", "signing key")
+_BYTES: Final = 32
+
+
+class _Registry(JWSRegistry):
+    max_payload_length = 12_288
+
+
+def signing_key(vault: Vault) -> bytes:
+    """Return the key, made at first need and kept in the vault. Raises `StoreError`."""
+    known = vault.get(*_PLACE)
+    if known is None:
+        vault.put(*_PLACE, secrets.token_bytes(_BYTES))
+        # Of two gateways that begin at once, both go by what is kept in the end.
+        known = vault.get(*_PLACE)
+    return known or b""
+
+
+class TokenIssuer:
+    """Signs and reads. One key signs and checks, so it is a secret one (HMAC), and no other signature counts.
+
+    The kind stands in the header and is checked: a refresh token is no access token, a client's id is neither.
+    """
+
+    def __init__(self, key: bytes, issuer: str, clock: Callable[[], float]) -> None:
+        if len(key) != _BYTES:
+            message = "a signing key has 32 bytes"
+            raise ValueError(message)
+        self._key = OctKey.import_key(key)
+        self._issuer = issuer
+        self._clock = clock
+        self._registry = _Registry(algorithms=[_ALGORITHM])
+
+    def sign(self, kind: Kind, audience: str, claims: Mapping[str, Any], seconds: float | None) -> str:
+        """Return a token of a kind, good for so many seconds (None: for ever)."""
+        now = int(self._clock())
+        said = {**claims, "iss": self._issuer, "aud": audience, "iat": now}
+        if seconds is not None:
+            said["exp"] = now + int(seconds)
+        return jwt.encode(
+            {"alg": _ALGORITHM, "typ": kind}, said, self._key, algorithms=[_ALGORITHM], registry=self._registry
+        )
+
+    def read(self, kind: Kind, audience: str, token: str) -> Mapping[str, Any]:
+        """Return the claims of a token of this kind that was signed here and is still good. Raises `Invalid`."""
+        try:
+            found = jwt.decode(token, self._key, algorithms=[_ALGORITHM], registry=self._registry)
+            if found.header.get("typ") != kind:
+                message = "it is of another kind"
+                raise Invalid(message)
+            jwt.JWTClaimsRegistry(
+                now=int(self._clock()),
+                iss={"essential": True, "value": self._issuer},
+                aud={"essential": True, "value": audience},
+            ).validate(found.claims)
+        except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
+            message = "it was not issued here, or has expired"
+            raise Invalid(message) from error
+        return found.claims
+
+
+log: Final = logging.getLogger("truename.auth")
+
+_TRY_LATER: Final = AuthenticationFailure(
+    error="temporarily_unavailable", text="Sign-ins can't be checked now. Try again later."
+)
+_OVER: Final = AuthenticationFailure(
+    error="invalid_token", text="The sign-in has ended, or was revoked. Sign in again."
+)
+
+
+class SignInAuthenticator:
+    """Access tokens that were issued here. Each is good as long as its session is, whatever it says of its end."""
+
+    def __init__(self, issued: TokenIssuer, sessions: SignInSessions, *, issuer: str, resource: str) -> None:
+        self._issued = issued
+        self._sessions = sessions
+        self._issuer = issuer
+        self._resource = resource
+
+    def knows(self, token: str) -> bool:
+        """Tell whether a token says that it was issued here."""
+        return is_signed(token) and issuer_in(token) == self._issuer
+
+    async def admit(self, token: str) -> Authenticated | AuthenticationFailure:
+        """Judge an access token: it is good as long as its session is."""
+        try:
+            said = self._issued.read("at+jwt", self._resource, token)
+            session = self._sessions.get(str(said["session"]))
+        except Invalid as problem:
+            return AuthenticationFailure(error="invalid_token", text=f"The token is not accepted: {problem}.")
+        except StoreError as error:
+            log.error("sign-ins can't be checked: %s", error)  # noqa: TRY400 - the text says it all
+            return _TRY_LATER
+        if session is None:
+            return _OVER
+        scopes = frozenset(str(said["scope"]).split()) & session.scopes
+        return Authenticated(
+            principal=replace(session.principal, scopes=scopes),
+            until=float(said["exp"]),
+            stands=lambda: self._stands(session.id),
+        )
+
+    def _stands(self, id: str) -> bool:
+        try:
+            return self._sessions.get(id) is not None
+        except StoreError:
+            return False

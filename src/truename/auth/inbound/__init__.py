@@ -1,0 +1,1 @@
+"""Authenticate callers of the gateway."""

@@ -1,0 +1,372 @@
+"""Decide where the gateway may connect: no metadata service, no link-local address, no nearer network zone."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+
+from truename.errors import TruenameError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+Address = IPv4Address | IPv6Address
+
+Network = IPv4Network | IPv6Network
+
+IPAddress = IPv4Address | IPv6Address
+
+Resolve = Callable[[str, int], Awaitable[tuple[IPAddress, ...]]]
+
+__all__ = [
+    "AddressRefused",
+    "HostResolver",
+    "NetworkPolicy",
+    "NetworkZone",
+    "PinnedAddressTransport",
+    "ResolvedHost",
+    "address_of",
+    "host_of",
+    "nearness_of",
+]
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LONGEST_URL: Final = 8_192
+# Services that give credentials to whoever can reach them. Most of them are link-local, and refused with those.
+# Azure's has an address of the internet, which leads to it within Azure only.
+_METADATA: Final = frozenset(
+    ip_address(address)
+    for address in (
+        *("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192", "168.63.129.16"),
+        *("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42"),
+    )
+)
+_SHARED: Final = ip_network("100.64.0.0/10")
+# In these an IPv4 address is carried, which is then the one that is reached.
+_CARRIERS: Final = (
+    (IPv6Network("::ffff:0:0/96"), 0),
+    (IPv6Network("::ffff:0:0:0/96"), 0),
+    (IPv6Network("64:ff9b::/96"), 0),
+    (IPv6Network("64:ff9b:1::/48"), 0),
+    (IPv6Network("2002::/16"), 80),
+    (IPv6Network("::/96"), 0),
+)
+_SITE_LOCAL: Final = IPv6Network("fec0::/10")
+
+
+class NetworkZone(IntEnum):
+    """How near an address is; what is nearer is reached by fewer people."""
+
+    PUBLIC = 0
+    PRIVATE = 1
+    LOOPBACK = 2
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class AddressRefused(TruenameError):
+    """An address is not gone to: which host, why, and what to do if it is meant."""
+
+    host: str
+    problem: str
+    remedy: str
+    code: str = "address_refused"
+
+    def __str__(self) -> str:
+        return f"{excerpt(self.host)} {self.problem}. {self.remedy}"
+
+
+def nearness_of(address: Address) -> NetworkZone | None:
+    """Return how near an address is, None for one that is never gone to unless it is allowed by name.
+
+    >>> [nearness_of(ip_address(text)) for text in ("127.0.0.1", "::ffff:10.0.0.1", "169.254.169.254", "0.0.0.0")]
+    [<Nearness.LOOPBACK: 2>, <Nearness.PRIVATE: 1>, None, None]
+    """
+    if isinstance(address, IPv6Address):
+        address = address if address.is_loopback else _carried(address)
+    if address in _METADATA or address.is_link_local or address.is_multicast or address.is_unspecified:
+        return None
+    if address.is_loopback:
+        return NetworkZone.LOOPBACK
+    if address in _SHARED or (address.is_private and not address.is_reserved) or address in _SITE_LOCAL:
+        return NetworkZone.PRIVATE
+    return NetworkZone.PUBLIC if address.is_global else None
+
+
+def _carried(address: IPv6Address) -> Address:
+    """Return the IPv4 address within, if this is a form of one."""
+    for network, shift in _CARRIERS:
+        if address in network:
+            return IPv4Address(int(address) >> shift & 0xFFFFFFFF)
+    # A zone says by which interface, and nothing of where it leads.
+    return IPv6Address(int(address))
+
+
+def address_of(host: str) -> Address | None:
+    """Return the address that a host is in any form that resolvers accept; None for a name.
+
+    >>> [str(address_of(host)) for host in ("2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "127.0.0.1.")]
+    ['127.0.0.1', '127.0.0.1', '127.0.0.1', '::1', '127.0.0.1']
+    """
+    bare = host.strip("[]").partition("%")[0].rstrip(".")
+    try:
+        return ip_address(bare)
+    except ValueError:
+        return _old_form(bare)
+
+
+def _old_form(host: str) -> IPv4Address | None:
+    """Read what inet_aton reads: one to four numbers, decimal, octal or hexadecimal, the last one filling the rest."""
+    numbers = [_number(part) for part in host.split(".")]
+    if not 1 <= len(numbers) <= 4:
+        return None
+    *heads, last = numbers
+    room = 256 ** (4 - len(heads))
+    if last is None or last >= room or any(head is None or head > 255 for head in heads):
+        return None
+    value = 0
+    for head in heads:
+        value = value * 256 + (head or 0)
+    return IPv4Address(value * room + last)
+
+
+def _number(text: str) -> int | None:
+    if not text.isascii() or not text[:1].isdigit() or len(text) > 16:
+        return None
+    base = 16 if text[:2].lower() == "0x" else 8 if text.startswith("0") and text != "0" else 10
+    try:
+        return int(text, base)
+    except ValueError:
+        return None
+
+
+def host_of(url: str) -> tuple[str, str, int]:
+    """Return scheme, host (in lower case, without a last dot) and port of an address that can be gone to.
+
+    Raises `AddressRefused` for one without http(s) and a host, and for one with a user in it: what stands before an
+    ``@`` is taken for the host by people and by some libraries.
+    """
+    try:
+        parts = urlsplit(url) if len(url) <= _LONGEST_URL else urlsplit("")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise AddressRefused(
+            host=url, problem="is no address", remedy="Write it as https://HOST[:PORT]/PATH."
+        ) from None
+    if parts.scheme not in _PORTS or not host or not url.isprintable() or "\\" in url:
+        raise AddressRefused(host=url, problem="is no http address", remedy="Write it as https://HOST[:PORT]/PATH.")
+    if parts.username is not None or parts.password is not None:
+        raise AddressRefused(host=host, problem="has a user in its address", remedy="Put credentials under headers.")
+    return parts.scheme, host.rstrip("."), port or _PORTS[parts.scheme]
+
+
+@dataclass(frozen=True)
+class NetworkPolicy:
+    """What may be gone to: at most so near, and these networks besides.
+
+    Who is public names public addresses only; a server on this machine may name this machine:
+
+    >>> Reach.of_named_by(Nearness.PUBLIC).check("idp.example", [ip_address("10.0.0.7")])
+    Traceback (most recent call last):
+        ...
+    truename.auth.network.addresses.AddressRefused: 'idp.example' leads to 10.0.0.7, which is private. ...
+    """
+
+    nearest: NetworkZone = NetworkZone.PUBLIC
+    allowed: tuple[Network, ...] = ()
+
+    @classmethod
+    def of_named_by(cls, nearness: NetworkZone, allowed: Iterable[Network] = ()) -> Self:
+        """Return what somebody at an address of this nearness may name."""
+        return cls(nearness, tuple(allowed))
+
+    def check(self, host: str, addresses: Iterable[Address]) -> None:
+        """Raise `AddressRefused` if one of the addresses that a host has is not to be gone to.
+
+        One is enough: which of them is connected to is not for who wrote the answer to choose.
+        """
+        for address in addresses:
+            if not self.permits(address):
+                raise AddressRefused(
+                    host=host,
+                    problem=f"leads to {address}, which is {_kind(address)}",
+                    remedy="If it is meant, add its network to allow_addresses.",
+                )
+
+    def permits(self, address: Address) -> bool:
+        """Tell whether an address may be gone to."""
+        if any(address in network for network in self.allowed):
+            return True
+        near = nearness_of(address)
+        return near is not None and near <= self.nearest
+
+
+def _kind(address: Address) -> str:
+    near = nearness_of(address)
+    if near is not None:
+        return near.name.lower()
+    return "a metadata service" if address in _METADATA else "link-local" if address.is_link_local else "reserved"
+
+
+_MAX_PINNED: Final = 64
+
+
+async def resolved(host: str, port: int) -> tuple[IPAddress, ...]:
+    """Return all addresses of a host, as the system's resolver has them. Raises `OSError`."""
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(ip_address(entry[4][0].partition("%")[0]) for entry in found))
+
+
+class PinnedAddressTransport(httpx2.AsyncBaseTransport):
+    """Sends requests to judged addresses only; a name in the certificate is checked as ever.
+
+    Raises `AddressRefused` before anything is sent. Redirects are not followed here: each one is a request of its own.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, reach: NetworkPolicy, resolve: Resolve = resolved) -> None:
+        self._inner = inner
+        self._reach = reach
+        self._resolve = resolve
+        self._pins: dict[tuple[str, int], IPAddress] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request."""
+        # As it is sent: of some names resolvers make others (IDNA 2003), which are somebody else's.
+        host, port = request.url.raw_host.decode("ascii"), request.url.port or _PORTS.get(request.url.scheme, 80)
+        pin = self._pins.get((host, port)) or await self._pinned(host, port)
+        try:
+            return await self._inner.handle_async_request(_to(request, pin, host))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            # It may have moved. What it is now is judged at the next request.
+            self._pins.pop((host, port), None)
+            raise
+
+    async def nearness(self, host: str, port: int) -> NetworkZone | None:
+        """Return how near a host is, judged and pinned."""
+        return nearness_of(self._pins.get((host, port)) or await self._pinned(host, port))
+
+    async def _pinned(self, host: str, port: int) -> IPAddress:
+        addresses = await self._addresses(host, port)
+        self._reach.check(host, addresses)
+        while len(self._pins) >= _MAX_PINNED:
+            del self._pins[next(iter(self._pins))]
+        self._pins[host, port] = addresses[0]
+        return addresses[0]
+
+    async def _addresses(self, host: str, port: int) -> tuple[IPAddress, ...]:
+        if (literal := address_of(host)) is not None:
+            return (literal,)
+        try:
+            addresses = await self._resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            message = f"{host} has no address ({error})"
+            raise httpx2.ConnectError(message) from error
+        if not addresses:
+            raise AddressRefused(host=host, problem="has no address", remedy="Check its name.")
+        return addresses
+
+    async def aclose(self) -> None:
+        """Close what is below."""
+        await self._inner.aclose()
+
+
+def _to(request: httpx2.Request, address: IPAddress, host: str) -> httpx2.Request:
+    """Return the request for this address. Its Host header was made from the name, and stays."""
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=str(address)),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={**request.extensions, "sni_hostname": host},
+    )
+
+
+_MOST: Final = 16
+
+
+class ResolvedHost(Protocol):
+    """Where hosts are. Raises `AddressRefused` for what is not gone to."""
+
+    async def addresses(self, host: str, port: int) -> tuple[IPAddress, ...]:
+        """Return where to connect to. Raises `OSError` too, for a name that has no address."""
+        ...
+
+    def check_written(self, host: str) -> None:
+        """Judge an address; of a name nothing is known here."""
+        ...
+
+
+class HostResolver:
+    """The addresses of servers' hosts, looked up and judged whenever something is to be connected to.
+
+    Who wrote a host down decides how near it is: what it is found at first. A name of the internet that has an address
+    of this network an hour later (DNS rebinding) is refused, however it came to that. ``allowed`` are networks that
+    may be gone to in any case.
+    """
+
+    def __init__(self, allowed: Iterable[str] = (), resolve: Resolve = resolved) -> None:
+        self._allowed = tuple(map(ip_network, allowed))
+        self._resolve = resolve
+        self._nearest: dict[str, NetworkZone] = {}
+
+    def named_by(self, host: str) -> ResolvedHost:
+        """Return where hosts are that this one names: none may be nearer than it is itself."""
+        return _Named(self, host)
+
+    def nearness(self, host: str) -> NetworkZone:
+        """Return how near a host was found; one that was not looked for is as far as can be."""
+        return self._nearest.get(_name(host), NetworkZone.PUBLIC)
+
+    async def addresses(
+        self, host: str, port: int, nearest: NetworkZone = NetworkZone.LOOPBACK
+    ) -> tuple[IPAddress, ...]:
+        """Return where to connect to, no nearer than that.
+
+        Raises `AddressRefused`, and `OSError` for a name that has no address.
+        """
+        written = address_of(host)
+        found = (written,) if written is not None else (await self._resolve(host, port))[:_MOST]
+        if not found:
+            message = "it has no address"
+            raise OSError(message)
+        self._judge(host, found, nearest)
+        return found
+
+    def check_written(self, host: str, nearest: NetworkZone = NetworkZone.LOOPBACK) -> None:
+        """Raise `AddressRefused` for an address that is not gone to; of a name nothing is known here."""
+        written = address_of(host)
+        if written is not None:
+            self._judge(host, (written,), nearest)
+
+    def _judge(self, host: str, found: tuple[IPAddress, ...], nearest: NetworkZone) -> None:
+        name = _name(host)
+        NetworkPolicy(min(self._nearest.get(name, NetworkZone.LOOPBACK), nearest), self._allowed).check(host, found)
+        near = [near for address in found if (near := nearness_of(address)) is not None]
+        if near:
+            self._nearest.setdefault(name, max(near))
+
+
+class _Named:
+    """Hosts that another one names."""
+
+    def __init__(self, whereabouts: HostResolver, host: str) -> None:
+        self._whereabouts = whereabouts
+        self._host = host
+
+    async def addresses(self, host: str, port: int) -> tuple[IPAddress, ...]:
+        return await self._whereabouts.addresses(host, port, self._whereabouts.nearness(self._host))
+
+    def check_written(self, host: str) -> None:
+        self._whereabouts.check_written(host, self._whereabouts.nearness(self._host))
+
+
+def _name(host: str) -> str:
+    return host.lower().rstrip(".")

@@ -1,0 +1,197 @@
+"""Fetching small documents of authorization servers and clients: bounded, without redirects, from judged addresses."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+
+from truename.auth.network.addresses import AddressRefused, NetworkPolicy, NetworkZone, PinnedAddressTransport, host_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+__all__ = ["Fetch", "FetchError", "FetchedDocument", "Web", "Within", "web"]
+
+_LIMIT: Final = 1024 * 1024
+_SECONDS: Final = 10.0
+_JSON: Final = {"accept": "application/json", "accept-encoding": "identity"}
+
+
+class FetchError(Exception):
+    """A document can't be had; the text says why, and has nothing secret in it."""
+
+
+@dataclass(frozen=True)
+class FetchedDocument:
+    """An answer: its status, its body, and how it asks for credentials (``WWW-Authenticate``, each as it was sent)."""
+
+    status: int
+    body: bytes
+    challenges: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON object that it is. Raises `FetchError`."""
+        try:
+            found = json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            message = "it is not JSON"
+            raise FetchError(message) from error
+        if not isinstance(found, dict):
+            message = "it is no object"
+            raise FetchError(message)
+        return found
+
+
+class Fetch(Protocol):
+    """Fetches. Raises `FetchError`."""
+
+    async def __call__(
+        self,
+        url: str,
+        *,
+        named_by: NetworkZone = NetworkZone.LOOPBACK,
+        form: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> FetchedDocument:
+        """Get a URL, or post a form or a JSON document to it.
+
+        ``named_by`` is how near is who named it: what is nearer is not gone to.
+        """
+        ...
+
+    async def nearness(self, url: str) -> NetworkZone:
+        """Return how near a URL's host is, for what it names in its turn."""
+        ...
+
+
+class Web:
+    """The network. What an operator wrote down may be anywhere but at a metadata service; see `addresses.Reach`.
+
+    ``allowed`` are networks that are gone to in any case.
+    """
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        networks = tuple(map(ip_network, allowed))
+        self._transports = {
+            near: PinnedAddressTransport(_transport(), NetworkPolicy(near, networks)) for near in NetworkZone
+        }
+
+    async def __call__(
+        self,
+        url: str,
+        *,
+        named_by: NetworkZone = NetworkZone.LOOPBACK,
+        form: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> FetchedDocument:
+        """Get a URL, or post to it. Redirects are answers like others. Raises `FetchError`."""
+        client = httpx2.AsyncClient(transport=_Lasting(self._transports[named_by]), timeout=_SECONDS, trust_env=False)
+        method = "GET" if form is None and document is None else "POST"
+        said = {**_JSON, **(headers or {})}
+        try:
+            host_of(url)
+            with anyio.fail_after(_SECONDS):
+                async with (
+                    client,
+                    client.stream(method, url, data=form, json=document, headers=said) as answer,
+                ):
+                    challenges = tuple(answer.headers.get_list("www-authenticate"))
+                    return FetchedDocument(answer.status_code, await _bounded(answer), challenges)
+        except AddressRefused as error:
+            raise FetchError(str(error)) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, UnicodeError) as error:
+            message = f"{urlsplit(url).hostname} can't be reached ({type(error).__name__})"
+            raise FetchError(message) from error
+
+    async def nearness(self, url: str) -> NetworkZone:
+        """Return how near a URL's host is. Raises `FetchError`."""
+        try:
+            _, host, port = host_of(url)
+            found = await self._transports[NetworkZone.LOOPBACK].nearness(host, port)
+        except (AddressRefused, httpx2.HTTPError) as error:
+            raise FetchError(str(error)) from error
+        return NetworkZone.PUBLIC if found is None else found
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for transport in self._transports.values():
+            await transport.aclose()
+
+
+class Within:
+    """The network as far as a server may lead there: nowhere nearer than its own address ever was found to be."""
+
+    def __init__(self, fetch: Fetch, address: str) -> None:
+        self._fetch = fetch
+        self._address = address
+        self._near = NetworkZone.LOOPBACK
+
+    async def __call__(
+        self,
+        url: str,
+        *,
+        named_by: NetworkZone = NetworkZone.LOOPBACK,
+        form: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> FetchedDocument:
+        """Get a URL, or post to it. Raises `FetchError`."""
+        near = min(named_by, await self._own())
+        return await self._fetch(url, named_by=near, form=form, document=document, headers=headers)
+
+    async def nearness(self, url: str) -> NetworkZone:
+        """Return how near a URL's host may be taken to be. Raises `FetchError`."""
+        return min(await self._fetch.nearness(url), await self._own())
+
+    async def _own(self) -> NetworkZone:
+        # Whoever has its name in DNS may have it mean this machine later.
+        self._near = min(self._near, await self._fetch.nearness(self._address))
+        return self._near
+
+
+def _transport() -> httpx2.AsyncHTTPTransport:
+    # It knows its connections by address: kept, one whose certificate was checked for a name would serve another name.
+    return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
+
+
+class _Lasting(httpx2.AsyncBaseTransport):
+    """A transport that outlives the client that uses it for one answer."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return await self._inner.handle_async_request(request)
+
+
+async def _bounded(answer: httpx2.Response) -> bytes:
+    # What is unpacked can be a thousand times as long, in one step.
+    if answer.headers.get("content-encoding", "identity") != "identity":
+        message = "it is packed, which was not asked for"
+        raise FetchError(message)
+    found = bytearray()
+    async for chunk in answer.aiter_raw():
+        found += chunk
+        if len(found) > _LIMIT:
+            message = "it is longer than 1 MiB"
+            raise FetchError(message)
+    return bytes(found)
+
+
+@asynccontextmanager
+async def web(allowed: Iterable[str] = ()) -> AsyncIterator[Web]:
+    """Have the network while the block lasts."""
+    one = Web(allowed)
+    try:
+        yield one
+    finally:
+        await one.close()

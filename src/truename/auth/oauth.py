@@ -1,0 +1,349 @@
+"""Speak OAuth with an issuer: metadata (RFC 8414), keys, introspection (RFC 7662), PKCE (RFC 7636), token endpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from base64 import b64encode, urlsafe_b64encode
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import quote_plus, urlsplit
+
+import anyio
+
+from truename.auth.jwt import Invalid, KeySet, imported
+from truename.auth.network.fetch import FetchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.config import Issuer
+
+__all__ = [
+    "S256",
+    "Introspection",
+    "IssuerClient",
+    "IssuerKeys",
+    "TokenRefused",
+    "TokenResponse",
+    "basic",
+    "challenge_of",
+    "endpoint_in",
+    "granted",
+    "metadata_of",
+    "proven",
+    "revoked",
+    "well_known",
+]
+
+S256: Final = "S256"
+
+
+def challenge_of(verifier: str) -> str:
+    """Return the challenge of a verifier (section 4.2).
+
+    >>> challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+    'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
+    """
+    return urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+_OAUTH: Final = "/.well-known/oauth-authorization-server"
+_OIDC: Final = "/.well-known/openid-configuration"
+
+
+def well_known(issuer: str) -> tuple[str, ...]:
+    """Return where an issuer's metadata may be, in the order in which MCP has clients look.
+
+    >>> well_known("https://idp.example/tenant")[0]
+    'https://idp.example/.well-known/oauth-authorization-server/tenant'
+    >>> well_known("https://idp.example/")[-1]
+    'https://idp.example/.well-known/openid-configuration'
+    """
+    parts = urlsplit(issuer)
+    root, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    inserted = (f"{root}{_OAUTH}{path}", f"{root}{_OIDC}{path}")
+    return (*inserted, f"{root}{path}{_OIDC}") if path else inserted
+
+
+async def metadata_of(issuer: str, fetch: Fetch) -> dict[str, Any]:
+    """Return the metadata of an issuer. Raises `FetchError`.
+
+    A document that names another issuer is none of this one's: else whoever can put a file on a host could speak for
+    its tenants (RFC 8414 section 3.3).
+    """
+    problem = "it has no metadata"
+    for url in well_known(issuer):
+        answer = await fetch(url)
+        if answer.status != 200:
+            continue
+        found = answer.document()
+        if found.get("issuer") == issuer:
+            return found
+        problem = "its metadata names another issuer"
+    message = f"{issuer}: {problem}"
+    raise FetchError(message)
+
+
+def endpoint_in(metadata: dict[str, Any], name: str, issuer: str) -> str:
+    """Return a URL of the metadata, which is HTTPS unless the issuer itself is not. Raises `FetchError`."""
+    url = metadata.get(name)
+    plain = urlsplit(issuer).scheme == "http"
+    if not isinstance(url, str) or not url.startswith(("https://", "http://") if plain else "https://"):
+        message = f"{issuer}: its metadata has no usable {name}"
+        raise FetchError(message)
+    return url
+
+
+log: Final = logging.getLogger("truename.auth")
+
+_FRESH: Final = 600.0
+_GOOD: Final = 3_600.0
+_PAUSE: Final = 10.0
+
+
+class IssuerClient:
+    """An issuer as it speaks for itself: its metadata, fetched at first need and kept for an hour."""
+
+    def __init__(self, issuer: str, fetch: Fetch, clock: Callable[[], float]) -> None:
+        self.issuer = issuer
+        self._fetch = fetch
+        self._clock = clock
+        self._known: dict[str, Any] = {}
+        self._until = 0.0
+        self._lock = anyio.Lock()
+
+    async def metadata(self) -> dict[str, Any]:
+        """Return its metadata. Raises `FetchError`."""
+        async with self._lock:
+            if self._clock() >= self._until:
+                self._known = await metadata_of(self.issuer, self._fetch)
+                self._until = self._clock() + _GOOD
+            return self._known
+
+    async def endpoint(self, name: str, typed: str | None) -> str:
+        """Return a URL that the operator wrote down, or that of its metadata. Raises `FetchError`."""
+        return typed or endpoint_in(await self.metadata(), name, self.issuer)
+
+    async def ask(
+        self, name: str, typed: str | None, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
+    ) -> Any:
+        """Fetch from one of its URLs, which may lead no nearer than the issuer itself is. Raises `FetchError`."""
+        url = await self.endpoint(name, typed)
+        if typed is not None:
+            return await self._fetch(url, form=form, headers=headers)
+        return await self._fetch(url, named_by=await self._fetch.nearness(self.issuer), form=form, headers=headers)
+
+
+class IssuerKeys:
+    """The keys of one issuer; ``changes`` counts how often they became others."""
+
+    def __init__(self, speaker: IssuerClient, typed: str | None, clock: Callable[[], float]) -> None:
+        self._speaker = speaker
+        self._typed = typed
+        self._clock = clock
+        self._known = KeySet()
+        self._at = self._tried = float("-inf")
+        self._lock = anyio.Lock()
+        self.changes = 0
+
+    async def now(self) -> KeySet:
+        """Return the keys. Raises `FetchError` if there are none that are good."""
+        is_good = self._clock() < self._at + _GOOD
+        # While an issuer is slow, one request waits for it, and the others go by what is known.
+        if self._clock() >= self._at + _FRESH and not (is_good and self._lock.locked()):
+            await self._renew(self._at)
+        if self._clock() >= self._at + _GOOD:
+            message = f"the keys of {self._speaker.issuer} can't be had"
+            raise FetchError(message)
+        return self._known
+
+    async def newer(self, known: KeySet) -> KeySet:
+        """Return the keys after a look for new ones, unless that was just done. Raises `FetchError`."""
+        if known is self._known:
+            await self._renew(self._at)
+        return self._known
+
+    async def _renew(self, at: float) -> None:
+        async with self._lock:
+            # Whoever waited for the lock finds them renewed.
+            if self._at != at or self._clock() < self._tried + _PAUSE:
+                return
+            self._tried = self._clock()
+            try:
+                answer = await self._speaker.ask("jwks_uri", self._typed)
+                if answer.status != 200:
+                    message = f"the keys of {self._speaker.issuer} are answered with {answer.status}"
+                    raise FetchError(message)
+                found = imported(answer.document())
+            except FetchError as fault:
+                log.warning("keys of %s: %s", self._speaker.issuer, fault)
+                return
+            self._known, self._at = found, self._clock()
+            self.changes += 1
+
+
+_MOST: Final = 10_000
+_BELIEVED: Final = 30.0
+
+
+class Introspection:
+    """One issuer that is asked. What a token is stays unknown here: answers are kept under its digest."""
+
+    def __init__(self, issuer: Issuer, speaker: IssuerClient, clock: Callable[[], float]) -> None:
+        self._issuer = issuer
+        self._speaker = speaker
+        self._clock = clock
+        self._answers: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
+
+    async def claims(self, token: str, audience: frozenset[str]) -> Mapping[str, Any]:
+        """Return what the issuer says of a token that is good. Raises `Invalid` and `FetchError`."""
+        key, now = hashlib.sha256(token.encode()).digest(), self._clock()
+        until, found = self._answers.get(key, (0.0, {}))
+        if now >= until:
+            found = await self._asked(token)
+            self._answers[key] = now + _BELIEVED, found
+            self._answers.move_to_end(key)
+            while len(self._answers) > _MOST:
+                self._answers.popitem(last=False)
+        _check(found, self._issuer, audience, now)
+        return found
+
+    async def _asked(self, token: str) -> Mapping[str, Any]:
+        issuer = self._issuer
+        answer = await self._speaker.ask(
+            "introspection_endpoint",
+            issuer.introspection_url,
+            {"token": token, "token_type_hint": "access_token"},
+            {"authorization": basic(issuer.client_id, issuer.client_secret)},
+        )
+        if answer.status != 200:
+            message = f"introspection at {issuer.issuer} is answered with {answer.status}"
+            raise FetchError(message)
+        found: Mapping[str, Any] = answer.document()
+        return found
+
+
+def basic(client_id: str, client_secret: str) -> str:
+    """Return the Authorization header of a client (RFC 6749 section 2.3.1: each part is encoded first).
+
+    >>> basic("a:b", "c")
+    'Basic YSUzQWI6Yw=='
+    """
+    pair = f"{quote_plus(client_id)}:{quote_plus(client_secret)}"
+    return f"Basic {b64encode(pair.encode()).decode()}"
+
+
+def _check(found: Mapping[str, Any], issuer: Issuer, audience: frozenset[str], now: float) -> None:
+    """Raise `Invalid` for what is not good here: also where it is not said for whom a token is (RFC 8707)."""
+    if found.get("active") is not True:
+        message = "its issuer says that it is not good, or no longer"
+        raise Invalid(message)
+    if found.get("iss", issuer.issuer) != issuer.issuer:
+        message = "it is another issuer's"
+        raise Invalid(message)
+    said = found.get("aud")
+    named = {one for one in (said if isinstance(said, list) else [said]) if isinstance(one, str)}
+    if not named & audience:
+        message = "it was issued for another resource"
+        raise Invalid(message)
+    for claim, is_past in (("exp", True), ("nbf", False)):
+        at = found.get(claim)
+        if at is None:
+            continue
+        if isinstance(at, bool) or not isinstance(at, int | float):
+            message = "its times can't be read"
+            raise Invalid(message)
+        if now >= at + issuer.leeway if is_past else now < at - issuer.leeway:
+            message = "it has expired" if is_past else "it is not good yet"
+            raise Invalid(message)
+
+
+_LONGEST: Final = 16 * 1024
+# For how long a token is good whose server does not say it, and when a new one is asked for.
+_ASSUMED: Final = 300.0
+_MOST_SECONDS: Final = 10 * 365 * 86_400.0
+_EARLY: Final = 60.0
+_EARLY_SHARE: Final = 0.1
+
+
+class TokenRefused(FetchError):
+    """The token endpoint said no; ``error`` is its code, "" where it gave none that can be shown."""
+
+    def __init__(self, status: int, error: str) -> None:
+        super().__init__(f"the authorization server gives no token (HTTP {status}{', ' if error else ''}{error})")
+        self.error = error
+
+
+class OAuthClient(Protocol):
+    """A client of an authorization server."""
+
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_secret(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class TokenResponse:
+    """An access token, until when it is shown, and what it is renewed with, "" for nothing."""
+
+    token: str = field(default="", repr=False)
+    until: float = float("-inf")
+    refresh: str = field(default="", repr=False)
+
+
+def proven(client: OAuthClient, metadata: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what a client adds to a form and to the headers, in the way that the metadata has, else as Basic."""
+    if not client.client_secret:
+        return {"client_id": client.client_id}, {}
+    ways = metadata.get("token_endpoint_auth_methods_supported")
+    if isinstance(ways, list) and "client_secret_basic" not in ways and "client_secret_post" in ways:
+        return {"client_id": client.client_id, "client_secret": client.client_secret}, {}
+    return {}, {"authorization": basic(client.client_id, client.client_secret)}
+
+
+def granted(answer: FetchedDocument, now: float) -> TokenResponse:
+    """Return what a token endpoint gave. Raises `FetchError` (`TokenRefused`)."""
+    said = answer.document()
+    if answer.status != 200:
+        raise TokenRefused(answer.status, _error_in(said))
+    token, lasting, refresh = said.get("access_token"), said.get("expires_in", _ASSUMED), said.get("refresh_token", "")
+    if not _is_token(token):
+        message = "the authorization server gives what is no access token"
+        raise FetchError(message)
+    if str(said.get("token_type", "")).lower() != "bearer":
+        message = "the authorization server gives a token that is no bearer token"
+        raise FetchError(message)
+    if isinstance(lasting, bool) or not isinstance(lasting, int | float) or not 0 < lasting <= _MOST_SECONDS:
+        lasting = _ASSUMED
+    until = now + lasting - min(_EARLY, lasting * _EARLY_SHARE)
+    return TokenResponse(str(token), until, str(refresh) if _is_token(refresh) else "")
+
+
+async def revoked(client: OAuthClient, had: TokenResponse, speaker: IssuerClient) -> bool:
+    """Have the authorization server revoke tokens (RFC 7009); False if it knows no way to. Raises `FetchError`."""
+    metadata = await speaker.metadata()
+    if "revocation_endpoint" not in metadata:
+        return False
+    more, headers = proven(client, metadata)
+    for token in filter(None, (had.refresh, had.token)):
+        answer = await speaker.ask("revocation_endpoint", None, {"token": token, **more}, headers)
+        if answer.status != 200:
+            message = f"the authorization server does not revoke it (HTTP {answer.status})"
+            raise FetchError(message)
+    return True
+
+
+def _is_token(token: object) -> bool:
+    is_short = isinstance(token, str) and 0 < len(token) <= _LONGEST
+    return is_short and isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token
+
+
+def _error_in(said: Mapping[str, Any]) -> str:
+    """Return the error's code, if it is one: what else the server says may repeat what it was sent."""
+    error = said.get("error")
+    is_code = isinstance(error, str) and error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40
+    return str(error) if is_code else ""

@@ -1,0 +1,1 @@
+"""Obtain the credentials that the gateway sends to its servers."""

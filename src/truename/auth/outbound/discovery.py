@@ -1,0 +1,415 @@
+"""Discover the authorization server of an MCP server (RFC 9728), and remember issuer and client registration."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from truename.auth.inbound.authentication import METADATA
+from truename.auth.network.addresses import AddressRefused, host_of
+from truename.auth.network.fetch import FetchError, Within
+from truename.auth.oauth import S256, IssuerClient, TokenRefused, endpoint_in
+from truename.auth.outbound.logins import Logins, UserTokens
+from truename.auth.outbound.tokens import LoginNeeded, NoCredential
+from truename.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.auth.oauth import TokenResponse
+    from truename.auth.vault import Vault
+    from truename.config.credentials import Login
+
+__all__ = [
+    "ClientRegistration",
+    "DiscoveredIssuerTokens",
+    "LoginRegistrations",
+    "LoginSite",
+    "covers",
+    "found_at",
+    "said_in",
+    "site_of",
+    "usable",
+]
+
+_MOST: Final = 10
+_MOST_SCOPES: Final = 50
+_LONGEST: Final = 2_048
+_LONGEST_CHALLENGE: Final = 8_192
+# A request that runs nothing and opens no session; who has no token is refused before it is looked at.
+_PING: Final = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+_ACCEPT: Final = {"accept": "application/json, text/event-stream"}
+# A parameter of a challenge (RFC 9110 section 11.2); a quoted text is taken whole, whatever it says.
+_PARAMETER: Final = re.compile(r"""([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))""")
+_SCOPE: Final = re.compile(r"[!#-\[\]-~]{1,256}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscoveredIssuer:
+    """What a server says: its authorization servers, in its order, and for what its tokens are asked for."""
+
+    issuers: tuple[str, ...]
+    resource: str
+    scopes: tuple[str, ...] = ()
+
+
+async def found_at(address: str, fetch: Fetch) -> DiscoveredIssuer:
+    """Ask a server where one logs in. Raises `FetchError`.
+
+    What its 401 names is looked at (RFC 9728 section 5.1), else where the metadata of its address has to be, and that
+    of its host. ``fetch`` is to go no nearer than the server is (`Within`).
+    """
+    said = said_in((await fetch(address, document=_PING, headers=_ACCEPT)).challenges)
+    named = said.get("resource_metadata")
+    for url in _places(address) if named is None else (named,):
+        if not _is_usable(url, address):
+            break
+        answer = await fetch(url)
+        if answer.status == 200:
+            return _read(answer, address, said.get("scope", ""))
+    message = "the server does not say where to log in (RFC 9728)"
+    raise FetchError(message)
+
+
+def said_in(challenges: Iterable[str]) -> Mapping[str, str]:
+    r"""Return the parameters of challenges, the first of each name.
+
+    >>> said_in(['Bearer error="see scope=all", scope="a b"', "Basic realm=x"])
+    {'error': 'see scope=all', 'scope': 'a b', 'realm': 'x'}
+    """
+    found: dict[str, str] = {}
+    for challenge in challenges:
+        for name, quoted, plain in _PARAMETER.findall(challenge[:_LONGEST_CHALLENGE]):
+            found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
+    return found
+
+
+def covers(resource: str, address: str) -> bool:
+    """Tell whether a resource is what is found at an address: the address itself, or what it is a part of.
+
+    >>> covers("https://a.example", "https://a.example/mcp"), covers("https://a.example/m", "https://a.example/mcp")
+    (True, False)
+    """
+    if resource == address:
+        return True
+    try:
+        here, there = urlsplit(address), urlsplit(resource)
+        origins = [(one.scheme, one.hostname, one.port or _PORTS.get(one.scheme)) for one in (here, there)]
+    except ValueError:
+        return False
+    is_plain = not there.query and not there.fragment and "@" not in there.netloc
+    path = there.path.rstrip("/")
+    return origins[0] == origins[1] and is_plain and (here.path == path or here.path.startswith(f"{path}/"))
+
+
+_PORTS: Final[Mapping[str, int]] = {"https": 443, "http": 80}
+
+
+def _places(address: str) -> tuple[str, ...]:
+    parts = urlsplit(address)
+    root, path = f"{parts.scheme}://{parts.netloc}{METADATA}", parts.path.rstrip("/")
+    return (f"{root}{path}", root) if path else (root,)
+
+
+def _is_usable(url: object, address: str) -> bool:
+    """Tell whether a server may name this: what is encrypted, unless its own address, which you wrote, is not."""
+    ways = {"https", "http"} if address.startswith("http://") else {"https"}
+    try:
+        return _is_plain(url) and host_of(str(url))[0] in ways
+    except AddressRefused:
+        return False
+
+
+def _is_plain(text: object) -> bool:
+    return isinstance(text, str) and len(text) <= _LONGEST and text.isascii() and text.isprintable()
+
+
+def _read(answer: FetchedDocument, address: str, asked: str) -> DiscoveredIssuer:
+    said = answer.document()
+    resource = said.get("resource")
+    if not isinstance(resource, str) or not _is_plain(resource) or not covers(resource, address):
+        # Else one server could have tokens made for another (RFC 9728 section 3.3).
+        message = "what the server says of where to log in is another server's"
+        raise FetchError(message)
+    issuers = tuple(one for one in _listed(said, "authorization_servers") if _is_issuer(one, address))[:_MOST]
+    if not issuers:
+        message = "the server names no authorization server that can be used"
+        raise FetchError(message)
+    scopes = asked.split() or _listed(said, "scopes_supported")
+    fit = tuple(one for one in scopes if isinstance(one, str) and _SCOPE.fullmatch(one))
+    return DiscoveredIssuer(issuers=issuers, resource=resource, scopes=fit[:_MOST_SCOPES])
+
+
+def _listed(said: Mapping[str, Any], name: str) -> list[Any]:
+    found = said.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _is_issuer(url: object, address: str) -> bool:
+    # An issuer has neither query nor fragment (RFC 8414 section 2).
+    return _is_usable(url, address) and not set("?#@\\ ") & set(str(url))
+
+
+_ISSUER: Final = "truename:issuer"
+_CLIENT: Final = "truename:client"
+_WAY: Final = "truename:way"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientRegistration:
+    """A client that an authorization server gave the gateway, until then (seconds since 1970)."""
+
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    until: float = math.inf
+
+
+class LoginRegistrations:
+    """What was arranged for one server's logins, as its entry ``said`` they are. All methods raise `StoreError`."""
+
+    def __init__(self, said: Login, address: str, vault: Vault) -> None:
+        self.said = said
+        self.address = address
+        self._vault = vault
+        # An entry that says something else now is another arrangement.
+        self._way = json.dumps([_WAY, said.issuer, said.client_id, address])
+        self._pin = json.dumps([_ISSUER, address])
+
+    def within(self, fetch: Fetch) -> Fetch:
+        """Return the network for its issuer: one that the server named leads nowhere nearer than the server is."""
+        return fetch if self.said.issuer else Within(fetch, self.address)
+
+    # The issuer
+
+    def pinned(self) -> DiscoveredIssuer | None:
+        """Return what the server named at the first login; its one issuer counts since."""
+        kept = self._get(self._pin, "")
+        if kept is None:
+            return None
+        return DiscoveredIssuer(issuers=(kept["issuer"],), resource=kept["resource"], scopes=tuple(kept["scopes"]))
+
+    def _pin_to(self, whole: Login) -> None:
+        kept = {"issuer": whole.issuer, "resource": whole.resource_of(self.address), "scopes": whole.scopes}
+        self._put(self._pin, "", kept)
+
+    # The client
+
+    def client(self, issuer: str, redirect: str) -> ClientRegistration | None:
+        """Return the gateway's registration at an issuer, for answers that come back there."""
+        kept = self._get(_at(issuer), redirect)
+        if kept is None:
+            return None
+        until = math.inf if kept["until"] is None else kept["until"]
+        return ClientRegistration(client_id=kept["client_id"], client_secret=kept["client_secret"], until=until)
+
+    def redirects(self, issuer: str) -> list[str]:
+        """Return for which redirect URIs the gateway is registered there."""
+        return [redirect for place, redirect, _ in self._vault.entries() if place == _at(issuer)]
+
+    def keep_client(self, issuer: str, redirect: str, one: ClientRegistration) -> None:
+        """Keep a registration in the place of the one before."""
+        until = None if one.until == math.inf else one.until
+        kept = {"client_id": one.client_id, "client_secret": one.client_secret, "until": until}
+        self._put(_at(issuer), redirect, kept)
+
+    def forget_client(self, whole: Login) -> None:
+        """Forget a registration that is not known there any more."""
+        for redirect in self.redirects(whole.issuer):
+            if self._is(whole, redirect):
+                self._vault.remove(_at(whole.issuer), redirect)
+
+    def _is(self, whole: Login, redirect: str) -> bool:
+        known = self.client(whole.issuer, redirect)
+        return known is not None and known.client_id == whole.client_id
+
+    # Each person's
+
+    def of(self, principal: str) -> Login | None:
+        """Return how somebody logged in, with all that was found out then; None for who has to log in first."""
+        if self.said.is_whole:
+            return self.said
+        kept = self._get(self._way, principal)
+        if kept is None:
+            return None
+        if not self.said.issuer:
+            pinned = self.pinned()
+            # Whoever logged in where nobody is sent any more does so anew.
+            if pinned is None or pinned.issuers != (kept["issuer"],):
+                return None
+        return replace(
+            self.said,
+            issuer=kept["issuer"],
+            client_id=kept["client_id"],
+            client_secret=kept["client_secret"],
+            resource=kept["resource"],
+            scopes=tuple(kept["scopes"]),
+        )
+
+    def logins(self, whole: Login) -> Logins:
+        """Return the logins that were made so."""
+        return Logins(whole, self.address, self._vault)
+
+    def keep(self, principal: str, whole: Login, had: TokenResponse) -> None:
+        """Keep somebody's login: their tokens, and what they are good with."""
+        self.logins(whole).keep(principal, had)
+        if self.said.is_whole:
+            return
+        if not self.said.issuer:
+            self._pin_to(whole)
+        kept = {name: getattr(whole, name) for name in ("issuer", "client_id", "client_secret", "scopes")}
+        self._put(self._way, principal, {**kept, "resource": whole.resource_of(self.address)})
+
+    def forget(self, principal: str) -> bool:
+        """Forget somebody's login; tell whether there was one."""
+        whole = self.of(principal)
+        was_known = whole is not None and self.logins(whole).forget(principal)
+        if not self.said.is_whole:
+            self._vault.remove(self._way, principal)
+        return was_known
+
+    def principals(self) -> list[tuple[str, str, int]]:
+        """Return who is logged in, at which issuer, and since when their tokens are these."""
+        if self.said.is_whole:
+            return [(who, self.said.issuer, at) for who, at in self.logins(self.said).principals()]
+        known = [who for place, who, _ in self._vault.entries() if place == self._way]
+        ways = [(who, whole) for who in known if (whole := self.of(who)) is not None]
+        since = {who: dict(self.logins(whole).principals()) for who, whole in ways}
+        return [(who, whole.issuer, since[who][who]) for who, whole in ways if who in since[who]]
+
+    def _get(self, place: str, name: str) -> dict[str, Any] | None:
+        raw = self._vault.get(place, name)
+        return None if raw is None else json.loads(raw)
+
+    def _put(self, place: str, name: str, kept: dict[str, Any]) -> None:
+        self._vault.put(place, name, json.dumps({"schema": 1, **kept}).encode())
+
+
+def _at(issuer: str) -> str:
+    return json.dumps([_CLIENT, issuer])
+
+
+class DiscoveredIssuerTokens:
+    """One person's tokens; with whom and as which client is read anew at each request, as the tokens are."""
+
+    def __init__(
+        self, kept: LoginRegistrations, principal: str, *, fetch: Fetch, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._kept = kept
+        self._principal = principal
+        self._fetch = kept.within(fetch)
+        self._clock = clock
+        self._now: tuple[Login, UserTokens] | None = None
+
+    async def token(self) -> str:
+        """Return an access token. Raises `LoginNeeded` and `NoCredential`."""
+        whole, tokens = self._tokens()
+        try:
+            return await tokens.token()
+        except NoCredential as error:
+            cause = error.__cause__
+            is_gone = isinstance(cause, TokenRefused) and cause.error == "invalid_client"
+            if not is_gone or whole.client_id == self._kept.said.client_id:
+                raise
+            # The gateway registers itself again when they log in again.
+            self._kept.forget_client(whole)
+            self._kept.forget(self._principal)
+            message = f"the authorization server knows the gateway no more, so the login of {self._principal} is over"
+            raise LoginNeeded(message) from error
+
+    def refused(self, token: str) -> None:
+        """Renew it next."""
+        if self._now is not None:
+            self._now[1].refused(token)
+
+    def _tokens(self) -> tuple[Login, UserTokens]:
+        try:
+            whole = self._kept.of(self._principal)
+        except (StoreError, ValueError, KeyError, TypeError) as error:
+            message = str(error) if isinstance(error, StoreError) else "what is kept of the login can't be read"
+            raise NoCredential(message) from error
+        if whole is None:
+            message = f"{self._principal} is not logged in there"
+            raise LoginNeeded(message)
+        if self._now is None or self._now[0] != whole:
+            logins, address = self._kept.logins(whole), self._kept.address
+            tokens = UserTokens(whole, address, self._principal, logins=logins, fetch=self._fetch, clock=self._clock)
+            self._now = whole, tokens
+        return self._now
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginSite:
+    """Where one logs in at a server: ``said`` has an issuer, which ``speaker`` speaks for; ``fetch`` leads there."""
+
+    said: Login
+    kept: LoginRegistrations
+    speaker: IssuerClient
+    fetch: Fetch
+    clock: Callable[[], float]
+
+
+async def site_of(
+    kept: LoginRegistrations, fetch: Fetch, *, may_move: bool = False, clock: Callable[[], float] = time.time
+) -> LoginSite:
+    """Find out where one logs in. Raises `FetchError` and `StoreError`.
+
+    Of several issuers that a server names, the first that works is taken, and stays it: a server that names others
+    after the first login sends nobody there, unless whoever asks ``may_move`` it.
+    """
+    said = kept.said
+    if said.issuer:
+        return LoginSite(
+            said=said, kept=kept, speaker=IssuerClient(said.issuer, fetch, clock), fetch=fetch, clock=clock
+        )
+    within = kept.within(fetch)
+    pinned = kept.pinned()
+    found = await _found(kept.address, within, pinned, may_move=may_move)
+    problem = ""
+    for issuer in found.issuers:
+        speaker = IssuerClient(issuer, within, clock)
+        try:
+            await usable(speaker)
+        except FetchError as fault:
+            problem = problem or str(fault)
+            continue
+        resource = found.resource if said.resource is None else said.resource
+        whole = replace(said, issuer=issuer, resource=resource, scopes=said.scopes or found.scopes)
+        return LoginSite(said=whole, kept=kept, speaker=speaker, fetch=within, clock=clock)
+    raise FetchError(problem)
+
+
+async def _found(address: str, fetch: Fetch, pinned: DiscoveredIssuer | None, *, may_move: bool) -> DiscoveredIssuer:
+    try:
+        found = await found_at(address, fetch)
+    except FetchError:
+        # A server that is silent now names no other.
+        if pinned is None:
+            raise
+        return pinned
+    if pinned is None or (may_move and not set(pinned.issuers) & set(found.issuers)):
+        return found
+    if set(pinned.issuers) & set(found.issuers):
+        return replace(found, issuers=pinned.issuers)
+    message = (
+        f"the server sends people to {found.issuers[0]} now, and sent them to {pinned.issuers[0]} at the first login; "
+        "if that is right, `truename login --new-issuer` takes the new one"
+    )
+    raise FetchError(message)
+
+
+async def usable(speaker: IssuerClient) -> dict[str, Any]:
+    """Return the metadata of an issuer at which one can log in. Raises `FetchError`."""
+    metadata = await speaker.metadata()
+    methods = metadata.get("code_challenge_methods_supported")
+    if not isinstance(methods, list) or S256 not in methods:
+        message = f"{speaker.issuer} does not say that it takes PKCE ({S256}), without which codes can be stolen"
+        raise FetchError(message)
+    for name in ("authorization_endpoint", "token_endpoint"):
+        endpoint_in(metadata, name, speaker.issuer)
+    return metadata

@@ -1,0 +1,349 @@
+"""Serve the pages on which a person logs in at a server because a call of theirs needs it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import time
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from truename.auth.authorization_server.html import page
+from truename.auth.authorization_server.pending import SharedQuota, TTLCache
+from truename.auth.inbound.authentication import AccessEvent, ignore_access
+from truename.auth.network.fetch import FetchError, Web
+from truename.auth.outbound.authorization import LoginRequest, client_document, login_request, way_back
+from truename.auth.outbound.discovery import LoginRegistrations, site_of
+from truename.auth.outbound.logins import login_vault
+from truename.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from pathlib import Path
+
+    from starlette.types import Receive, Scope, Send
+
+    from truename.auth.authorization_server.provider import BrowserIdentification
+    from truename.auth.inbound.authentication import OnAccess
+    from truename.auth.oauth import TokenResponse
+    from truename.auth.vault import Vault
+    from truename.config.credentials import Login
+    from truename.policy.principal import Principal
+
+__all__ = ["LoginAttempt", "LoginPages", "PendingLogins"]
+
+ROOT: Final = "/login/"
+CALLBACK: Final = "/login/callback"
+_SECONDS: Final = 600.0
+_LOOK_EVERY: Final = 0.5
+_MOST_BEGUN: Final = 20
+_ANOTHERS: Final = "the answer is another authorization server's"
+_TOO_OFTEN: Final = "this login was begun too often; call again in ten minutes"
+_LOGIN_DESK_GONE: Final = (
+    "this login is not known: it took too long, was finished before, or was begun in another browser"
+)
+
+
+@dataclass(eq=False, kw_only=True)
+class LoginAttempt:
+    """Somebody is to log in at a server. Who has the ``link`` gets to its page; ``id`` may be known to anybody."""
+
+    server: str
+    principal: Principal
+    kept: LoginRegistrations
+    before: TokenResponse | None
+    link: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    over: anyio.Event = field(default_factory=anyio.Event)
+    begun: int = 0
+    # Sessions whose user is being asked.
+    questions: dict[Hashable, anyio.Event] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PendingLogin:
+    """Somebody is at the authorization server; ``browser`` is a digest of their browser's cookie."""
+
+    attempt: LoginAttempt
+    request: LoginRequest
+    browser: str
+
+
+class PendingLogins:
+    """Knows who is asked to log in, and sends them there and back. ``here`` is the gateway's address.
+
+    ``recognizer`` tells who sits at a browser, None where there is no sign-in; ``is_near`` says that the gateway can be
+    reached from this machine alone; ``tell`` is told of each login that was made here.
+    """
+
+    def __init__(
+        self,
+        here: str,
+        directory: Path,
+        *,
+        recognizer: BrowserIdentification | None = None,
+        is_near: bool = False,
+        allowed: Iterable[str] = (),
+        clock: Callable[[], float] = time.time,
+        tell: OnAccess = ignore_access,
+    ) -> None:
+        self.here = here
+        self._tell = tell
+        self.recognizer = recognizer
+        self._is_near = is_near
+        self._directory = directory
+        self._allowed = tuple(allowed)
+        self._clock = clock
+        self._web: Web | None = None
+        self._vault: Vault | None = None
+        self._open: SharedQuota[LoginAttempt] = SharedQuota(_SECONDS, clock)
+        self._links: TTLCache[LoginAttempt] = TTLCache(_SECONDS, clock)
+        self._visits: TTLCache[_PendingLogin] = TTLCache(_SECONDS, clock)
+
+    def recognizes(self, principal: Principal) -> bool:
+        """Tell whether it can be found out that this is who sits at a browser."""
+        return self.recognizer is not None and principal.issuer == self.recognizer.vouches
+
+    def attempt(self, server: str, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
+        """Return the login that somebody is to make, the same one while it is open; None where no page may be shown.
+
+        Raises `StoreError` and `ConfigError`.
+        """
+        if not self._is_near and not self.recognizes(principal):
+            return None
+        if (known := self.open(said, address, principal)) is not None:
+            return known
+        self._vault = self._vault or login_vault(self._directory)
+        kept = LoginRegistrations(said, address, self._vault)
+        found = LoginAttempt(server=server, principal=principal, kept=kept, before=_tokens(kept, principal))
+        self._open.put((address, said, principal.key), found, whose=principal.key)
+        self._links.put(found.link, found, whose=principal.key)
+        return found
+
+    def open(self, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
+        """Return the login that somebody was asked to make, if it is not over."""
+        found = self._open.look((address, said, principal.key))
+        return None if found is None or found.over.is_set() else found
+
+    def url(self, attempt: LoginAttempt) -> str:
+        """Return the address of its page, which is for nobody else."""
+        return f"{self.here}{ROOT}{attempt.link}"
+
+    def at(self, link: str) -> LoginAttempt | None:
+        """Return the login of a link."""
+        found = self._links.look(link)
+        return None if found is None or found.over.is_set() else found
+
+    async def wait(self, attempt: LoginAttempt, seconds: float) -> bool:
+        """Wait until somebody logged in, here or by the command line; tell whether they did."""
+        with anyio.move_on_after(seconds):
+            while not attempt.over.is_set() and not self._is_made(attempt):
+                with anyio.move_on_after(_LOOK_EVERY):
+                    await attempt.over.wait()
+        return attempt.over.is_set()
+
+    async def begin(self, attempt: LoginAttempt, browser: str) -> str:
+        """Return where the browser with this cookie is sent. Raises `FetchError` and `StoreError`."""
+        attempt.begun += 1
+        if attempt.begun > _MOST_BEGUN:
+            # Each time the authorization server is asked several things.
+            raise FetchError(_TOO_OFTEN)
+        self._web = self._web or Web(self._allowed)
+        site = await site_of(attempt.kept, self._web, clock=self._clock)
+        back = way_back(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
+        request = await login_request(site, back)
+        visit = _PendingLogin(attempt=attempt, request=request, browser=_digest(browser))
+        self._visits.put(request.state, visit, whose=attempt.principal.key)
+        return request.url
+
+    async def finish(self, answer: Mapping[str, str], browser: str, path: str) -> LoginAttempt:
+        """Keep the tokens of who came back there with this answer. Raises `FetchError` and `StoreError`."""
+        visit = self._visits.look(state := answer.get("state", ""))
+        if visit is None or not hmac.compare_digest(visit.browser, _digest(browser)):
+            raise FetchError(_LOGIN_DESK_GONE)
+        if visit.request.redirect != self.here + path:
+            raise FetchError(_ANOTHERS)
+        self._visits.take(state)
+        attempt, request = visit.attempt, visit.request
+        tokens = await request.tokens(answer)
+        # Two may have begun before the first of them pinned where to log in.
+        pinned = None if attempt.kept.said.issuer else attempt.kept.pinned()
+        if pinned is not None and pinned.issuers != (request.said.issuer,):
+            raise FetchError(_LOGIN_DESK_GONE)
+        attempt.kept.keep(attempt.principal.key, request.said, tokens)
+        self._tell(AccessEvent(what="logged_in", principal=attempt.principal.key, server=attempt.server))
+        self._links.take(attempt.link)
+        attempt.over.set()
+        return attempt
+
+    def _is_made(self, attempt: LoginAttempt) -> bool:
+        try:
+            found = _tokens(attempt.kept, attempt.principal)
+        except StoreError:
+            return False
+        if found is not None and found != attempt.before:
+            attempt.over.set()
+        return attempt.over.is_set()
+
+    async def close(self) -> None:
+        """Close the vault, and the connections to authorization servers."""
+        if self._vault is not None:
+            self._vault.close()
+        if self._web is not None:
+            await self._web.close()
+
+
+def _tokens(kept: LoginRegistrations, principal: Principal) -> Any:
+    whole = kept.of(principal.key)
+    return None if whole is None else kept.logins(whole).of(principal.key)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+log: Final = logging.getLogger("truename.auth")
+
+CLIENT: Final = "/login/client.json"
+_LINK: Final = re.compile(r"/login/([A-Za-z0-9_-]{43})")
+_BACK: Final = re.compile(rf"{CALLBACK}(?:/[0-9a-f]{{16}})?")
+_LONGEST_BODY: Final = 4 * 1024
+_LONGEST_QUERY: Final = 16 * 1024
+_FORM: Final = "application/x-www-form-urlencoded"
+_NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache", "referrer-policy": "no-referrer"}
+_GONE: Final = (
+    "This login is not known: it took too long, was finished before, or was begun in another browser. If your client "
+    "still asks for it, have it call again."
+)
+_ANOTHER: Final = (
+    "You are not who was asked to log in. If somebody sent you this address, they wanted to act as you: tell your "
+    "administrator."
+)
+# Where the command line has people come back to, at any port (RFC 8252 section 7.3).
+_LOOPBACK: Final = "http://127.0.0.1/callback"
+
+
+class LoginPages:
+    """The application: a page to begin on, the way back, and what the gateway says of itself as a client."""
+
+    def __init__(self, desk: PendingLogins, name: str) -> None:
+        self._desk = desk
+        self._name = name
+        self._is_secure = desk.here.startswith("https://")
+        self._cookie = "__Host-truename-login" if self._is_secure else "truename-login"
+        self._app = RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
+        if desk.recognizer is not None:
+            desk.recognizer.attend(self._cookie, self._recognized)
+
+    def has(self, path: str) -> bool:
+        """Tell whether a path is one of these."""
+        return path.startswith(ROOT)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            response = await self._answered(Request(scope, receive))
+        except FetchError as fault:
+            # Its text has nothing secret in it, and may have words of the authorization server's.
+            log.warning("a login at a server: %s", fault)
+            response = _fault(f"You are not logged in: {fault}.")
+        except StoreError as error:
+            log.error("a login at a server: %s", error)  # noqa: TRY400 - the text says it all
+            response = _fault("Logins can't be kept now. Try again later.", 503)
+        await response(scope, receive, send)
+
+    async def _answered(self, request: Request) -> Response:
+        path, method = request.url.path, request.method
+        found = _LINK.fullmatch(path)
+        if len(request.scope["query_string"]) > _LONGEST_QUERY:
+            return _fault("The address is too long.", 414)
+        if method == "GET" and _BACK.fullmatch(path):
+            return await self._came_back(request)
+        if (method, path) == ("GET", CLIENT) and self._is_secure:
+            return self._document()
+        attempt = None if found is None else self._desk.at(found[1])
+        if attempt is None:
+            return _fault(_GONE, 404)
+        if method == "POST":
+            return await self._agreed(request, attempt)
+        return self._asking(request, attempt) if method == "GET" else Response(status_code=405)
+
+    def _document(self) -> Response:
+        here = self._desk.here
+        said = client_document(here + CLIENT, (here + CALLBACK, _LOOPBACK), self._name)
+        return JSONResponse(said, headers={"cache-control": "public, max-age=300"})
+
+    def _asking(self, request: Request, attempt: LoginAttempt) -> Response:
+        """Show where it leads and for whom. Nothing is begun by a look: programs that preview links look too."""
+        browser = request.cookies.get(self._cookie) or secrets.token_urlsafe(32)
+        host = urlsplit(attempt.kept.address).netloc
+        body = f"""<h1>Log in at {escape(attempt.server)}?</h1>
+<dl><dt>The server is at</dt><dd><strong>{escape(host)}</strong></dd>
+<dt>Who logs in</dt><dd>{escape(attempt.principal.name)}</dd>
+<dt>What may act for you there then</dt><dd>{escape(self._name)}, in your calls alone</dd></dl>
+<form method="post"><input type="hidden" name="csrf" value="{_csrf(browser, attempt)}">
+<button name="answer" value="login">Log in</button></form>
+<p class="small">Go on only if your own client sent you here just now. Close this page if somebody else did.</p>"""
+        answer = page("Log in?", body, 200)
+        answer.set_cookie(self._cookie, browser, max_age=3600, httponly=True, secure=self._is_secure, samesite="lax")
+        return answer
+
+    async def _agreed(self, request: Request, attempt: LoginAttempt) -> Response:
+        browser = request.cookies.get(self._cookie, "")
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        csrf: Any = (await request.form()).get("csrf") if kind == _FORM else None
+        if not browser or not isinstance(csrf, str):
+            return _fault(_GONE)
+        if not hmac.compare_digest(csrf.encode(), _csrf(browser, attempt).encode()):
+            return _fault(_GONE, 403)
+        recognizer = self._desk.recognizer
+        if recognizer is None or not self._desk.recognizes(attempt.principal):
+            return _to(await self._desk.begin(attempt, browser))
+        return _to(await recognizer.address(browser, attempt.link))
+
+    async def _recognized(self, link: str, browser: str, who: Principal) -> Response:
+        attempt = self._desk.at(link)
+        if attempt is None:
+            return _fault(_GONE, 404)
+        if who.key != attempt.principal.key:
+            log.warning("a login at a server was begun by somebody else than who was asked to make it")
+            return _fault(_ANOTHER, 403)
+        try:
+            return _to(await self._desk.begin(attempt, browser))
+        except FetchError as fault:
+            return _fault(f"You are not logged in: {fault}.")
+
+    async def _came_back(self, request: Request) -> Response:
+        pairs = request.query_params.multi_items()
+        said = dict(pairs)
+        if len(said) < len(pairs):
+            return _fault(_GONE)
+        attempt = await self._desk.finish(said, request.cookies.get(self._cookie, ""), request.url.path)
+        text = f"You are logged in at {escape(attempt.server)}. This window can be closed."
+        return page("Logged in", f"<h1>Logged in</h1><p>{text}</p>", 200)
+
+
+def _csrf(browser: str, attempt: LoginAttempt) -> str:
+    return hmac.digest(browser.encode(), attempt.link.encode(), "sha256").hex()
+
+
+def _to(url: str) -> Response:
+    # The form was posted; where it leads is fetched.
+    return RedirectResponse(url, 303, headers=_NO_STORE)
+
+
+def _fault(text: str, status: int = 400) -> Response:
+    return page("Not logged in", f"<h1>Not logged in</h1><p>{escape(text)}</p>", status)

@@ -1,0 +1,233 @@
+"""Keep the tokens that people have at servers, and refresh them: one process at a time, nobody else's ever."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import secrets
+import time
+from contextlib import ExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.auth.authorization_server.sessions import VAULT
+from truename.auth.network.fetch import FetchError
+from truename.auth.oauth import IssuerClient, TokenRefused, TokenResponse, granted, proven, revoked
+from truename.auth.outbound.tokens import LoginNeeded, NoCredential
+from truename.auth.vault import Vault, vault_keys
+from truename.errors import LedgerError, StoreError
+from truename.files.private import make_private
+from truename.ledger.lock import locked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.config.credentials import Login
+
+__all__ = ["Logins", "UserTokens", "login_vault", "turn"]
+
+log: Final = logging.getLogger("truename.auth")
+
+# Longer than a renewal takes: its metadata and its token are each waited for ten seconds at most.
+_PATIENCE: Final = 30.0
+_TURNS_PAUSE: Final = 0.02
+
+
+@asynccontextmanager
+async def turn(path: Path | None, *what: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
+    """Keep out everybody else who would do the same, in all processes that share the file at ``path``.
+
+    There are 256 locks, beside that file: two things that happen to have the same one wait for each other. A lock ends
+    with its process, however that ends. Who holds one for longer than ``patience`` (a process that was stopped) is not
+    waited for any more. Without a path nothing is shared.
+    """
+    if path is None:
+        yield
+        return
+    number = hashlib.sha256(json.dumps(what).encode()).digest()[0]
+    folder = path.with_name(f"{path.name}.turns")
+    with await _taken(folder, f"{number:02x}", patience):
+        yield
+
+
+async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
+    deadline = anyio.current_time() + patience
+    with ExitStack() as stack:
+        while True:
+            try:
+                make_private(folder)
+                # A thread that waited could not be cancelled.
+                stack.enter_context(locked(folder / name, shared=False, patience=-1.0))
+                break
+            except OSError as error:
+                log.warning("nobody else can be kept out by %s: %s", folder, error.strerror or error)
+                break
+            except LedgerError:
+                if anyio.current_time() > deadline:
+                    log.warning("another process holds %s for longer than %g seconds", folder / name, patience)
+                    break
+            await anyio.sleep(_TURNS_PAUSE)
+        return stack.pop_all()
+
+
+_KEY: Final = "vault.key"
+_KIND: Final = "truename:login"
+_PAUSE: Final = 5.0
+
+
+def login_vault(directory: Path | None) -> Vault:
+    """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
+    if directory is None:
+        return Vault(None, [secrets.token_bytes(32)])
+    return Vault(directory / VAULT, vault_keys(os.environ, directory / _KEY))
+
+
+class Logins:
+    """The logins at one server, by principal. All methods raise `StoreError`."""
+
+    def __init__(self, said: Login, address: str, vault: Vault) -> None:
+        self._place = json.dumps([_KIND, said.issuer, said.client_id, address])
+        self._vault = vault
+
+    def of(self, principal: str) -> TokenResponse | None:
+        """Return somebody's tokens."""
+        raw = self._vault.get(self._place, principal)
+        return None if raw is None else _read(raw)
+
+    def keep(self, principal: str, had: TokenResponse) -> None:
+        """Keep somebody's tokens, all in one step, in the place of those before."""
+        self._vault.put(self._place, principal, _written(had))
+
+    def follow(self, principal: str, before: TokenResponse, new: TokenResponse | None) -> bool:
+        """Keep the successors of tokens, or none; False if they are not there any more.
+
+        Who logged out meanwhile, or in anew, is not logged in by what was renewed of the login before.
+        """
+        written = None if new is None else _written(new)
+        return self._vault.replace(self._place, principal, lambda raw: _read(raw) == before, written)
+
+    def turn(self, principal: str) -> AbstractAsyncContextManager[None]:
+        """Keep out whoever else would renew somebody's tokens, in all processes, while the block lasts."""
+        return turn(self._vault.path, self._place, principal)
+
+    def forget(self, principal: str) -> bool:
+        """Forget somebody's tokens; tell whether there were any."""
+        return self._vault.remove(self._place, principal)
+
+    def principals(self) -> list[tuple[str, int]]:
+        """Return who is logged in, and since when their tokens are these."""
+        return [(principal, at) for place, principal, at in self._vault.entries() if place == self._place]
+
+
+def _read(raw: bytes) -> TokenResponse:
+    kept: dict[str, Any] = json.loads(raw)
+    return TokenResponse(kept["token"], kept["until"], kept["refresh"])
+
+
+def _written(had: TokenResponse) -> bytes:
+    kept = {"schema": 1, "token": had.token, "until": had.until, "refresh": had.refresh}
+    return json.dumps(kept).encode()
+
+
+class UserTokens:
+    """One person's tokens for one server, read anew at each request: a logout counts at once, in all processes."""
+
+    def __init__(
+        self,
+        said: Login,
+        address: str,
+        principal: str,
+        *,
+        logins: Logins,
+        fetch: Fetch,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._said = said
+        self._resource = said.resource_of(address)
+        self._principal = principal
+        self._logins = logins
+        self._speaker = IssuerClient(said.issuer, fetch, clock)
+        self._clock = clock
+        self._refused = ""
+        self._failure = ""
+        self._failed_at = float("-inf")
+        self._lock = anyio.Lock()
+
+    async def token(self) -> str:
+        """Return an access token. Raises `LoginNeeded` and `NoCredential`."""
+        had = self._had()
+        if self._is_good(had):
+            return had.token
+        async with self._lock, self._logins.turn(self._principal):
+            had = self._had()
+            return had.token if self._is_good(had) else (await self._renewed(had)).token
+
+    def refused(self, token: str) -> None:
+        """Renew it next."""
+        self._refused = token
+
+    def _is_good(self, had: TokenResponse) -> bool:
+        return self._clock() < had.until and had.token != self._refused
+
+    def _had(self) -> TokenResponse:
+        try:
+            had = self._logins.of(self._principal)
+        except (StoreError, ValueError, KeyError, TypeError) as error:
+            message = str(error) if isinstance(error, StoreError) else "what is kept of the login can't be read"
+            raise NoCredential(message) from error
+        if had is None:
+            message = f"{self._principal} is not logged in there"
+            raise LoginNeeded(message)
+        return had
+
+    async def _renewed(self, had: TokenResponse) -> TokenResponse:
+        if not had.refresh:
+            message = f"the login of {self._principal} has expired"
+            raise LoginNeeded(message)
+        if self._clock() < self._failed_at + _PAUSE:
+            raise NoCredential(self._failure)
+        try:
+            new = granted(await self._asked(had.refresh), self._clock())
+            # A server that does not change its refresh token leaves out the one that there is.
+            new = new if new.refresh else TokenResponse(new.token, new.until, had.refresh)
+            is_kept = self._logins.follow(self._principal, had, new)
+        except TokenRefused as error:
+            return self._after(error, had)
+        except (FetchError, StoreError) as error:
+            self._failure, self._failed_at = str(error), self._clock()
+            raise NoCredential(self._failure) from error
+        return new if is_kept else await self._had_anew(new)
+
+    async def _had_anew(self, stray: TokenResponse) -> TokenResponse:
+        """Return what there is now; what was renewed for who logged out meanwhile is revoked, as far as can be."""
+        try:
+            return self._had()
+        except LoginNeeded:
+            with suppress(FetchError):
+                await revoked(self._said, stray, self._speaker)
+            raise
+
+    def _after(self, error: TokenRefused, had: TokenResponse) -> TokenResponse:
+        """Judge a refusal: whoever did not wait may have renewed it meanwhile, else the login is over."""
+        now = self._had()
+        if now.refresh != had.refresh:
+            return now
+        if error.error == "invalid_grant":
+            self._logins.follow(self._principal, had, None)
+            message = f"the login of {self._principal} is over"
+            raise LoginNeeded(message) from error
+        self._failure, self._failed_at = str(error), self._clock()
+        raise NoCredential(self._failure) from error
+
+    async def _asked(self, refresh: str) -> FetchedDocument:
+        more, headers = proven(self._said, await self._speaker.metadata())
+        form = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": self._resource, **more}
+        form = {name: value for name, value in form.items() if value}
+        found: FetchedDocument = await self._speaker.ask("token_endpoint", None, form, headers)
+        return found

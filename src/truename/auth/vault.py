@@ -1,0 +1,193 @@
+"""Keep secrets sealed on disk (AES-256-GCM), each bound to its owner and purpose."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from truename.errors import ConfigError
+from truename.files.durable import read_own, sync_directory, write_new
+from truename.files.private import make_private
+from truename.state import Schema, StateFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from sqlite3 import Connection
+    from typing import Self
+
+__all__ = ["KEY_VARIABLE", "Vault", "sealed", "unsealed", "vault_keys"]
+
+_NONCE: Final = 12
+
+
+def sealed(key: AESGCM, plain: bytes, bound: bytes) -> bytes:
+    """Return what only this key opens, and only together with ``bound``; 28 bytes longer than it was.
+
+    The nonce is drawn, so one key may seal 2**32 times (NIST SP 800-38D section 8.3).
+
+    >>> from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    >>> key = AESGCM(bytes(32))
+    >>> unsealed(key, sealed(key, b"token", b"ann"), b"ann"), unsealed(key, sealed(key, b"token", b"ann"), b"bob")
+    (b'token', None)
+    """
+    nonce = os.urandom(_NONCE)
+    return nonce + key.encrypt(nonce, plain, bound)
+
+
+def unsealed(key: AESGCM, text: bytes, bound: bytes) -> bytes | None:
+    """Return what was sealed; None for what was changed, or was sealed with another key or for something else."""
+    try:
+        return key.decrypt(text[:_NONCE], text[_NONCE:], bound)
+    except (InvalidTag, ValueError, TypeError):
+        return None
+
+
+KEY_VARIABLE: Final = "TRUENAME_VAULT_KEY"
+_SCHEMA: Final = Schema(
+    1,
+    (
+        """
+CREATE TABLE secret (
+    issuer TEXT NOT NULL, principal TEXT NOT NULL, key TEXT NOT NULL, sealed BLOB NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (issuer, principal)
+)
+""",
+    ),
+)
+_KEY: Final = 32
+_LONGEST: Final = 64 * 1024
+_MOST: Final = 10_000
+
+
+def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, ...]:
+    """Return the keys of a vault, the one to seal with first.
+
+    From `KEY_VARIABLE` (32 bytes in base64; older ones behind it, after commas), else from a file that only its owner
+    can read, which is made if there is none. Raises `ConfigError`; no error says anything of a key.
+    """
+    if KEY_VARIABLE in environment:
+        return tuple(_decoded(text, KEY_VARIABLE) for text in environment[KEY_VARIABLE].split(","))
+    with suppress(FileExistsError, OSError):
+        make_private(key_file.parent)
+        write_new(key_file, base64.b64encode(secrets.token_bytes(_KEY)) + b"\n")
+        sync_directory(key_file.parent)
+    try:
+        raw = read_own(key_file, 4_096)
+    except OSError as error:
+        problem = f"the vault's key can't be read ({error.strerror or error})"
+        raise ConfigError(file=str(key_file), key="", problem=problem, remedy="Check the file.") from error
+    return tuple(_decoded(line, str(key_file)) for line in raw.decode("ascii", "replace").split())
+
+
+def _decoded(text: str, where: str) -> bytes:
+    with suppress(binascii.Error, ValueError):
+        key = base64.b64decode(text.strip(), validate=True)
+        if len(key) == _KEY:
+            return key
+    remedy = "Make one: python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
+    raise ConfigError(file=where, key="", problem="it is no key of 32 bytes in base64", remedy=remedy)
+
+
+class Vault:
+    """Secrets by issuer and principal, in a file that processes share (in memory without a path).
+
+    All methods raise `StoreError`; ``corrupt`` also for a secret that no key given opens, or that is another's.
+
+    >>> vault = Vault(None, [bytes(32)])
+    >>> vault.put("https://idp.example", "ann", b"token")
+    >>> vault.get("https://idp.example", "ann"), vault.get("https://idp.example", "bob")
+    (b'token', None)
+    """
+
+    def __init__(self, path: Path | None, keys: Sequence[bytes], *, most: int = _MOST) -> None:
+        self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
+        self._most = most
+        self._file = StateFile(path, _SCHEMA)
+
+    @property
+    def path(self) -> Path | None:
+        """Its file, None for one in memory."""
+        return self._file.path
+
+    def get(self, issuer: str, principal: str) -> bytes | None:
+        """Return a secret; None if there is none."""
+        rows = self._file.rows("SELECT key, sealed FROM secret WHERE issuer = ? AND principal = ?", issuer, principal)
+        return self._opened(issuer, principal, *rows[0]) if rows else None
+
+    def put(self, issuer: str, principal: str, secret: bytes) -> None:
+        """Keep a secret in the place of the one before. Raises `StoreError` (``full``) for one too many or too long."""
+        with self._file.change() as data:
+            self._put(data, issuer, principal, secret)
+
+    def replace(self, issuer: str, principal: str, before: Callable[[bytes], bool], secret: bytes | None) -> bool:
+        """Keep a secret, or none, in the place of the one that is meant; tell whether that one was there still."""
+        with self._file.change() as data:
+            query = "SELECT key, sealed FROM secret WHERE issuer = ? AND principal = ?"
+            row = data.execute(query, (issuer, principal)).fetchone()
+            if row is None or not before(self._opened(issuer, principal, *row)):
+                return False
+            if secret is None:
+                data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
+            else:
+                self._put(data, issuer, principal, secret)
+            return True
+
+    def _put(self, data: Connection, issuer: str, principal: str, secret: bytes) -> None:
+        if len(secret) > _LONGEST:
+            self._file.refuse(f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Ask for less.")
+        name = next(iter(self._keys))
+        data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
+        (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
+        if count >= self._most:
+            self._file.refuse(f"it holds {count:,} secrets already", "full", "Revoke those that nobody needs.")
+        row = (issuer, principal, name, sealed(self._keys[name], secret, _bound(issuer, principal)))
+        data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER))", row)
+
+    def remove(self, issuer: str, principal: str) -> bool:
+        """Forget a secret, and overwrite where it was; tell whether there was one."""
+        with self._file.change() as data:
+            query = "DELETE FROM secret WHERE issuer = ? AND principal = ?"
+            return data.execute(query, (issuer, principal)).rowcount > 0
+
+    def entries(self) -> list[tuple[str, str, int]]:
+        """Return whose secrets there are: issuer, principal, and when each was kept (seconds since 1970)."""
+        return [
+            (issuer, principal, at)
+            for issuer, principal, at in self._file.rows("SELECT issuer, principal, at FROM secret ORDER BY 1, 2")
+        ]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _opened(self, issuer: str, principal: str, name: str, kept: bytes) -> bytes:
+        key = self._keys.get(name)
+        if key is None:
+            self._file.refuse("a secret was sealed under a key that is not given", "corrupt", "Give the older key too.")
+        secret = unsealed(key, kept, _bound(issuer, principal))
+        if secret is None:
+            self._file.refuse("a secret was changed, or is somebody else's")
+        return secret
+
+    def __repr__(self) -> str:
+        return f"Vault({str(self._file.path)!r})"
+
+
+def _bound(issuer: str, principal: str) -> bytes:
+    return json.dumps([issuer, principal]).encode()

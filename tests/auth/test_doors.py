@@ -1,0 +1,162 @@
+"""The doors: when they are open, which token is whose to judge, and when what was begun ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from truename.auth.inbound.authentication import (
+    AccessEvent,
+    Authenticated,
+    AuthenticationFailure,
+    Authenticators,
+    asks_for_credentials,
+    token_store,
+)
+from truename.auth.inbound.static_tokens import StaticTokenStore, fresh
+from truename.config import Access, Config, Issuer, Settings
+from truename.policy.principal import LOCAL, Principal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+NOW = 1_800_000_000.0
+UNKNOWN = AuthenticationFailure(error="invalid_token", text="The token is not known here, has expired, or was revoked.")
+
+
+def config_of(state: Path, token: str | None = None, **access: Any) -> Config:
+    return Config(settings=Settings(token=token, access=Access(state=str(state), **access)))
+
+
+def kept(store: StaticTokenStore, expires: float | None = None) -> str:
+    text, token = fresh("ann", groups=(), scopes=(), expires=expires)
+    store.add(token)
+    return text
+
+
+async def let_in(doors: Authenticators, token: str) -> Authenticated:
+    found = await doors.admit([f"Bearer {token}"])
+    assert isinstance(found, Authenticated)
+    return found
+
+
+def test_tokens_are_kept_in_the_directory_of_the_configuration(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    text = kept(StaticTokenStore(tmp_path / "tokens.json", {}))
+
+    found = token_store(config).holder(text, NOW)
+    assert found is not None
+    assert found.name == "ann"
+
+
+def test_without_a_directory_no_tokens_are_kept() -> None:
+    assert not token_store(Config()).exists
+
+
+def test_credentials_are_asked_for_from_the_first_thing_on_that_wants_some(tmp_path: Path) -> None:
+    issuer = Issuer(issuer="https://idp.example")
+
+    assert not asks_for_credentials(config_of(tmp_path))
+    assert asks_for_credentials(config_of(tmp_path, token="s3cret"))
+    assert asks_for_credentials(config_of(tmp_path, oauth={"work": issuer}))
+    kept(StaticTokenStore(tmp_path / "tokens.json", {}))
+    assert asks_for_credentials(config_of(tmp_path))
+
+
+async def test_while_the_doors_are_open_everybody_is_the_local_person(tmp_path: Path) -> None:
+    store = StaticTokenStore(tmp_path / "tokens.json", {})
+    found = await Authenticators(store).admit(["Bearer whatever"])
+
+    assert isinstance(found, Authenticated)
+    assert found.principal == LOCAL
+    assert found.stands()
+    kept(store)
+    assert not found.stands()
+
+
+async def test_a_static_token_ends_at_its_time(tmp_path: Path) -> None:
+    now = [NOW]
+    store = StaticTokenStore(tmp_path / "tokens.json", {})
+    text = kept(store, NOW + 10)
+    doors = Authenticators(store, clock=lambda: now[0])
+    found = await let_in(doors, text)
+
+    assert (found.principal.name, found.until, found.is_lasting) == ("ann", NOW + 10, False)
+    assert found.stands()
+    now[0] += 10
+    assert not found.stands()
+    assert await doors.admit([f"Bearer {text}"]) == UNKNOWN
+
+
+async def test_what_can_t_be_checked_any_more_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "tokens.json"
+    store = StaticTokenStore(path, {})
+    text = kept(store)
+    doors = Authenticators(store, clock=lambda: NOW)
+    found = await let_in(doors, text)
+    assert found.stands()
+    path.write_text("{")
+
+    assert not found.stands()
+    assert await doors.admit([f"Bearer {text}"]) == AuthenticationFailure(
+        error="temporarily_unavailable", text="Tokens can't be checked now. Try again later."
+    )
+    (said,) = caplog.messages
+    assert said.startswith("static tokens can't be checked: ")
+    assert str(path) in said
+
+
+async def test_other_static_tokens_can_be_had_while_the_gateway_runs(tmp_path: Path) -> None:
+    before, after = StaticTokenStore(tmp_path / "before.json", {}), StaticTokenStore(tmp_path / "after.json", {})
+    old, new = kept(before), kept(after)
+    doors = Authenticators(before, clock=lambda: NOW)
+    found = await let_in(doors, old)
+    doors.retune(after, token=None, token_name="local")
+
+    assert not found.stands()
+    assert await doors.admit([f"Bearer {old}"]) == UNKNOWN
+    assert (await let_in(doors, new)).stands()
+
+
+async def test_the_one_token_of_the_settings_comes_changes_and_goes() -> None:
+    doors = Authenticators(StaticTokenStore(None, {}))
+    assert doors.are_open
+    doors.retune(StaticTokenStore(None, {}), token="one", token_name="ops")
+    first = await let_in(doors, "one")
+    assert (first.principal, doors.are_open) == (Principal(name="ops"), False)
+    doors.retune(StaticTokenStore(None, {}), token="one", token_name="other")
+    second = await let_in(doors, "one")
+    assert (second.principal.name, first.stands(), second.stands()) == ("other", False, True)
+    doors.retune(StaticTokenStore(None, {}), token=None, token_name="other")
+    assert (second.stands(), doors.are_open) == (False, True)
+
+
+class Asked:
+    """A way in that takes one token."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self.asked: list[str] = []
+
+    def knows(self, token: str) -> bool:
+        self.asked.append(token)
+        return token == self.token
+
+    async def admit(self, token: str) -> Authenticated:
+        return Authenticated(principal=Principal(name=token))
+
+
+async def test_the_first_way_that_knows_a_token_judges_it() -> None:
+    told: list[AccessEvent] = []
+    first, second = Asked("a"), Asked("b")
+    doors = Authenticators(StaticTokenStore(None, {}), token="s3cret", ways=(first, second), on_access=told.append)
+
+    assert [(await let_in(doors, token)).principal.name for token in ("s3cret", "a", "b")] == ["local", "a", "b"]
+    assert (first.asked, second.asked) == (["a", "b"], ["b"])
+    assert told == []
+    assert await doors.admit(["Bearer c"]) == UNKNOWN
+    assert await doors.admit([]) == AuthenticationFailure()
+    # Who has no token yet is about to get one.
+    assert told == [AccessEvent(what="turned_away", why=UNKNOWN.text)]

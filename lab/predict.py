@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from lab.scenarios import scenario
 from lab.through import KEY
 from truename import dialects
-from truename.clients.upcoming import alone_path
+from truename.clients.gateway_address import alone_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lab.drivers.stage import Entry, write_json
 from lab.scenarios import PINNED
-from truename.clients.upcoming import alone_path
+from truename.clients.gateway_address import alone_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

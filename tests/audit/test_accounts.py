@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import ToolId
-from truename.audit import Journal, Redaction, account_of
+from truename.audit import AuditLog, Redaction, account_of
 from truename.catalog import Origin
 from truename.policy.call import CallEvent
 from truename.policy.principal import Principal
@@ -164,5 +164,5 @@ def test_no_arguments_are_too_large_to_be_written_down(tmp_path: Path) -> None:
     account = account_of(event, Redaction("redacted"))
     assert len(json.dumps(account)) < 200_000
     assert str(account["arguments_digest"]).startswith("sha256:")
-    with Journal(tmp_path) as journal:
+    with AuditLog(tmp_path) as journal:
         journal.append([("call", account)])

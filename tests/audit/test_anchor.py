@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.audit import GENESIS, Anchor, Journal, Record, anchor_file, records_in, verified
+from truename.audit import GENESIS, Anchor, AuditLog, AuditRecord, anchor_file, records_in, verified
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(path: Path, *tools: str, key: bytes | None = None, max_bytes: int = 900) -> None:
-    with Journal(path, key, max_bytes=max_bytes, anchor=anchor_file(path)) as journal:
+    with AuditLog(path, key, max_bytes=max_bytes, anchor=anchor_file(path)) as journal:
         for tool in tools:
             journal.append([("call", {"tool": tool})])
 
@@ -37,7 +37,7 @@ def faults(path: Path, key: bytes | None = None, expected: Anchor | None = None)
 
 
 def last_of(path: Path, key: bytes | None = None) -> Anchor:
-    record = [one for one in records_in(path, key) if isinstance(one, Record)][-1]
+    record = [one for one in records_in(path, key) if isinstance(one, AuditRecord)][-1]
     return Anchor(record.number, record.hash)
 
 
@@ -59,7 +59,7 @@ def emptied_but_locks(path: Path, _: Path) -> None:
 
 def made_anew(path: Path, _: Path) -> None:
     shutil.rmtree(path)
-    with Journal(path) as journal:
+    with AuditLog(path) as journal:
         journal.append([("call", {"tool": "other"})])
 
 
@@ -94,7 +94,10 @@ def test_a_journal_that_was_put_back_is_found_and_not_written_on(
     assert "truncated" in faults(path, key)
     # Without what is kept outside nothing is wrong with most of these.
     for alone in (True, False):
-        with pytest.raises(StoreError) as refused, Journal(path, key, alone=alone, anchor=anchor_file(path)) as journal:
+        with (
+            pytest.raises(StoreError) as refused,
+            AuditLog(path, key, alone=alone, anchor=anchor_file(path)) as journal,
+        ):
             journal.append([("call", {"tool": "e"})])
         assert refused.value.code == "corrupt"
 
@@ -185,16 +188,16 @@ def test_an_anchor_made_with_another_key_is_damaged(tmp_path: Path) -> None:
 
 def test_commands_beside_a_gateway_keep_one_anchor(tmp_path: Path) -> None:
     path, anchor = tmp_path / "audit", anchor_file(tmp_path / "audit")
-    with Journal(path, anchor=anchor) as gateway:
+    with AuditLog(path, anchor=anchor) as gateway:
         for number in range(6):
             gateway.append([("call", {"tool": f"g{number}"})])
-            with Journal.beside(path, anchor=anchor) as command:
+            with AuditLog.beside(path, anchor=anchor) as command:
                 command.append([("call", {"tool": f"c{number}"})])
                 gateway.append([("call", {"tool": f"h{number}"})])
                 command.append([("call", {"tool": f"d{number}"})])
             assert faults(path) == []
     older = copied(path, tmp_path / "older")
-    with Journal.beside(path, anchor=anchor) as command:
+    with AuditLog.beside(path, anchor=anchor) as command:
         command.append([("call", {"tool": "last"})])
     copied(older, path)
 
@@ -203,7 +206,7 @@ def test_commands_beside_a_gateway_keep_one_anchor(tmp_path: Path) -> None:
 
 def test_an_anchor_that_is_removed_while_a_gateway_runs_is_made_again(tmp_path: Path) -> None:
     path, anchor = tmp_path / "audit", anchor_file(tmp_path / "audit")
-    with Journal(path, anchor=anchor) as gateway:
+    with AuditLog(path, anchor=anchor) as gateway:
         gateway.append([("call", {"tool": "a"})])
         anchor.unlink()
         gateway.append([("call", {"tool": "b"})])
@@ -288,7 +291,7 @@ def history() -> Iterator[Path]:
 
 
 def write_at(path: Path, anchor: Path, tool: str) -> None:
-    with Journal(path, max_bytes=600, anchor=anchor) as journal:
+    with AuditLog(path, max_bytes=600, anchor=anchor) as journal:
         journal.append([("call", {"tool": tool})])
 
 

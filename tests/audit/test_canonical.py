@@ -8,7 +8,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from truename.audit.canonical import canonical
+from truename.audit.chain import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable

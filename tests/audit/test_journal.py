@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truename.audit import Broken, Journal, Record, recent, records_in, since, verified
+from truename.audit import AuditLog, AuditRecord, LogDefect, recent, records_in, since, verified
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ KEY = b"k" * 32
 
 def written(path: Path, count: int, key: bytes | None = None, *, max_bytes: int = 1_000) -> Path:
     """Write a journal of some calls, several to a segment."""
-    with Journal(path, key, max_bytes=max_bytes) as journal:
+    with AuditLog(path, key, max_bytes=max_bytes) as journal:
         for number in range(count):
             journal.append([("call", {"tool": f"git@1/push@{number}", "who": "ann"})])
     return path
 
 
 def kinds(path: Path, key: bytes | None = None) -> list[str]:
-    return [found.kind for found in records_in(path, key) if isinstance(found, Broken)]
+    return [found.kind for found in records_in(path, key) if isinstance(found, LogDefect)]
 
 
 def calls(path: Path) -> list[str]:
-    return [found.body["tool"] for found in records_in(path) if isinstance(found, Record) and found.kind == "call"]
+    return [found.body["tool"] for found in records_in(path) if isinstance(found, AuditRecord) and found.kind == "call"]
 
 
 def files(path: Path) -> list[Path]:
@@ -69,7 +69,7 @@ def test_the_last_records_are_read_without_all_before_them_and_those_that_come(t
     assert recent(path, 0)[0] == []
 
 
-def _added(path: Path, count: int) -> list[Record]:
+def _added(path: Path, count: int) -> list[AuditRecord]:
     before = recent(path, 1)[0][0].number
     written(path, count)
     return [one for one in recent(path, 100)[0] if one.number > before]
@@ -92,8 +92,8 @@ def test_nobody_but_its_owner_can_read_it(tmp_path: Path) -> None:
 
 
 def test_two_processes_can_not_write_one_journal(tmp_path: Path) -> None:
-    with Journal(tmp_path), pytest.raises(StoreError, match="another process writes here") as refused:
-        Journal(tmp_path)
+    with AuditLog(tmp_path), pytest.raises(StoreError, match="another process writes here") as refused:
+        AuditLog(tmp_path)
     assert refused.value.code == "busy"
     assert kinds(tmp_path) == []
 
@@ -116,14 +116,14 @@ def test_a_journal_killed_at_any_byte_goes_on_and_is_whole(cut: int) -> None:
     """The head is as old as the last whole write, so what a kill leaves is at least as long."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "audit"
-        with Journal(path) as journal:
+        with AuditLog(path) as journal:
             journal.append([("call", {"tool": "first"})])
             head = (path / "journal.head").read_bytes()
             kept = files(path)[0].stat().st_size
             journal.append([("call", {"tool": "second"}), ("call", {"tool": "third"})])
         (path / "journal.head").write_bytes(head)
         _cut(files(path)[0], kept + cut % (files(path)[0].stat().st_size - kept + 1))
-        with Journal(path) as journal:
+        with AuditLog(path) as journal:
             journal.append([("call", {"tool": "fourth"})])
         assert kinds(path) == []
         assert (calls(path)[0], calls(path)[-1]) == ("first", "fourth")
@@ -194,7 +194,7 @@ def test_records_off_the_end_are_missed(journal: Path, tmp_path: Path) -> None:
     lines[-1].pop()
     _put(path, lines)
     left = sum(map(len, lines))
-    broken = [str(found) for found in records_in(path) if isinstance(found, Broken)]
+    broken = [str(found) for found in records_in(path) if isinstance(found, LogDefect)]
     assert broken == [f"journal.head: record {left + 1}, which was written, is gone; the last one is {left}"]
 
 
@@ -208,7 +208,7 @@ def test_a_journal_that_lost_its_end_is_not_written_on(journal: Path, tmp_path: 
     path = Path(shutil.copytree(journal, tmp_path / "copy"))
     files(path)[-1].unlink()
     with pytest.raises(StoreError, match="are gone from the end") as refused:
-        Journal(path)
+        AuditLog(path)
     assert refused.value.code == "corrupt"
 
 
@@ -218,7 +218,7 @@ def test_a_journal_without_its_head_or_its_records_is_not_begun_anew(journal: Pa
     for file in [path / "journal.head"] if gone == "journal.head" else files(path):
         file.unlink()
     with pytest.raises(StoreError, match="gone"):
-        Journal(path)
+        AuditLog(path)
 
 
 @pytest.mark.parametrize("line", [0, 1])
@@ -232,7 +232,7 @@ def test_a_line_of_the_head_that_a_power_cut_tore_is_told_and_written_anew(
     raw[half * line + 20 : half * line + 60] = bytes(40)
     head.write_bytes(raw)
     assert kinds(path) == ["truncated"]
-    with Journal(path) as again:
+    with AuditLog(path) as again:
         again.append([("call", {"tool": "next"})])
     assert kinds(path) == []
     assert calls(path)[-1] == "next"
@@ -243,7 +243,7 @@ def test_a_head_of_which_both_lines_are_torn_proves_nothing(journal: Path, tmp_p
     head = path / "journal.head"
     head.write_bytes(bytes(len(head.read_bytes())))
     with pytest.raises(StoreError, match="gone or damaged"):
-        Journal(path)
+        AuditLog(path)
 
 
 def test_a_chain_written_anew_is_found_by_who_has_the_key(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_files_of_another_journal_are_found(tmp_path: Path) -> None:
 
 
 def test_what_no_journal_can_hold_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with Journal(tmp_path) as journal:
+    with AuditLog(tmp_path) as journal:
         journal.append([("call", {"tool": "a"})])
         before = [file.read_bytes() for file in files(tmp_path)]
         with pytest.raises(ValueError, match="more than"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.audit import Journal, verified
+from truename.audit import AuditLog, verified
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def full(most: int) -> Callable[[int, bytes], int]:
 def test_a_full_disk_does_not_fill_a_directory_with_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, is_begun: bool
 ) -> None:
-    with Journal(tmp_path) as journal:
+    with AuditLog(tmp_path) as journal:
         if is_begun:
             journal.append(ONE)
         for _ in range(5):
@@ -75,7 +75,7 @@ def test_nothing_is_written_into_files_that_are_no_longer_in_their_place(
     tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "audit"
-    with Journal(path) as journal:
+    with AuditLog(path) as journal:
         journal.append(ONE)
         change(path)
         with pytest.raises(StoreError, match="gone") as refused:
@@ -86,7 +86,7 @@ def test_nothing_is_written_into_files_that_are_no_longer_in_their_place(
 @POSIX
 def test_a_journal_that_is_back_in_its_place_is_written_on(tmp_path: Path) -> None:
     path = tmp_path / "audit"
-    with Journal(path) as journal:
+    with AuditLog(path) as journal:
         journal.append(ONE)
         path.rename(tmp_path / "moved")
         with pytest.raises(StoreError):
@@ -132,7 +132,7 @@ def test_what_somebody_planted_is_neither_waited_for_nor_written_to(
     size = 400 if plant is _second_name else 4_000
     other.write_bytes(b"x" * size)
     plant(path / name, other)
-    with pytest.raises(StoreError) as refused, Journal(path) as journal:
+    with pytest.raises(StoreError) as refused, AuditLog(path) as journal:
         journal.append(ONE)
     assert refused.value.code == "unusable"
     assert other.read_bytes() == b"x" * size
@@ -141,7 +141,7 @@ def test_what_somebody_planted_is_neither_waited_for_nor_written_to(
 @POSIX
 def test_a_pipe_in_the_place_of_a_lock_keeps_nobody_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "turn.lock")
-    with Journal(tmp_path) as journal:
+    with AuditLog(tmp_path) as journal:
         journal.append(ONE)
     assert verified(tmp_path) == (2, ())
 
@@ -150,10 +150,10 @@ def test_a_pipe_in_the_place_of_a_lock_keeps_nobody_waiting(tmp_path: Path) -> N
 def test_who_reads_another_s_journal_proves_it_and_does_not_write_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Journal(tmp_path) as journal:
+    with AuditLog(tmp_path) as journal:
         journal.append(ONE)
     monkeypatch.setattr(os, "geteuid", lambda: (tmp_path / "journal.head").stat().st_uid + 1)
     assert verified(tmp_path) == (2, ())
-    with pytest.raises(StoreError, match="no plain file of yours"), Journal.beside(tmp_path) as other:
+    with pytest.raises(StoreError, match="no plain file of yours"), AuditLog.beside(tmp_path) as other:
         other.append(ONE)
     assert verified(tmp_path) == (2, ())

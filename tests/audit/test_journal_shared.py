@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.shared import ROOT
-from truename.audit import Broken, Journal, Record, records_in, verified
-from truename.audit.turn import turn
+from truename.audit import AuditLog, AuditRecord, LogDefect, records_in, verified
+from truename.audit.log import turn
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def begin(writers: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def told(path: Path, kind: str = "approval", key: bytes | None = None) -> list[tuple[str, int]]:
-    found = [one for one in records_in(path, key) if isinstance(one, Record) and one.kind == kind]
+    found = [one for one in records_in(path, key) if isinstance(one, AuditRecord) and one.kind == kind]
     return [(one.body["who"], one.body["place"]) for one in found]
 
 
 def test_two_processes_and_a_gateway_write_one_chain_while_it_is_verified(tmp_path: Path) -> None:
     writers = [process(tmp_path, who, 60) for who in ("ann", "bob")]
-    with Journal(tmp_path, max_bytes=8_192) as gateway:
+    with AuditLog(tmp_path, max_bytes=8_192) as gateway:
         begin(writers)
         looks, place = 0, 0
         while any(one.poll() is None for one in writers):
@@ -81,7 +81,7 @@ def test_two_processes_and_a_gateway_write_one_chain_while_it_is_verified(tmp_pa
 
 
 def test_a_process_that_is_killed_at_any_moment_stops_nobody_and_leaves_one_chain(tmp_path: Path) -> None:
-    with Journal(tmp_path) as gateway:
+    with AuditLog(tmp_path) as gateway:
         writer = process(tmp_path, "ann", 100_000)
         begin([writer])
         place = 0
@@ -99,8 +99,8 @@ def test_a_process_that_is_killed_at_any_moment_stops_nobody_and_leaves_one_chai
 def test_whoever_does_not_end_their_turn_keeps_a_writer_for_some_seconds_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.audit.turn._PATIENCE", 0.05)
-    with Journal(tmp_path) as gateway:
+    monkeypatch.setattr("truename.audit.log._PATIENCE", 0.05)
+    with AuditLog(tmp_path) as gateway:
         gateway.append([("call", {})])
         with turn(tmp_path), pytest.raises(StoreError, match="does not end") as refused:
             gateway.append([("call", {})])
@@ -125,7 +125,7 @@ def test_any_turns_and_any_kills_leave_one_chain(
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         path = Path(folder)
         kept = [0, 0, 0]
-        writers = [Journal(path, key, max_bytes=700, alone=not number) for number in range(3)]
+        writers = [AuditLog(path, key, max_bytes=700, alone=not number) for number in range(3)]
         for one in writers:
             stack.callback(one.close)
         for place, (who, count) in enumerate(turns):
@@ -134,10 +134,10 @@ def test_any_turns_and_any_kills_leave_one_chain(
             if place in cuts:
                 _cut(path, before, cuts[place])
                 writers[who].close()
-                writers[who] = Journal(path, key, max_bytes=700, alone=not who)
+                writers[who] = AuditLog(path, key, max_bytes=700, alone=not who)
             else:
                 kept[who] += count
-        assert [one for one in records_in(path, key) if isinstance(one, Broken) and one.kind != "torn"] == []
+        assert [one for one in records_in(path, key) if isinstance(one, LogDefect) and one.kind != "torn"] == []
         writers[0].append([("call", {"who": "end", "place": 0})])
         assert verified(path, key)[1] == ()
         found = [who for who, _ in told(path, "call", key)]
@@ -163,23 +163,23 @@ def _cut(path: Path, before: tuple[bytes | None, dict[str, int]], size: int) -> 
 
 
 def test_who_comes_beside_reads_only_the_end(tmp_path: Path) -> None:
-    with Journal(tmp_path) as gateway:
+    with AuditLog(tmp_path) as gateway:
         gateway.append([("call", {"text": "x" * 1_000}) for _ in range(300)])
     file = tmp_path / "000001.jsonl"
     raw = bytearray(file.read_bytes())
     raw[5_000] ^= 1
     file.write_bytes(bytes(raw))
-    with Journal.beside(tmp_path) as journal:
+    with AuditLog.beside(tmp_path) as journal:
         journal.append([("approval", {"who": "ann", "place": 0})])
     # What is wrong far before is for `verify` to find, and for a gateway that starts.
-    assert [one.kind for one in records_in(tmp_path) if isinstance(one, Broken)] == ["changed"]
+    assert [one.kind for one in records_in(tmp_path) if isinstance(one, LogDefect)] == ["changed"]
     with pytest.raises(StoreError) as refused:
-        Journal(tmp_path)
+        AuditLog(tmp_path)
     assert refused.value.code == "corrupt"
 
 
 def test_a_journal_may_be_begun_by_a_command(tmp_path: Path) -> None:
-    with Journal.beside(tmp_path / "new") as first, Journal.beside(tmp_path / "new") as second:
+    with AuditLog.beside(tmp_path / "new") as first, AuditLog.beside(tmp_path / "new") as second:
         second.append([("approval", {"who": "bob", "place": 0})])
         first.append([("approval", {"who": "ann", "place": 0})])
     assert verified(tmp_path / "new") == (3, ())
@@ -192,20 +192,20 @@ def test_a_kill_before_the_first_record_leaves_a_journal_that_can_be_begun(
     def killed(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    with Journal(tmp_path) as gateway:
+    with AuditLog(tmp_path) as gateway:
         with monkeypatch.context() as broken:
             broken.setattr(os, "write", killed)
             with pytest.raises(StoreError):
                 gateway.append([("call", {})])
         assert verified(tmp_path) == (0, ())
-    with Journal(tmp_path) as gateway:
+    with AuditLog(tmp_path) as gateway:
         gateway.append([("call", {})])
     assert verified(tmp_path) == (2, ())
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone", "changed", "no head", "another key"])
 def test_nothing_is_added_to_a_journal_that_was_harmed_meanwhile(tmp_path: Path, harm: str) -> None:
-    with Journal(tmp_path) as gateway:
+    with AuditLog(tmp_path) as gateway:
         gateway.append([("call", {"place": 1})])
         file, head = tmp_path / "000001.jsonl", tmp_path / "journal.head"
         whole = file.read_bytes()
@@ -221,7 +221,7 @@ def test_nothing_is_added_to_a_journal_that_was_harmed_meanwhile(tmp_path: Path,
                 head.unlink()
                 file.write_bytes(whole + b"x")
             case _:
-                with suppress(StoreError), Journal.beside(tmp_path, KEY) as other:
+                with suppress(StoreError), AuditLog.beside(tmp_path, KEY) as other:
                     other.append([("call", {})])
                 assert verified(tmp_path)[1] == ()
                 return

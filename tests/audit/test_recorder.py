@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truename.audit import Journal, Record, Recorder, records_in
+from truename.audit import AuditLog, AuditRecord, AuditRecorder, records_in
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def bodies(path: Path, kind: str = "call") -> list[Mapping[str, Any]]:
-    return [found.body for found in records_in(path) if isinstance(found, Record) and found.kind == kind]
+    return [found.body for found in records_in(path) if isinstance(found, AuditRecord) and found.kind == kind]
 
 
-class Disk(Journal):
+class Disk(AuditLog):
     """A journal whose disk can be taken away, and given back."""
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +40,7 @@ class Disk(Journal):
 
 
 def test_records_of_many_threads_are_all_written_in_each_ones_order(tmp_path: Path) -> None:
-    with Recorder(Journal(tmp_path)) as recorder:
+    with AuditRecorder(AuditLog(tmp_path)) as recorder:
 
         def write(thread: int) -> None:
             for number in range(200):
@@ -58,7 +58,7 @@ def test_records_of_many_threads_are_all_written_in_each_ones_order(tmp_path: Pa
 
 
 def test_who_asks_knows_when_it_is_on_the_disk(tmp_path: Path) -> None:
-    with Recorder(Journal(tmp_path)) as recorder:
+    with AuditRecorder(AuditLog(tmp_path)) as recorder:
         recorder.written("begin", {"call": "c1"}).result(10)
         assert bodies(tmp_path, "begin") == [{"call": "c1"}]
 
@@ -66,7 +66,7 @@ def test_who_asks_knows_when_it_is_on_the_disk(tmp_path: Path) -> None:
 def test_what_there_is_no_room_for_is_counted_and_said(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     disk.is_there.clear()
-    with Recorder(disk, most_waiting=3) as recorder:
+    with AuditRecorder(disk, most_waiting=3) as recorder:
         recorder.write("call", {"n": 0})
         assert disk.was_asked.wait(10)
         for number in range(1, 6):
@@ -83,7 +83,7 @@ def test_what_there_is_no_room_for_is_counted_and_said(tmp_path: Path) -> None:
 def test_while_the_disk_is_full_records_wait_and_who_must_not_go_on_is_told(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     disk.fails = True
-    with Recorder(disk) as recorder:
+    with AuditRecorder(disk) as recorder:
         with pytest.raises(StoreError, match="no space"):
             recorder.written("begin", {"call": "c1"}).result(10)
         with pytest.raises(StoreError, match="no space"):
@@ -103,7 +103,7 @@ def test_how_long_the_oldest_waits_is_known_until_it_is_on_the_disk(
     now = [100.0]
     disk = Disk(tmp_path)
     disk.is_there.clear()
-    with Recorder(disk) as recorder:
+    with AuditRecorder(disk) as recorder:
         assert recorder.lag == 0.0
         with monkeypatch.context() as clock:
             clock.setattr("truename.audit.recorder.time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -118,7 +118,7 @@ def test_how_long_the_oldest_waits_is_known_until_it_is_on_the_disk(
 
 
 def test_a_record_that_no_journal_can_hold_costs_no_other(tmp_path: Path) -> None:
-    with Recorder(Journal(tmp_path)) as recorder:
+    with AuditRecorder(AuditLog(tmp_path)) as recorder:
         recorder.write("call", {"n": 1})
         with pytest.raises(StoreError, match="can't be written"):
             recorder.written("call", {"n": float("nan")}).result(10)
@@ -128,7 +128,7 @@ def test_a_record_that_no_journal_can_hold_costs_no_other(tmp_path: Path) -> Non
 
 
 def test_who_waits_no_more_costs_the_others_nothing(tmp_path: Path) -> None:
-    with Recorder(Journal(tmp_path)) as recorder:
+    with AuditRecorder(AuditLog(tmp_path)) as recorder:
         gone = recorder.written("begin", {"call": "gone"})
         gone.cancel()
         recorder.written("begin", {"call": "c1"}).result(10)
@@ -144,7 +144,7 @@ def test_a_fault_that_nobody_thought_of_is_told_and_tried_again(tmp_path: Path) 
 
     disk = Odd(tmp_path)
     disk.fails = True
-    with Recorder(disk) as recorder:
+    with AuditRecorder(disk) as recorder:
         with pytest.raises(StoreError, match="TypeError"):
             recorder.written("begin", {"call": "c1"}).result(10)
         disk.fails = False
@@ -153,7 +153,7 @@ def test_a_fault_that_nobody_thought_of_is_told_and_tried_again(tmp_path: Path) 
 
 
 def test_a_closed_recorder_takes_nothing_more(tmp_path: Path) -> None:
-    recorder = Recorder(Journal(tmp_path))
+    recorder = AuditRecorder(AuditLog(tmp_path))
     recorder.close()
     with pytest.raises(StoreError, match="closed"):
         recorder.require()

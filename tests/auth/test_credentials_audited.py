@@ -12,7 +12,7 @@ from tests.auth.test_client_tokens import Guarded
 from tests.auth.test_login_questions import TOOL, logs_in, scene
 from tests.auth.test_logins import _entered, _follow, _login
 from tests.conformance.fixture import Everything
-from truename.audit import Record, records_in, verified
+from truename.audit import AuditRecord, records_in, verified
 from truename.auth.inbound.static_tokens import digest_of, fresh, named_id
 from truename.auth.network.fetch import web
 from truename.auth.outbound.logins import Logins, login_vault
@@ -97,7 +97,9 @@ async def test_who_has_a_login_and_who_needs_one_is_told_once_and_counted(
                 assert await call("eve")
                 assert required(gateway) == 0
     assert verified(tmp_path / "audit")[1] == ()
-    found = [one.body for one in records_in(tmp_path / "audit") if isinstance(one, Record) and one.kind == "credential"]
+    found = [
+        one.body for one in records_in(tmp_path / "audit") if isinstance(one, AuditRecord) and one.kind == "credential"
+    ]
     told = [(one["what"], one["who"]) for one in found if one["who"] != "local"]
     assert told == [("obtained", "ann"), ("login_required", "eve"), ("obtained", "eve")]
     assert {one["server"] for one in found} == {"far"}
@@ -117,7 +119,9 @@ async def test_a_login_by_the_gateways_own_page_is_in_the_journal(
         one.client("ann", era, one.user(browse)) as client,
     ):
         assert not (await client.call_tool(TOOL, {})).is_error
-    found = [one.body for one in records_in(tmp_path / "audit") if isinstance(one, Record) and one.kind == "credential"]
+    found = [
+        one.body for one in records_in(tmp_path / "audit") if isinstance(one, AuditRecord) and one.kind == "credential"
+    ]
     told = [(one["what"], one["server"], one.get("via")) for one in found if one["who"] == "ann"]
     assert told == [("login_required", "far", None), ("logged_in", "far", "page"), ("obtained", "far", None)]
     assert verified(tmp_path / "audit")[1] == ()

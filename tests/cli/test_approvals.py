@@ -20,9 +20,9 @@ from truename.config import Config
 from truename.gateway.trust.forms import shown_arguments
 from truename.identity import definition_digest
 from truename.policy import Approvals, Caller, bound_call, subject_of
-from truename.trust import PinBook
-from truename.trust.admission import pin_of
-from truename.trust.pending import Pending, PendingBook, pending_path
+from truename.trust import PinStore
+from truename.trust.approval_queue import ApprovalQueue, PendingCall, pending_path
+from truename.trust.quarantine import pin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def asked(path: Path) -> Callable[..., str]:
 
     def ask(session: str = "", **arguments: Any) -> str:
         made = call(session, **arguments)
-        wanted = Pending(
+        wanted = PendingCall(
             principal="ada",
             session=session,
             fingerprint=made.fingerprint,
@@ -64,7 +64,7 @@ def asked(path: Path) -> Callable[..., str]:
             rule="look first",
             reason=HOSTILE,
         )
-        with PendingBook(pending_path(path)) as book:
+        with ApprovalQueue(pending_path(path)) as book:
             return book.ask(wanted, most=10, lasts=600.0).key
 
     return ask
@@ -108,7 +108,7 @@ def test_a_decision_covers_what_is_said(
     assert approvals.status(call(key="c2")).state == "approved"
     assert (approvals.status(call(key="c3", branch="next")).state == "approved") is covers_other
     assert bool(approvals.grants()[0].until) is ("--for" in words)
-    with PendingBook(pending_path(path)) as book:
+    with ApprovalQueue(pending_path(path)) as book:
         assert book.all() == []
 
 
@@ -145,7 +145,7 @@ def test_a_request_and_a_decision_are_suspended_while_another_definition_waits_f
     pins = Config(path=Path("truename.toml").resolve()).pins_path()
     here, there = asked(), asked(branch="other")
     run("approvals", "grant", here, "--scope", "always", "--config", "truename.toml")
-    with PinBook(pins) as book:
+    with PinStore(pins) as book:
         book.trust([pinned])
         book.note([replace(pinned, content=other, digest=definition_digest(other))])
     run("allow")

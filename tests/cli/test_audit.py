@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import HOSTILE
-from truename.audit import Journal, anchor_file
+from truename.audit import AuditLog, anchor_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def journal(tmp_path: Path) -> Path:
     (tmp_path / "truename.toml").write_text(
         f'[mcpServers.fs]\ncommand = "fs"\n[audit]\npath = "audit"\nkey = "{KEY}"\n'
     )
-    with Journal(path, KEY.encode(), now=lambda: "2026-11-22T10:00:00.000+00:00") as open_journal:
+    with AuditLog(path, KEY.encode(), now=lambda: "2026-11-22T10:00:00.000+00:00") as open_journal:
         for number, who in enumerate(("ann", "bob", "ann")):
             body = {"who": who, "tool": "fs@1/read@1", "outcome": "ok", "call": f"c{number}", "name": f"={HOSTILE}"}
             open_journal.append([("call", body)])
@@ -61,7 +61,7 @@ def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
 
 
 def anchored(path: Path, tool: str) -> None:
-    with Journal(path, KEY.encode(), anchor=anchor_file(path)) as open_journal:
+    with AuditLog(path, KEY.encode(), anchor=anchor_file(path)) as open_journal:
         open_journal.append([("call", {"tool": tool})])
 
 
@@ -161,7 +161,7 @@ def test_records_that_come_are_followed(journal: Path) -> None:
         assert following.stdout is not None
         try:
             assert json.loads(following.stdout.readline())["call"] == "c2"
-            with Journal(journal, KEY.encode()) as open_journal:
+            with AuditLog(journal, KEY.encode()) as open_journal:
                 open_journal.append([("call", {"call": "c3"})])
             assert json.loads(following.stdout.readline())["kind"] == "segment"
             assert json.loads(following.stdout.readline())["call"] == "c3"

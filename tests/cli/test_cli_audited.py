@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, project
-from truename.audit import Journal, Record, records_in, verified
+from truename.audit import AuditLog, AuditRecord, records_in, verified
 from truename.auth.oauth import TokenResponse
 from truename.auth.outbound.logins import Logins, login_vault
 from truename.config import load
@@ -16,8 +16,8 @@ from truename.config.credentials import Login
 from truename.config.trust import Trust
 from truename.files.person import whoami
 from truename.policy import Approvals, Caller, bound_call, subject_of
-from truename.trust import Offer, PinBook, admit
-from truename.trust.pending import Pending, PendingBook, pending_path
+from truename.trust import OfferedTools, PinStore, admit
+from truename.trust.approval_queue import ApprovalQueue, PendingCall, pending_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,14 +47,14 @@ class House:
         self.journal = folder / "audit"
         self.config = load(self.file)
 
-    def pins(self) -> PinBook:
-        return PinBook(self.config.pins_path())
+    def pins(self) -> PinStore:
+        return PinStore(self.config.pins_path())
 
     def offers(self) -> None:
         """Have two tools wait for a review."""
         tools = list(Catalog.from_mcp({"fs": TOOLS}).values())
         with self.pins() as book:
-            found = admit(Offer(tools), book.pins(), book.seen(), Trust(first="review"))
+            found = admit(OfferedTools(tools), book.pins(), book.seen(), Trust(first="review"))
             book.note(found.notes)
 
     def asks(self) -> str:
@@ -63,7 +63,7 @@ class House:
         call = bound_call(
             name="git_push", call_id="c1", arguments={"to": "s3cr3t"}, names=names, caller=Caller(principal="ada")
         )
-        wanted = Pending(
+        wanted = PendingCall(
             principal="ada",
             fingerprint=call.fingerprint,
             subject=subject_of(call),
@@ -72,7 +72,7 @@ class House:
             wire_name=call.wire_name,
             rule="look first",
         )
-        with PendingBook(pending_path(self.approvals)) as book:
+        with ApprovalQueue(pending_path(self.approvals)) as book:
             return book.ask(wanted, most=10, lasts=600.0).key
 
     @property
@@ -85,13 +85,13 @@ class House:
         if not self.journal.exists():
             return []
         assert verified(self.journal, KEY.encode())[1] == ()
-        found = [one for one in records_in(self.journal, KEY.encode()) if isinstance(one, Record)]
+        found = [one for one in records_in(self.journal, KEY.encode()) if isinstance(one, AuditRecord)]
         return [{"kind": one.kind, **one.body} for one in found if one.kind in kinds]
 
     @contextmanager
     def unwritable(self) -> Iterator[None]:
         """Have a journal whose end was cut off: nothing is added to it."""
-        with Journal(self.journal, KEY.encode()) as journal:
+        with AuditLog(self.journal, KEY.encode()) as journal:
             journal.append([("start", {}), ("stop", {})])
         file = self.journal / "000001.jsonl"
         whole = file.read_bytes()
@@ -161,7 +161,7 @@ def test_a_decision_is_in_the_journal_with_who_made_it_and_how(run: Run, house: 
     (before,) = begun
     assert (before["of"], before["what"], before["by"]) == (kind, wanted["what"], whoami())
     assert before.get("count") == (2 if which == "reject" else None)
-    numbers = [one.number for one in records_in(house.journal, KEY.encode()) if isinstance(one, Record)]
+    numbers = [one.number for one in records_in(house.journal, KEY.encode()) if isinstance(one, AuditRecord)]
     assert numbers == list(range(1, 3 + len(others) + 1))
 
 

@@ -15,7 +15,7 @@ from tests.cli.conftest import HOSTILE, Run, fake
 from tests.cli.test_cli_running import call, serving
 from truename.cli.reachable import answers
 from truename.clients import config_files
-from truename.clients.upcoming import Upcoming
+from truename.clients.gateway_address import UpcomingNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -408,7 +408,7 @@ CLIENTS = ["claude-code", "cursor"]
 def test_nobody_is_told_to_start_a_gateway_that_runs(run: Run, cursor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "start the gateway first" in words(run("connect", "cursor", "--dry-run").out)
     monkeypatch.setattr("truename.cli.connect.answers", lambda _: True)
-    monkeypatch.setattr("truename.cli.newnames.ask_names", lambda *_, **__: Upcoming({}, {}))
+    monkeypatch.setattr("truename.cli.newnames.ask_names", lambda *_, **__: UpcomingNames({}, {}))
 
     for more in ([], ["--stdio"]):
         done = words(run("connect", "cursor", "--dry-run", *more).out)

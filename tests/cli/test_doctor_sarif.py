@@ -10,7 +10,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from truename.doctor import RULES
+from truename.clients.doctor import RULES
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run

@@ -19,7 +19,7 @@ from tests.cli.homes_of_clients import HOMES, write
 from tests.cli.test_own_credentials import gateway
 from truename import dialects
 from truename.clients import Machine, find
-from truename.clients.kept import matches
+from truename.clients.kept_names import matches
 from truename.clients.table import config_files
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Run
     from tests.cli.homes_of_clients import Client
-    from truename.clients import Found
+    from truename.clients import FoundFile
     from truename.config import ServerConfig
 
 
@@ -102,7 +102,7 @@ def reached(client: Client) -> tuple[list[str], list[str]]:
     return sorted(text for text, denied in told if not denied), sorted(text for text, denied in told if denied)
 
 
-def is_denied(found: Sequence[Found], tool: tuple[str, str], shown: str) -> bool:
+def is_denied(found: Sequence[FoundFile], tool: tuple[str, str], shown: str) -> bool:
     key, name = tool
     kept = [one for file in found for one in file.kept]
     offers = [one for one in kept if one.effect == "only" and one.server == key]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from tests.peers.samples import SAMPLES
+from tests.clients.importers.samples import SAMPLES
 from truename.catalog import Catalog
 from truename.config import Config, load
 from truename.naming import project

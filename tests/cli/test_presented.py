@@ -10,8 +10,8 @@ from truename import Catalog
 from truename.config import Config, load
 from truename.config.trust import Trust
 from truename.migration import Lock
-from truename.trust import Offer, PinBook, admit
-from truename.trust.reviewed import BY_LOCK, Reviewed
+from truename.trust import OfferedTools, PinStore, admit
+from truename.trust.pins import BY_LOCK, ReviewedDefinitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ def test_a_lock_is_written_from_the_configuration_that_names_it(run: Run, tmp_pa
     run("allow")
     lock = load("mcp.json").settings.trust.lock
     assert lock == str(tmp_path / "truename.lock")
-    assert list(Reviewed(lock).digests) == [("disk", "tidy")]
+    assert list(ReviewedDefinitions(lock).digests) == [("disk", "tidy")]
     assert run("lock", "--check").status == 0
 
 
@@ -70,9 +70,9 @@ def test_pins_tell_what_they_come_from_and_what_only_the_lock_has(run: Run, tmp_
     reviewed = Catalog([*(tool for tool in catalogs[0].values() if tool.origin.name == "read"), *same])
     (tmp_path / "truename.lock").write_text(Lock.of(reviewed).text())
     config: Config = load("truename.toml")
-    with PinBook(config.pins_path()) as book:
-        digests = Reviewed(config.settings.trust.lock).digests
-        found = admit(Offer(list(catalogs[1].values())), {}, {}, Trust(drift="quarantine"), reviewed=digests)
+    with PinStore(config.pins_path()) as book:
+        digests = ReviewedDefinitions(config.settings.trust.lock).digests
+        found = admit(OfferedTools(list(catalogs[1].values())), {}, {}, Trust(drift="quarantine"), reviewed=digests)
         book.trust(found.reviewed, by=BY_LOCK)
         book.note(found.notes)
 

@@ -12,7 +12,7 @@ from truename import Catalog, Ledger, ToolId, project
 from truename.catalog import Origin, Tool
 from truename.policy import FileStore, Grant
 from truename.policy.grants import Subject
-from truename.trust import PinBook, Pinned
+from truename.trust import PinnedTool, PinStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,9 +144,9 @@ def test_what_goes_by_ids_is_listed(run: Run, here: Path, tmp_path: Path) -> Non
     written(here, DECLARED, policy=policy, pinned=["sf2/get"], overrides={"universal": {OLD: "make_lead"}}, **paths)
     definition = {"name": "create_lead", "inputSchema": {"type": "object"}}
     tool = Tool(ToolId.parse(OLD), Origin("sf2", "create_lead", "sf2"), definition)
-    with PinBook(tmp_path / "book.pins") as book:
+    with PinStore(tmp_path / "book.pins") as book:
         book.trust(
-            [Pinned(id=tool.id, server="sf2", name="create_lead", digest=tool.digest, content=definition, at="")]
+            [PinnedTool(id=tool.id, server="sf2", name="create_lead", digest=tool.digest, content=definition, at="")]
         )
     subject = Subject(tool.id, tool.digest, "", "sf2", "create_lead")
     with FileStore(tmp_path / "approvals.json").change() as decided:
@@ -162,7 +162,7 @@ def test_what_goes_by_ids_is_listed(run: Run, here: Path, tmp_path: Path) -> Non
     assert "Look through these approvals" in shown
 
     assert run("rename", here, "--ids").status == 0
-    with PinBook(tmp_path / "book.pins") as book:
+    with PinStore(tmp_path / "book.pins") as book:
         assert {key: one.digest for key, one in book.pins().items()} == {OLD: tool.digest, NEW: tool.digest}
 
 

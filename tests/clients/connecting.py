@@ -7,19 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from truename.clients import Machine, find
-from truename.clients.address import Address
-from truename.clients.applying import connect, disconnect
-from truename.clients.connection import Wish, plan_connection
-from truename.clients.undoing import Undoing, plan_disconnection
-from truename.clients.upcoming import Upcoming, alone, together
+from truename.clients.apply import Disconnection, connect, disconnect, plan_disconnection
+from truename.clients.connection import ConnectRequest, plan_connection
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, alone, together
 from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from truename.clients.plan import Plan
-    from truename.clients.upcoming import NewNames
+    from truename.clients.gateway_address import NewNames
+    from truename.clients.plan import ConnectionPlan
 
 __all__ = ["GITHUB", "NAMES", "SERVERS", "Home", "known"]
 
@@ -28,12 +26,12 @@ SERVERS: dict[str, Any] = {"mcpServers": {"github": GITHUB, "mine": {"command": 
 LISTED = {"github": ["search", "get_me"], "jira": ["search"]}
 
 
-NAMES = Upcoming(alone(LISTED, Config(), dialect="claude-code"), together(LISTED, Config(), dialect="universal"))
+NAMES = UpcomingNames(alone(LISTED, Config(), dialect="claude-code"), together(LISTED, Config(), dialect="universal"))
 
 
-def known(names: NewNames) -> Upcoming:
+def known(names: NewNames) -> UpcomingNames:
     """Return names that are the same alone and together."""
-    return Upcoming(names, names)
+    return UpcomingNames(names, names)
 
 
 class Home:
@@ -54,7 +52,7 @@ class Home:
                 ServerConfig(key="jira", url="https://jira.test/mcp", type="http"),
             ),
         )
-        self.address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
+        self.address = GatewayAddress(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
         self.servers.write_text(json.dumps(SERVERS, indent=2), "utf-8")
 
     def gateway(self, *keys: str) -> None:
@@ -64,15 +62,15 @@ class Home:
         entries = {one.key: {"command": one.command, "args": one.args} for one in servers}
         self.servers.write_text(json.dumps({"mcpServers": entries}), "utf-8")
 
-    def plan(self, *, names: NewNames | Upcoming = NAMES, **wish: Any) -> Plan:
-        asked = Wish(client="claude-code", **wish)
-        upcoming = names if isinstance(names, Upcoming) else known(names)
+    def plan(self, *, names: NewNames | UpcomingNames = NAMES, **wish: Any) -> ConnectionPlan:
+        asked = ConnectRequest(client="claude-code", **wish)
+        upcoming = names if isinstance(names, UpcomingNames) else known(names)
         return plan_connection(self.machine, find(self.machine), self.address, asked, upcoming)
 
-    def connect(self, *, names: NewNames | Upcoming = NAMES, **wish: Any) -> None:
+    def connect(self, *, names: NewNames | UpcomingNames = NAMES, **wish: Any) -> None:
         connect(self.plan(names=names, **wish), self.environ)
 
-    def undo(self) -> Undoing:
+    def undo(self) -> Disconnection:
         undoing = plan_disconnection("claude-code", self.environ)
         disconnect(undoing, self.environ)
         return undoing

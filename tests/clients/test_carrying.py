@@ -11,15 +11,14 @@ import pytest
 import yaml
 
 from truename.clients import Machine, find
-from truename.clients.address import Address
-from truename.clients.carrying import Move, carry, with_text
-from truename.clients.connection import Wish, plan_connection
-from truename.clients.kept import KeptName
-from truename.clients.upcoming import Upcoming, alone, together
+from truename.clients.carrying import NameMove, carry, with_text
+from truename.clients.connection import ConnectRequest, plan_connection
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, alone, together
+from truename.clients.kept_names import KeptName
 from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:
-    from truename.clients.plan import Plan
+    from truename.clients.plan import ConnectionPlan
 
 GIT = {"command": "npx", "args": ["git"]}
 JIRA = {"command": "npx", "args": ["jira"]}
@@ -27,7 +26,7 @@ LISTED = {"git": ["log", "get_it", "get_more", "fs.list"], "jira": ["search"]}
 SERVERS = tuple(ServerConfig(key=key, command="npx", args=(key,)) for key in LISTED)
 
 
-def planned(base: Path, files: dict[str, str], client: str, *, one: bool = True) -> Plan:
+def planned(base: Path, files: dict[str, str], client: str, *, one: bool = True) -> ConnectionPlan:
     for name, text in files.items():
         path = base / "home" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,14 +34,16 @@ def planned(base: Path, files: dict[str, str], client: str, *, one: bool = True)
     home = base / "home"
     machine = Machine(system="linux", home=home, environ={}, project=home / "project", root=base)
     config = Config(path=base / "truename.toml", servers=SERVERS)
-    address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = Upcoming(alone(LISTED, Config(), dialect="gemini-cli"), together(LISTED, Config(), dialect="universal"))
+    address = GatewayAddress(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
+    names = UpcomingNames(
+        alone(LISTED, Config(), dialect="gemini-cli"), together(LISTED, Config(), dialect="universal")
+    )
     return plan_connection(
-        machine, find(machine), address, Wish(client=client, entries="one" if one else "each"), names
+        machine, find(machine), address, ConnectRequest(client=client, entries="one" if one else "each"), names
     )
 
 
-def texts(plan: Plan) -> dict[str, str]:
+def texts(plan: ConnectionPlan) -> dict[str, str]:
     return {step.path.name: (step.after or b"").decode() for step in plan.steps}
 
 
@@ -50,7 +51,7 @@ def servers(**more: Any) -> str:
     return json.dumps({"mcpServers": {"git": {**GIT, **more}, "jira": JIRA}})
 
 
-def entry(plan: Plan, file: str) -> Any:
+def entry(plan: ConnectionPlan, file: str) -> Any:
     return json.loads(texts(plan)[file])["mcpServers"]["tn"]
 
 
@@ -220,9 +221,9 @@ def kept(text: str, server: str | None, tool: str | None, **more: Any) -> KeptNa
     return KeptName(text=text, path=Path("settings.json"), server=server, tool=tool, **values)
 
 
-ALONE = Move(key="git", new_key="git", names={"a.b": "a_b"})
-TWINS = Move(key="git", new_key="git", names={"git.status": "git_git_status", "git_status": "git_status"})
-MOVE = Move(key="git", new_key="tn", names={"log": "git_log", "get_it": "git_get_it"})
+ALONE = NameMove(key="git", new_key="git", names={"a.b": "a_b"})
+TWINS = NameMove(key="git", new_key="git", names={"git.status": "git_git_status", "git_status": "git_status"})
+MOVE = NameMove(key="git", new_key="tn", names={"log": "git_log", "get_it": "git_get_it"})
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ MOVE = Move(key="git", new_key="tn", names={"log": "git_log", "get_it": "git_get
         (kept("mcp__git__get_*", "git", "get_*"), [MOVE], ("mcp__tn__git_get_it",)),
         (
             kept("mcp__git__log", "git", "log"),
-            [Move(key="git", new_key="tn", names={"log": "git_log"}, stays=True)],
+            [NameMove(key="git", new_key="tn", names={"log": "git_log"}, stays=True)],
             ("mcp__git__log", "mcp__tn__git_log"),
         ),
         (kept("mcp__git", "git", None), [ALONE], ("mcp__git",)),
@@ -245,18 +246,18 @@ MOVE = Move(key="git", new_key="tn", names={"log": "git_log", "get_it": "git_get
         (kept("mcp__git__git_status", "git", "git_status"), [TWINS], ("mcp__git__git_status",)),
     ],
 )  # fmt: skip
-def test_a_name_means_the_same_tools_as_before(name: KeptName, moves: list[Move], carried: tuple[str, ...]) -> None:
+def test_a_name_means_the_same_tools_as_before(name: KeptName, moves: list[NameMove], carried: tuple[str, ...]) -> None:
     assert carry(name, moves) == (carried, "")
 
 
 @pytest.mark.parametrize(
     ("name", "move", "problem"),
     [
-        (kept("mcp__git__log", "git", "log"), Move(key="git", new_key="tn", names=None), "which tools git has"),
+        (kept("mcp__git__log", "git", "log"), NameMove(key="git", new_key="tn", names=None), "which tools git has"),
         (kept("mcp__git__gone", "git", "gone"), MOVE, "it matches no tool"),
     ],
 )
-def test_what_can_not_be_carried_stays_and_is_told(name: KeptName, move: Move, problem: str) -> None:
+def test_what_can_not_be_carried_stays_and_is_told(name: KeptName, move: NameMove, problem: str) -> None:
     found = carry(name, [move])
 
     assert found.texts == (name.text,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truename.clients.choosing import secrets_of
+from truename.clients.selection import secrets_of
 from truename.config import ServerConfig
 
 WORDS = [

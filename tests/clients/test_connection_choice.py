@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.clients.connecting import Home, known
-from truename.clients.upcoming import Upcoming
+from truename.clients.gateway_address import UpcomingNames
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from truename.clients.plan import Plan
+    from truename.clients.plan import ConnectionPlan
 
 MCP = "http://127.0.0.1:8750/mcp"
 # Claude Code joins key and name with `__`, so that both are mcp__a__b__c.
-CONFUSED = Upcoming(
+CONFUSED = UpcomingNames(
     alone={"a": {"b__c": "b__c"}, "a__b": {"c": "c"}, "plain": {"get": "get"}},
     together={"a": {"b__c": "a_b_c"}, "a__b": {"c": "a_b_c_2"}, "plain": {"get": "plain_get"}},
 )
@@ -43,7 +43,7 @@ def permissions(home: Home) -> Any:
     return json.loads(home.settings.read_text("utf-8"))["permissions"]
 
 
-def facts(plan: Plan, kind: str) -> list[str]:
+def facts(plan: ConnectionPlan, kind: str) -> list[str]:
     return [note.fact for note in plan.notes if note.kind == kind]
 
 
@@ -185,7 +185,7 @@ def test_a_server_that_comes_later_joins_the_common_entry(home: Home) -> None:
     before_new = home.servers.read_bytes()
     home.meddle(lambda value: value["mcpServers"].update(new={"command": "npx", "args": ["new"]}))
     with_new = known({**CONFUSED.alone, "new": {"tn__x": "tn__x"}})
-    confused = Upcoming(with_new.alone, {**CONFUSED.together, "new": {"tn__x": "new_x"}})
+    confused = UpcomingNames(with_new.alone, {**CONFUSED.together, "new": {"tn__x": "new_x"}})
 
     home.connect(names=confused, entries="one")
 
@@ -196,7 +196,7 @@ def test_a_server_that_comes_later_joins_the_common_entry(home: Home) -> None:
     assert json.loads(before_new)["mcpServers"].keys() == {"tn"}
 
 
-LATER = Upcoming(
+LATER = UpcomingNames(
     alone={**CONFUSED.alone, "new": {"b__c": "b__c"}, "new__b": {"c": "c"}},
     together={**CONFUSED.together, "new": {"b__c": "new_x"}, "new__b": {"c": "new_y"}},
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.clients.connecting import Home
-from truename.clients.foreseen import foresee
+from truename.clients.connection_notes import foresee
 
 if TYPE_CHECKING:
     from pathlib import Path

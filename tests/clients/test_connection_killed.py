@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.editing.killing import killed_everywhere
-from truename.clients import Machine, applying, find
-from truename.clients.address import Address
-from truename.clients.connection import Wish, plan_connection
-from truename.clients.undoing import plan_disconnection
-from truename.clients.upcoming import Upcoming, together
+from truename.clients import Machine, apply, find
+from truename.clients.apply import plan_disconnection
+from truename.clients.connection import ConnectRequest, plan_connection
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, together
 from truename.config import Config, ServerConfig
 from truename.editing import backups, digest
 
@@ -54,14 +53,14 @@ def disconnect(place: Path) -> None:
 def finish_connect(base: Path) -> None:
     machine = Machine(system="linux", home=base, environ=environ(base), project=base, root=base)
     config = Config(path=Path("/etc/truename.toml"), servers=(WEATHER,))
-    address = Address(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = Upcoming({}, together({"weather": ["get"]}, Config(), dialect="universal"))
-    plan = plan_connection(machine, find(machine), address, Wish(client="claude-code", entries="one"), names)
-    applying.connect(plan, environ(base))
+    address = GatewayAddress(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
+    names = UpcomingNames({}, together({"weather": ["get"]}, Config(), dialect="universal"))
+    plan = plan_connection(machine, find(machine), address, ConnectRequest(client="claude-code", entries="one"), names)
+    apply.connect(plan, environ(base))
 
 
 def finish_disconnect(base: Path) -> None:
-    applying.disconnect(plan_disconnection("claude-code", environ(base)), environ(base))
+    apply.disconnect(plan_disconnection("claude-code", environ(base)), environ(base))
 
 
 def state_of(base: Path) -> dict[str, bytes]:

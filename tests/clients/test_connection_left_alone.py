@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from tests.clients.connecting import GITHUB, NAMES, SERVERS, Home
 from truename.clients import find
-from truename.clients.applying import connect, disconnect
-from truename.clients.connection import Wish, plan_connection
-from truename.clients.undoing import plan_disconnection
-from truename.clients.upcoming import Upcoming
+from truename.clients.apply import connect, disconnect, plan_disconnection
+from truename.clients.connection import ConnectRequest, plan_connection
+from truename.clients.gateway_address import UpcomingNames
 from truename.editing import backups
 from truename.errors import ConfigError
 
@@ -156,8 +155,8 @@ def test_a_server_that_is_refused_or_not_known_well_enough_stays_as_it_is(home: 
     assert any(note.kind == "left" and note.subject == "github" for note in plan.notes)
 
     home.settings.write_text('{"permissions": {"deny": ["mcp__github__search"]}}', "utf-8")
-    asked = Wish(client="claude-code", entries="one")
-    unknown = plan_connection(home.machine, find(home.machine), home.address, asked, Upcoming({}, {}))
+    asked = ConnectRequest(client="claude-code", entries="one")
+    unknown = plan_connection(home.machine, find(home.machine), home.address, asked, UpcomingNames({}, {}))
 
     assert unknown.servers == ()
     assert any("--catalog" in note.advice for note in unknown.notes)
@@ -191,7 +190,7 @@ def test_whatever_stands_in_a_file_is_connected_and_given_back_or_left_alone(hom
             home.machine,
             find(home.machine),
             home.address,
-            Wish(client="cursor", entries="one" if one else "best"),
+            ConnectRequest(client="cursor", entries="one" if one else "best"),
             NAMES,
         )
     except ConfigError as error:
@@ -207,7 +206,7 @@ def test_an_entry_at_another_address_of_the_gateway_is_told(home: Home) -> None:
     home.connect()
     moved = replace(home.address, url="http://127.0.0.1:9999")
 
-    plan = plan_connection(home.machine, find(home.machine), moved, Wish(client="claude-code"), NAMES)
+    plan = plan_connection(home.machine, find(home.machine), moved, ConnectRequest(client="claude-code"), NAMES)
 
     assert plan.steps == ()
     assert any("truename disconnect" in note.advice for note in plan.notes)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import dialects
-from truename.clients.matching import counterpart
-from truename.clients.upcoming import ONLY_STYLE, alone, alone_path, together
+from truename.clients.gateway_address import ONLY_STYLE, alone, alone_path, together
+from truename.clients.selection import counterpart
 from truename.config import Config, ServerConfig, Settings, parse, render
 from truename.config.entries import Seen
 from truename.config.proposal import propose

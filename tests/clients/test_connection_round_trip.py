@@ -9,12 +9,10 @@ import pytest
 import yaml
 
 from truename.clients import ConfigFile, Machine, config_files, find, read_entry, speaks_http, write_entry
-from truename.clients.address import Address
-from truename.clients.applying import connect, disconnect
-from truename.clients.choosing import OWN_SCOPES, READ_ONLY
-from truename.clients.connection import Entries, Wish, plan_connection
-from truename.clients.undoing import plan_disconnection
-from truename.clients.upcoming import Upcoming, alone, alone_path, together
+from truename.clients.apply import connect, disconnect, plan_disconnection
+from truename.clients.connection import ConnectRequest, Entries, plan_connection
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, alone, alone_path, together
+from truename.clients.selection import OWN_SCOPES, READ_ONLY
 from truename.config import Config, ServerConfig, Settings
 from truename.errors import ConfigError
 
@@ -88,14 +86,16 @@ WRITERS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def gateway(base: Path) -> Address:
+def gateway(base: Path) -> GatewayAddress:
     config = Config(path=base / "truename.toml", servers=(WEATHER,), settings=Settings())
-    return Address(config=config, url=URL, program="/opt/truename")
+    return GatewayAddress(config=config, url=URL, program="/opt/truename")
 
 
-def connected(machine: Machine, file: ConfigFile, address: Address, entries: Entries) -> tuple[str, ...]:
-    wish = Wish(client=file.client, entries=entries, scopes=frozenset({file.scope}))
-    names = Upcoming(alone(LISTED, Config(), dialect=file.dialect), together(LISTED, Config(), dialect="universal"))
+def connected(machine: Machine, file: ConfigFile, address: GatewayAddress, entries: Entries) -> tuple[str, ...]:
+    wish = ConnectRequest(client=file.client, entries=entries, scopes=frozenset({file.scope}))
+    names = UpcomingNames(
+        alone(LISTED, Config(), dialect=file.dialect), together(LISTED, Config(), dialect="universal")
+    )
     plan = plan_connection(machine, find(machine), address, wish, names)
     connect(plan, machine.environ)
     again = plan_connection(machine, find(machine), address, wish, names)
@@ -124,8 +124,8 @@ def test_a_file_is_given_back_to_the_byte(system: System, file: ConfigFile, entr
             connected(machine, file, address, entries)
         assert caught.value.code == "left_alone"
     elif file.scope in READ_ONLY or file.legacy:
-        wish = Wish(client=file.client, scopes=frozenset({file.scope}) - READ_ONLY)
-        assert not plan_connection(machine, find(machine), address, wish, Upcoming({}, {})).steps
+        wish = ConnectRequest(client=file.client, scopes=frozenset({file.scope}) - READ_ONLY)
+        assert not plan_connection(machine, find(machine), address, wish, UpcomingNames({}, {})).steps
     else:
         assert connected(machine, file, address, entries) == ("weather",)
         assert path.read_bytes() != before
@@ -157,16 +157,16 @@ def check_servers(machine: Machine, file: ConfigFile, path: Path, entries: Entri
 def test_a_file_that_was_not_there_is_removed_again(system: System, client: str, tmp_path: Path) -> None:
     machine, address = machine_at(tmp_path, system), gateway(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    wish = Wish(client=client, entries="one")
+    wish = ConnectRequest(client=client, entries="one")
     kinds = [file for file in config_files(client) if file.paths.get(system) and not file.legacy]
     if not any(file.scope in OWN_SCOPES and file.format != "shell" for file in kinds):
         with pytest.raises(ConfigError) as caught:
-            plan_connection(machine, find(machine), address, wish, Upcoming({}, {}))
+            plan_connection(machine, find(machine), address, wish, UpcomingNames({}, {}))
         assert caught.value.code == "left_alone"
         return
 
-    connect(plan_connection(machine, find(machine), address, wish, Upcoming({}, {})), machine.environ)
-    again = plan_connection(machine, find(machine), address, wish, Upcoming({}, {}))
+    connect(plan_connection(machine, find(machine), address, wish, UpcomingNames({}, {})), machine.environ)
+    again = plan_connection(machine, find(machine), address, wish, UpcomingNames({}, {}))
 
     assert (again.already, again.steps) == (("tn",), ())
 

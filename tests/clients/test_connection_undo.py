@@ -11,9 +11,8 @@ import pytest
 
 from tests.clients.connecting import GITHUB, NAMES, SERVERS, Home
 from truename.clients import find
-from truename.clients.applying import connect, disconnect
-from truename.clients.connection import Wish, plan_connection
-from truename.clients.undoing import plan_disconnection
+from truename.clients.apply import connect, disconnect, plan_disconnection
+from truename.clients.connection import ConnectRequest, plan_connection
 from truename.editing import backups, digest
 
 
@@ -158,7 +157,11 @@ def test_servers_in_lists_are_undone_by_their_names(home: Home, name: str, text:
     path.parent.mkdir()
     path.write_text(text, "utf-8")
     plan = plan_connection(
-        home.machine, find(home.machine), home.address, Wish(client=client, entries="one" if one else "best"), NAMES
+        home.machine,
+        find(home.machine),
+        home.address,
+        ConnectRequest(client=client, entries="one" if one else "best"),
+        NAMES,
     )
     connect(plan, home.environ)
     path.write_text(path.read_text("utf-8") + more, "utf-8")

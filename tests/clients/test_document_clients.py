@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from truename.clients.forms import FORMS
-from truename.clients.shapes import speaks_http, write_entry
+from truename.clients.server_entries import FORMS, speaks_http, write_entry
 from truename.clients.table import ConfigFile, config_files
 from truename.config import ServerConfig
 from truename.editing import Document

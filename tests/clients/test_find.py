@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.clients.homes import machine
-from truename.clients import Found, find, read_source
+from truename.clients import FoundFile, find, read_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def put(folder: Path, steps: str, content: Any) -> Path:
     return path
 
 
-def told(found: Found) -> tuple[str, str, list[str]]:
+def told(found: FoundFile) -> tuple[str, str, list[str]]:
     return found.file.client, found.file.scope, [sighting.server.key for sighting in found.servers]
 
 
@@ -87,7 +87,7 @@ def test_a_plugin_names_no_file_that_is_not_its_own(named: Any, tmp_path: Path) 
 
 
 def test_a_search_that_was_not_finished_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.clients.globs._MOST_FOLDERS", 4)
+    monkeypatch.setattr("truename.clients.machine._MOST_FOLDERS", 4)
     for name in "abcd":
         put(tmp_path, f"home/.claude/plugins/cache/{name}/x/.mcp.json", {"mcpServers": {name: SERVER}})
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.clients.homes import cases, content, machine, written
 from tests.shared import UNHURRIED
-from truename.clients import Found, find, read_source
+from truename.clients import FoundFile, find, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def put(folder: Path, steps: str, raw: bytes | str) -> Path:
     return path
 
 
-def only(folder: Path) -> Found:
+def only(folder: Path) -> FoundFile:
     """Return the one file that is there."""
     (found,) = find(machine(folder, "linux"))
     return found

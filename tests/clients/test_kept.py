@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.clients.homes import machine
 from truename.clients import KeptName, find, matches, read_source, respelled
-from truename.clients.spelling import SPELLINGS, parts
+from truename.clients.kept_names import SPELLINGS, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

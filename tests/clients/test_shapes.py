@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truename.clients import read_entry, speaks_http, write_entry
-from truename.clients.forms import FORMS
-from truename.clients.shapes import carries
+from truename.clients.server_entries import FORMS, carries
 from truename.config import ServerConfig
 from truename.errors import ConfigError
 

@@ -9,8 +9,8 @@ import pytest
 from tests.clients.homes import machine, rows
 from truename import dialects
 from truename.clients import ConfigFile, config_files, name_files
-from truename.clients.forms import FORMS
-from truename.clients.spelling import SPELLINGS
+from truename.clients.kept_names import SPELLINGS
+from truename.clients.server_entries import FORMS
 
 if TYPE_CHECKING:
     from pathlib import Path

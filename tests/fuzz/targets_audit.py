@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated, mutated_bytes, text, value
 from truename import ToolId
-from truename.audit import Broken, Journal, Record, Redaction, account_of, recent, records_in, since, verified
-from truename.audit.anchor import Anchor, AnchorFile
-from truename.audit.chain import GENESIS, Spoiled
+from truename.audit import AuditLog, AuditRecord, LogDefect, Redaction, account_of, recent, records_in, since, verified
+from truename.audit.chain import GENESIS, BrokenChain
+from truename.audit.head import Anchor, AnchorFile
 from truename.errors import StoreError
 from truename.policy.call import CallEvent
 
 if TYPE_CHECKING:
     from random import Random
 
-    from truename.audit.head import Head
+    from truename.audit.head import LogHead
 
 __all__ = ["TARGETS"]
 
@@ -30,7 +30,7 @@ _CALL: Final = {"who": "ann", "tool": "git@1/push@1", "outcome": "ok", "seconds"
 def _files() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "audit")
-        with Journal(path, max_bytes=900) as journal:
+        with AuditLog(path, max_bytes=900) as journal:
             for number in range(6):
                 journal.append([("call", {**_CALL, "call": f"c{number}"})])
         return {file.name: file.read_bytes() for file in path.iterdir() if file.suffix in {".head", ".jsonl"}}
@@ -54,8 +54,8 @@ def audit_journals(chance: Random) -> None:
 
 def _read(path: Path, *, is_changed: bool) -> None:
     found = list(records_in(path))
-    broken = [one for one in found if isinstance(one, Broken)]
-    records = [one for one in found if isinstance(one, Record)]
+    broken = [one for one in found if isinstance(one, LogDefect)]
+    records = [one for one in found if isinstance(one, AuditRecord)]
     must(not is_changed or bool(broken), "what was changed is found")
     must(is_changed or (not broken and len(records) > 6), "what was not is proved")
     must(verified(path)[0] == len(records), "the records are counted")
@@ -66,7 +66,7 @@ def _read(path: Path, *, is_changed: bool) -> None:
 
 def _written_on(path: Path, before: dict[str, bytes]) -> None:
     try:
-        with Journal(path) as journal:
+        with AuditLog(path) as journal:
             journal.append([("call", _CALL)])
     except StoreError:
         must(len(list(path.glob("*.jsonl"))) == len(before), "a journal that is refused is not written on")
@@ -74,12 +74,12 @@ def _written_on(path: Path, before: dict[str, bytes]) -> None:
 
 
 @cache
-def _anchored() -> tuple[Head, bytes]:
+def _anchored() -> tuple[LogHead, bytes]:
     """Return the anchor of a journal of some records, and its file."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "audit.anchor")
         for _ in range(2):
-            with Journal(Path(folder, "audit"), anchor=file) as journal:
+            with AuditLog(Path(folder, "audit"), anchor=file) as journal:
                 journal.append([("call", _CALL)])
         head = AnchorFile(file, None).read()
         assert head is not None
@@ -94,7 +94,7 @@ def anchors(chance: Random) -> None:
         path.write_bytes(raw)
         try:
             found = AnchorFile(path, None).read()
-        except Spoiled as error:
+        except BrokenChain as error:
             must(len(str(error)) < 2_000, "what is wrong is said in short")
         else:
             must(found is not None or not raw, "an anchor that is there counts")
@@ -123,7 +123,7 @@ def accounts(chance: Random) -> None:
         arguments=arguments if isinstance(arguments, dict) else {text(chance): arguments},
     )
     account = account_of(event, Redaction(chance.choice(("none", "digest", "redacted"))))
-    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder, "audit")) as journal:
+    with tempfile.TemporaryDirectory() as folder, AuditLog(Path(folder, "audit")) as journal:
         journal.append([("call", account)])
 
 

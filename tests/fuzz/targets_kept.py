@@ -21,9 +21,9 @@ from truename.gateway.protocol.session_record import SessionRecord
 from truename.migration.lock import Lock
 from truename.policy.grants import CallRecord, Subject, Where
 from truename.policy.store import FileStore
-from truename.trust.book import PinBook, Pinned
-from truename.trust.book import digest_of as digest_of_definition
-from truename.trust.pending import Pending, PendingBook
+from truename.trust.approval_queue import ApprovalQueue, PendingCall
+from truename.trust.pins import PinnedTool, PinStore
+from truename.trust.pins import digest_of as digest_of_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,19 +62,19 @@ def _read_vault(path: Path) -> Any:
 
 
 def _pins(path: Path) -> None:
-    with PinBook(path, now=lambda: "2026-01-01") as book:
+    with PinStore(path, now=lambda: "2026-01-01") as book:
         book.trust([_pinned("git@1/push@1"), _pinned("git@1/pull@1")])
         book.note([_pinned("git@1/push@1", "other")])
 
 
-def _pinned(id: str, said: str = "x") -> Pinned:
+def _pinned(id: str, said: str = "x") -> PinnedTool:
     content = {"name": "push", "description": said}
     digest = digest_of_definition(content)
-    return Pinned(id=ToolId.parse(id), server="git", name="push", digest=digest, content=content, at="2026-01-01")
+    return PinnedTool(id=ToolId.parse(id), server="git", name="push", digest=digest, content=content, at="2026-01-01")
 
 
 def _read_pins(path: Path) -> Any:
-    with PinBook(path) as book:
+    with PinStore(path) as book:
         for pin in (*book.pins().values(), *book.seen().values()):
             whole = pin.content is None or digest_of_definition(pin.content) == pin.digest
             must(whole, "a definition is the one of its digest")
@@ -83,13 +83,13 @@ def _read_pins(path: Path) -> Any:
 
 def _pending(path: Path) -> None:
     subject = Subject(ToolId.parse("git@1/push@1"), digest="d", shape="s", server="git", name="push", endpoint="e")
-    wanted = Pending(principal="ann", fingerprint="f", subject=subject, arguments_digest="a", arguments="{}")
-    with PendingBook(path, now=lambda: _NOW) as book:
+    wanted = PendingCall(principal="ann", fingerprint="f", subject=subject, arguments_digest="a", arguments="{}")
+    with ApprovalQueue(path, now=lambda: _NOW) as book:
         book.ask(wanted, most=5, lasts=1e9)
 
 
 def _read_pending(path: Path) -> Any:
-    with PendingBook(path, now=lambda: _NOW) as book:
+    with ApprovalQueue(path, now=lambda: _NOW) as book:
         return book.all()
 
 

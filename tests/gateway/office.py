@@ -10,7 +10,7 @@ import mcp_types as types
 
 from truename.config.approvals import Asking
 from truename.policy import Approvals, read_policy
-from truename.trust.pending import PendingBook, decided, pending_path
+from truename.trust.approval_queue import ApprovalQueue, decided, pending_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
     from truename.policy import Grant
-    from truename.trust.pending import Pending
+    from truename.trust.approval_queue import PendingCall
 
 
 ASK = read_policy({"default": "ask"})
@@ -52,13 +52,13 @@ class Office:
     def settings(self, **more: Any) -> Asking:
         return Asking(path=str(self.path), **more)
 
-    def waiting(self) -> list[Pending]:
-        with PendingBook(pending_path(self.path)) as book:
+    def waiting(self) -> list[PendingCall]:
+        with ApprovalQueue(pending_path(self.path)) as book:
             return [one for one in book.all() if one.is_open]
 
     def decides(self, approved: bool = True, scope: Any = "call", **more: Any) -> Grant:
         (one,) = self.waiting()
-        with PendingBook(pending_path(self.path)) as book:
+        with ApprovalQueue(pending_path(self.path)) as book:
             return decided(one, scope, Approvals.open(self.path), book, approved=approved, lasts=60.0, **more)
 
     async def sees(self, count: int) -> None:

@@ -16,7 +16,7 @@ from truename.gateway.views.view import Asked, ViewSpec
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from truename.trust import PinBook
+    from truename.trust import PinStore
 
 SPEC = ViewSpec("universal")
 
@@ -46,7 +46,7 @@ class Stage:
     def __init__(
         self,
         settings: Settings,
-        book: PinBook | None = None,
+        book: PinStore | None = None,
         approvals: Path | None = None,
         server: type[Staged] = Staged,
     ) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from truename.audit import Record, anchor_file, records_in, verified
-from truename.audit.journal import Journal
+from truename.audit import AuditRecord, anchor_file, records_in, verified
+from truename.audit.log import AuditLog
 from truename.config import Config, Settings
 from truename.config.audit import Audit
 from truename.config.trust import Trust
@@ -23,7 +23,7 @@ from truename.gateway import Gateway, listening
 from truename.identity import ToolId
 from truename.ledger import Ledger
 from truename.policy import read_policy
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -66,7 +66,7 @@ async def audited(
 
 
 def records(place: Path, kind: str | None = None) -> list[Mapping[str, Any]]:
-    found = [one for one in records_in(place) if isinstance(one, Record)]
+    found = [one for one in records_in(place) if isinstance(one, AuditRecord)]
     return [one.body for one in found if kind in {None, one.kind}]
 
 
@@ -85,7 +85,7 @@ async def test_who_called_what_and_what_became_of_it_is_written_down(
         await client.call_tool("write", {})
         await client.call_tool("nothing", {})
     assert verified(place)[1] == ()
-    found = [one for one in records_in(place) if isinstance(one, Record)]
+    found = [one for one in records_in(place) if isinstance(one, AuditRecord)]
     told = [one.kind for one in found if one.kind != "definition"]
     assert told == ["segment", "start", "call", "approval", "call", "call", "stop"]
     note, write, nothing = records(place, "call")
@@ -139,10 +139,10 @@ async def test_where_a_name_leads_from_now_on_is_written_down_whoever_said_so(
 
 
 def break_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: Journal, records: Iterable[object]) -> None:
+    def full(_: AuditLog, records: Iterable[object]) -> None:
         raise StoreError(file="audit", key="", problem="no space left", remedy="Free some.", code="unusable")
 
-    monkeypatch.setattr(Journal, "append", full)
+    monkeypatch.setattr(AuditLog, "append", full)
 
 
 @pytest.mark.parametrize("required", [True, False])
@@ -280,7 +280,7 @@ async def test_what_becomes_of_definitions_is_written_down_and_what_commands_do_
     lab: Lab, place: Path, tmp_path: Path
 ) -> None:
     async with audited(lab, place, lab.normal("w", "read", "write")) as (gateway, _):
-        with PinBook(tmp_path / "pins") as book:
+        with PinStore(tmp_path / "pins") as book:
             read, write = (book.pins()[f"w@1/{name}@1"] for name in ("read", "write"))
             book.note([replace(write, digest="sha256:" + "0" * 64, content=None)], "rejected", by="bob")
             book.trust([read], by="ann")

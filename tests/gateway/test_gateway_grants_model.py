@@ -22,8 +22,8 @@ from tests.gateway.staged import Stage, Staged
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
-from truename.trust import PinBook
-from truename.trust.pending import PendingBook, decided, pending_path
+from truename.trust import PinStore
+from truename.trust.approval_queue import ApprovalQueue, decided, pending_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,7 +133,7 @@ class Trusting(RuleBasedStateMachine):
         folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
         self.mode = mode
         self.office = Office(folder)
-        self.book = PinBook()
+        self.book = PinStore()
         portal = self.portal = self.stack.enter_context(start_blocking_portal())
         self.stage = portal.call(self._staged)
         self.fs: Any = self.stage.fs
@@ -207,7 +207,7 @@ class Trusting(RuleBasedStateMachine):
         self._decided([*self.pending][data.draw(st.integers(0, len(self.pending) - 1))], approved, scope)
 
     def _decided(self, key: str, approved: bool, scope: Any) -> None:
-        with PendingBook(pending_path(self.office.path)) as book:
+        with ApprovalQueue(pending_path(self.office.path)) as book:
             asked = book.find(key)
             assert asked is not None
             approvals = Approvals.open(self.office.path)

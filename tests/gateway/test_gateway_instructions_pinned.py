@@ -10,7 +10,7 @@ from mcp import Client
 from tests.gateway.staged import Stage
 from truename.config import Settings
 from truename.config.trust import Trust
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ async def test_other_instructions_are_handled_as_the_operator_says(
 @BOTH_ERAS
 @pytest.mark.parametrize("said", [[AFTER], ["", AFTER]])
 async def test_first_instructions_wait_where_what_is_new_is_reviewed(era: str, said: list[str]) -> None:
-    book = PinBook()
+    book = PinStore()
     stage = Stage(Settings(trust=Trust(first="review")), book)
     for text in said:
         assert await reads(stage, era, text) is None
@@ -82,7 +82,7 @@ async def test_instructions_that_give_orders_or_hide_something_wait_by_default(
 async def test_instructions_that_can_not_be_pinned_are_not_shown_where_anything_may_be_kept_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = PinBook(tmp_path / "pins")
+    book = PinStore(tmp_path / "pins")
     strict = Trust(servers={"db": Trust(drift="quarantine")})
     for trust, read in (strict, None), (Trust(), f"## fs\n\n{AFTER}"):
         stage = Stage(Settings(trust=trust), book)

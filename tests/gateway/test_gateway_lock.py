@@ -16,7 +16,7 @@ from truename import Catalog
 from truename.config.trust import Trust
 from truename.errors import ConfigError
 from truename.migration import Lock
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -63,7 +63,7 @@ async def test_at_the_first_start_only_what_was_reviewed_is_shown(
         assert await texts(client) == {"fs_read": READ["description"]}
         refused = await client.call_tool("fs_sign", {})
     assert refused.meta["dev.truename/error"] == "quarantined"
-    with PinBook(lab.folder / "pins") as book:
+    with PinStore(lab.folder / "pins") as book:
         assert {key: pin.by for key, pin in book.pins().items()} == {
             "fs@1/turn@1": "truename.lock",
             "fs@1/read@1": "truename.lock",

@@ -19,7 +19,7 @@ from truename.config import Settings
 from truename.config.trust import Trust
 from truename.identity import definition_digest
 from truename.migration import Lock
-from truename.trust import PinBook, Pinned
+from truename.trust import PinnedTool, PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,11 +39,11 @@ class Fleet:
 
     def __init__(self, path: Path, *trusts: Trust) -> None:
         self._trusts = trusts
-        self.book = PinBook(path)
+        self.book = PinStore(path)
         self.stages = [self._stage(number) for number in range(len(trusts))]
 
     def _stage(self, number: int) -> Stage:
-        return Stage(Settings(trust=self._trusts[number]), PinBook(self.book.path))
+        return Stage(Settings(trust=self._trusts[number]), PinStore(self.book.path))
 
     def restart(self, number: int) -> None:
         """Put a new gateway into the place of one."""
@@ -81,7 +81,7 @@ class Fleet:
             for stage in self.stages
         ]
 
-    def waiting(self) -> list[Pinned]:
+    def waiting(self) -> list[PinnedTool]:
         self.book.refresh()
         return [one for one in self.book.seen().values() if one.word == "waiting"]
 

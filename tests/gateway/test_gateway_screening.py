@@ -23,7 +23,7 @@ from mcp_types import (
     Tool,
 )
 
-from truename.audit.accounts import account_of
+from truename.audit.records import account_of
 from truename.audit.redaction import Redaction
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from truename.config.trust import Trust
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -166,7 +166,7 @@ async def test_what_somebody_says_counts_in_a_running_gateway(
         fs.says(REWORDED)
         await client.call_tool("fs_turn", {})
         await until(client, {})
-        with PinBook(lab.folder / "pins") as book:
+        with PinStore(lab.folder / "pins") as book:
             book.trust(book.seen().values(), by="ann")
         await until(client, {"fs_read": REWORDED["description"]})
         assert not (await client.call_tool("fs_read", {"path": "x"})).is_error

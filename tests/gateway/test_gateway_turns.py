@@ -24,8 +24,8 @@ from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.hub import Hub
 from truename.gateway.views.view import Asked, ViewSpec
 from truename.policy import Context
-from truename.trust import PinBook
-from truename.trust.admission import pin_of
+from truename.trust import PinStore
+from truename.trust.quarantine import pin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -84,7 +84,7 @@ class Row:
     def __init__(self, book: Path | None = None, **more: Any) -> None:
         known = Settings(**more)
         self.gate = Turnstile()
-        self.book = PinBook(book, now=self.gate)
+        self.book = PinStore(book, now=self.gate)
         self.big = Answering(ServerConfig(key="big", command="true"), known)
         self.small = Answering(ServerConfig(key="small", command="true"), known)
         self.big.follower, self.small.follower = (SimpleNamespace(on_update=None, level=None) for _ in range(2))
@@ -281,7 +281,7 @@ async def test_a_word_that_somebody_says_meanwhile_counts_for_the_next_call(tmp_
 
     async with row.renewing(tool("push"), tool("merge")), anyio.create_task_group() as tasks:
         await call()
-        with PinBook(path, now=lambda: AT) as operators:
+        with PinStore(path, now=lambda: AT) as operators:
             operators.forget([str(read.id)])
             operators.note([pin_of(read, read.digest)], "rejected", by="ann")
         tasks.start_soon(call)

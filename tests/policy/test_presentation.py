@@ -20,8 +20,8 @@ from truename.migration import Lock
 from truename.policy import Caller, CallRule, Policy
 from truename.policy.presentation import LONGEST_DESCRIPTION, LONGEST_TITLE, Presentation
 from truename.policy.profiles import Profile
-from truename.trust import Offer, PinBook, admit
-from truename.trust.admission import pin_of
+from truename.trust import OfferedTools, PinStore, admit
+from truename.trust.quarantine import pin_of
 
 SAFE = {"annotations": {"readOnlyHint": True}}
 RISKY = {"annotations": {"readOnlyHint": False}}
@@ -229,9 +229,9 @@ def test_whatever_is_said_identities_digests_pins_and_names_stay(
     ]
     names = [project(catalog, "universal", ledger=Ledger.memory()) for catalog in (plain, told)]
     assert dict(names[0]) == dict(names[1])
-    with PinBook() as book:
-        book.trust(admit(Offer(list(plain.values())), {}, {}, Trust()).pins)
-        after = admit(Offer(list(told.values())), book.pins(), {}, Trust())
+    with PinStore() as book:
+        book.trust(admit(OfferedTools(list(plain.values())), {}, {}, Trust()).pins)
+        after = admit(OfferedTools(list(told.values())), book.pins(), {}, Trust())
     assert (after.drifts, after.pins, after.hidden) == ([], [], {})
 
 

@@ -18,7 +18,7 @@ from truename.identity import lower_ascii
 from truename.policy import Approvals, Caller, CallRule, Context, Exposure, Policy, bound_call, parity
 from truename.policy.presentation import Presentation
 from truename.policy.profiles import Profile
-from truename.trust import Offer, PinBook, admit
+from truename.trust import OfferedTools, PinStore, admit
 
 if TYPE_CHECKING:
     from truename.catalog import Tool
@@ -142,20 +142,20 @@ def test_a_persons_no_stays_with_the_tool_and_a_yes_does_not() -> None:
 
 @pytest.mark.parametrize("drift", ["quarantine", "block"])
 def test_a_pin_and_a_rejection_stay_with_the_tool(drift: Any) -> None:
-    book, trust = PinBook(), Trust(drift=drift)
+    book, trust = PinStore(), Trust(drift=drift)
     alone = [*Catalog.from_mcp({"alpha": [{"name": "Danger", "description": "x"}]}).values()]
-    book.trust(admit(Offer(alone), book.pins(), book.seen(), trust).pins)
+    book.trust(admit(OfferedTools(alone), book.pins(), book.seen(), trust).pins)
     changed = {"name": "Danger", "description": "y"}
     tools = [*Catalog.from_mcp({"alpha": [changed, {"name": "danger"}]}).values()]
-    found = admit(Offer(tools), book.pins(), book.seen(), trust)
+    found = admit(OfferedTools(tools), book.pins(), book.seen(), trust)
     assert {one.key: one.kind for one in found.drifts}[str(MOVED.id)] == "drifted"
     assert MOVED.id in found.hidden or MOVED.id in found.replaced
     # What somebody said no to is no newcomer under another id.
     book.note([one for one in found.notes or found.rejected if one.name == "Danger"], "rejected", by="me")
-    again = PinBook()
-    again.note(admit(Offer(alone), {}, {}, trust).pins, "rejected", by="me")
+    again = PinStore()
+    again.note(admit(OfferedTools(alone), {}, {}, trust).pins, "rejected", by="me")
     same = [*Catalog.from_mcp({"alpha": [{"name": "Danger", "description": "x"}, {"name": "danger"}]}).values()]
-    assert MOVED.id in admit(Offer(same), again.pins(), again.seen(), trust).hidden
+    assert MOVED.id in admit(OfferedTools(same), again.pins(), again.seen(), trust).hidden
 
 
 def test_settings_that_keep_a_tool_from_somebody_are_not_said_to_be_about_none() -> None:

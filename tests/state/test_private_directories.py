@@ -15,7 +15,7 @@ from truename.editing.replacement import backups_directory, save
 from truename.errors import StoreError
 from truename.files.private import make_private, state_directory
 from truename.state import Schema, StateFile
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def test_a_state_directory_that_others_could_use_is_closed_to_them(wide: int) ->
     for one in (state, state / "pins"):
         one.chmod(wide)
 
-    PinBook(state / "pins" / "a.pins")
+    PinStore(state / "pins" / "a.pins")
 
     assert modes(state) == {".": 0o700, "pins": 0o700}
 
@@ -76,7 +76,7 @@ def test_all_that_keeps_state_keeps_its_directory_closed(tmp_path: Path) -> None
     file.write_text("{}")
     with umask(0):
         Ledger.open(state / "ledgers" / "a.ledger")
-        PinBook(state / "pins" / "a.pins")
+        PinStore(state / "pins" / "a.pins")
         save(file, b"{}", b"", client="x", action="connect", made=(), note=None, environ=None)
 
     assert modes(state) == dict.fromkeys((".", "ledgers", "pins", "backups"), 0o700)
@@ -99,7 +99,7 @@ def test_a_state_directory_of_another_user_is_refused_and_says_what_to_do(monkey
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
 
     with pytest.raises(StoreError, match=r"belongs to another user; give it to yourself, or set XDG_STATE_HOME"):
-        PinBook(state_directory() / "pins" / "a.pins")
+        PinStore(state_directory() / "pins" / "a.pins")
 
 
 @pytest.mark.parametrize(("mode", "is_refused"), [(0o2770, False), (0o777, True)])

@@ -11,8 +11,8 @@ import pytest
 from truename import ToolId
 from truename.errors import StoreError
 from truename.identity import definition_digest
-from truename.trust import PinBook, Pinned
-from truename.trust.book import digest_of
+from truename.trust import PinnedTool, PinStore
+from truename.trust.pins import digest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 PUSH = ToolId.parse("git@1/push@1")
 
 
-def pin(description: str = "Push.", id: ToolId | None = PUSH) -> Pinned:
+def pin(description: str = "Push.", id: ToolId | None = PUSH) -> PinnedTool:
     content: Any = {"name": "push", "description": description} if id else description
     digest = definition_digest(content) if id else digest_of(content)
-    return Pinned(id=id, server="git", name="push", digest=digest, content=content, at="")
+    return PinnedTool(id=id, server="git", name="push", digest=digest, content=content, at="")
 
 
 def test_what_is_trusted_is_found_by_other_processes(tmp_path: Path) -> None:
-    with PinBook(tmp_path / "pins") as one, PinBook(tmp_path / "pins") as other:
+    with PinStore(tmp_path / "pins") as one, PinStore(tmp_path / "pins") as other:
         one.trust([pin(), pin("How to use it.", None)], by="ann")
         assert other.refresh()
         assert {key: (found.by, found.content) for key, found in other.pins().items()} == {
@@ -38,7 +38,7 @@ def test_what_is_trusted_is_found_by_other_processes(tmp_path: Path) -> None:
 
 
 def test_of_two_gateways_that_see_a_tool_first_one_pins_it_and_neither_overrules_a_person(tmp_path: Path) -> None:
-    with PinBook(tmp_path / "pins") as one, PinBook(tmp_path / "pins") as other:
+    with PinStore(tmp_path / "pins") as one, PinStore(tmp_path / "pins") as other:
         one.trust([pin("As one sees it.")])
         other.trust([pin("As the other sees it."), pin("How to use it.", None)])
         assert [found.content for found in other.pins().values()] == [pin("As one sees it.").content, "How to use it."]
@@ -54,7 +54,7 @@ def test_of_two_gateways_that_see_a_tool_first_one_pins_it_and_neither_overrules
 
 
 def test_what_is_trusted_waits_no_longer() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         book.trust([pin()])
         book.note([pin("Pushes and tells.")])
         assert [one.word for one in book.seen().values()] == ["waiting"]
@@ -64,14 +64,14 @@ def test_what_is_trusted_waits_no_longer() -> None:
 
 
 def test_a_no_stays_a_no_when_it_is_seen_again() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         book.note([pin("Worse.")], "rejected", by="ann")
         book.note([pin("Worse.")])
         assert [(one.word, one.by) for one in book.seen().values()] == [("rejected", "ann")]
 
 
 def test_a_server_with_ever_new_definitions_fills_no_disk_and_a_no_is_kept() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         book.note([pin("rejected")], "rejected")
         for number in range(100):
             book.note([pin(f"number {number}")])
@@ -81,7 +81,7 @@ def test_a_server_with_ever_new_definitions_fills_no_disk_and_a_no_is_kept() -> 
 
 
 def test_what_is_forgotten_is_new_again() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         book.trust([pin()])
         book.note([pin("Other.")])
         book.forget(["git@1/push@1"])
@@ -89,7 +89,7 @@ def test_what_is_forgotten_is_new_again() -> None:
 
 
 def test_a_definition_too_large_to_keep_is_known_by_its_digest() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         large = pin("x" * 2_000_000)
         book.trust([large])
         assert (book.pins()["git@1/push@1"].content, book.pins()["git@1/push@1"].digest) == (None, large.digest)
@@ -99,8 +99,8 @@ def test_a_definition_too_large_to_keep_is_known_by_its_digest() -> None:
 def test_a_definition_that_is_no_plain_json_is_known_by_its_digest(digits: str) -> None:
     number = float("nan") if "NaN" in digits else float("inf")
     content = {"name": "push", "inputSchema": {"maximum": number}}
-    odd = Pinned(id=PUSH, server="git", name="push", digest=definition_digest(content), content=content, at="")
-    with PinBook() as book:
+    odd = PinnedTool(id=PUSH, server="git", name="push", digest=definition_digest(content), content=content, at="")
+    with PinStore() as book:
         book.trust([odd])
         assert book.pins()["git@1/push@1"].digest == odd.digest
 
@@ -115,7 +115,7 @@ def test_a_definition_that_is_no_plain_json_is_known_by_its_digest(digits: str) 
 )
 def test_a_pin_that_is_not_what_was_trusted_is_refused_and_stays(tmp_path: Path, change: str) -> None:
     path = tmp_path / "pins"
-    with PinBook(path) as book:
+    with PinStore(path) as book:
         book.trust([pin()])
     data = sqlite3.connect(path)
     data.execute(change)
@@ -123,14 +123,14 @@ def test_a_pin_that_is_not_what_was_trusted_is_refused_and_stays(tmp_path: Path,
     data.close()
     before = path.read_bytes()
     with pytest.raises(StoreError) as refused:
-        PinBook(path)
+        PinStore(path)
     assert (refused.value.code, path.read_bytes()) == ("corrupt", before)
 
 
 def test_pins_and_noes_follow_their_tools_to_new_ids_and_replace_nothing_there() -> None:
     new, other = ToolId.parse("git@2/push@1"), ToolId.parse("git@2/pull@1")
     rejected = pin("Push, and tell.")
-    with PinBook() as book:
+    with PinStore() as book:
         book.trust([pin(), pin("Pull.", other)], by="ann")
         book.note([rejected], "rejected", by="ann")
 

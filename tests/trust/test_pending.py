@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from truename import Catalog, project
 from truename.errors import StoreError
 from truename.policy import Approvals, Caller, bound_call, subject_of
-from truename.trust import pending
-from truename.trust.pending import Pending, PendingBook, decided, pending_path
+from truename.trust import approval_queue
+from truename.trust.approval_queue import ApprovalQueue, PendingCall, decided, pending_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +31,8 @@ def call(principal: str = "ada", key: str = "c1", name: str = "git_push", sessio
     return bound_call(name=name, call_id=key, arguments=arguments, names=NAMES, caller=caller)
 
 
-def wanted(made: Call) -> Pending:
-    return Pending(
+def wanted(made: Call) -> PendingCall:
+    return PendingCall(
         principal=made.caller.principal,
         session=made.caller.session,
         fingerprint=made.fingerprint,
@@ -50,12 +50,12 @@ class Clock:
         return self.now
 
 
-def ask(book: PendingBook, made: Call, most: int = 10) -> Pending:
+def ask(book: ApprovalQueue, made: Call, most: int = 10) -> PendingCall:
     return book.ask(wanted(made), most=most, lasts=60.0)
 
 
 def test_the_same_call_is_one_request_and_another_is_another() -> None:
-    with PendingBook() as book:
+    with ApprovalQueue() as book:
         first = ask(book, call(x=1))
         assert ask(book, call(key="c2", x=1)).key == first.key
         others = [call(x=2), call(principal="bob", x=1), call(name="git_pull", x=1)]
@@ -65,7 +65,7 @@ def test_the_same_call_is_one_request_and_another_is_another() -> None:
 
 def test_a_request_is_forgotten_in_time() -> None:
     clock = Clock()
-    with PendingBook(now=clock) as book:
+    with ApprovalQueue(now=clock) as book:
         first = ask(book, call(x=1))
         clock.now += 59
         assert book.find(first.key) == first
@@ -76,7 +76,7 @@ def test_a_request_is_forgotten_in_time() -> None:
 
 
 def test_so_many_of_one_principal_wait_and_others_are_not_concerned() -> None:
-    with PendingBook() as book:
+    with ApprovalQueue() as book:
         for number in range(3):
             ask(book, call(x=number), most=3)
         with pytest.raises(StoreError) as caught:
@@ -92,9 +92,9 @@ def test_so_many_of_one_principal_wait_and_others_are_not_concerned() -> None:
 def test_who_answers_their_own_questions_without_end_keeps_nobody_else_from_asking(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pending, "_MOST", 12)
-    monkeypatch.setattr(pending, "_MOST_DECIDED", 10)
-    with PendingBook() as book:
+    monkeypatch.setattr(approval_queue, "_MOST", 12)
+    monkeypatch.setattr(approval_queue, "_MOST_DECIDED", 10)
+    with ApprovalQueue() as book:
         for number in range(40):
             last = ask(book, call(principal="mallory", x=number))
             book.settle(last.key, last.until)
@@ -105,7 +105,7 @@ def test_who_answers_their_own_questions_without_end_keeps_nobody_else_from_aski
 
 def test_of_one_caller_so_many_decisions_are_kept_where_that_is_said() -> None:
     approvals = Approvals()
-    with PendingBook() as book:
+    with ApprovalQueue() as book:
         first = ask(book, call(principal="ann"))
         decided(first, "always", approvals, book, approved=True, by="ann", lasts=60.0, most=3)
         for number in range(10):
@@ -119,7 +119,7 @@ def test_of_one_caller_so_many_decisions_are_kept_where_that_is_said() -> None:
 
 
 def test_a_decision_for_a_session_is_for_the_one_that_called_last() -> None:
-    with PendingBook() as book:
+    with ApprovalQueue() as book:
         assert "session" not in ask(book, call(x=1)).scopes
         again = ask(book, call(x=1, session="s2"))
         assert (again.session, "session" in again.scopes) == ("s2", True)
@@ -132,7 +132,7 @@ def test_a_decision_for_a_session_is_for_the_one_that_called_last() -> None:
 @pytest.mark.parametrize("scope", ["call", "arguments", "session", "always"])
 def test_whoever_decides_makes_the_same_grant(tmp_path: Path, scope: Any, *, approved: bool) -> None:
     path = tmp_path / "approvals.json"
-    with PendingBook(pending_path(path)) as book:
+    with ApprovalQueue(pending_path(path)) as book:
         one = ask(book, call(session="s", x=1))
         grant = decided(one, scope, Approvals.open(path), book, approved=approved, by="ada", lasts=60.0)
         state = "approved" if approved else "rejected"
@@ -154,7 +154,7 @@ def test_several_threads_and_processes_keep_one_request(tmp_path: Path) -> None:
     path = tmp_path / "pending"
 
     def asked(number: int) -> str:
-        with PendingBook(path) as book:
+        with ApprovalQueue(path) as book:
             return ask(book, call(key=f"c{number}", x=1)).key
 
     with ThreadPoolExecutor(8) as threads:
@@ -163,8 +163,8 @@ def test_several_threads_and_processes_keep_one_request(tmp_path: Path) -> None:
 
 def test_nobody_else_reads_the_file_and_what_was_decided_is_gone_from_it(tmp_path: Path) -> None:
     path = tmp_path / "sub" / "approvals.json"
-    with PendingBook(pending_path(path)) as book:
-        one = book.ask(Pending(**{**vars(wanted(call(x=1))), "arguments": "canary-4711"}), most=1, lasts=60.0)
+    with ApprovalQueue(pending_path(path)) as book:
+        one = book.ask(PendingCall(**{**vars(wanted(call(x=1))), "arguments": "canary-4711"}), most=1, lasts=60.0)
         decided(one, "call", Approvals.open(path), book, approved=True, lasts=60.0)
     for file in (path, pending_path(path)):
         assert file is not None
@@ -184,21 +184,21 @@ def test_nobody_else_reads_the_file_and_what_was_decided_is_gone_from_it(tmp_pat
 )
 def test_a_file_that_is_not_ours_any_more_is_refused(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "pending"
-    with PendingBook(path) as book:
+    with ApprovalQueue(path) as book:
         ask(book, call(x=1))
     data = sqlite3.connect(path)
     data.execute(statement)
     data.commit()
     data.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError), PendingBook(path) as book:
+    with pytest.raises(StoreError), ApprovalQueue(path) as book:
         book.all()
     assert path.read_bytes() == before
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=30))
 def test_requests_are_one_to_one_with_calls(calls: list[tuple[str, int]]) -> None:
-    with PendingBook() as book:
+    with ApprovalQueue() as book:
         keys = {(who, x): ask(book, call(principal=who, x=x), most=99).key for who, x in calls}
         assert len(set(keys.values())) == len(keys)
         assert {one.key for one in book.all()} == set(keys.values())

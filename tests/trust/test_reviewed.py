@@ -13,14 +13,14 @@ from truename import Catalog
 from truename.config.trust import Handling, Trust
 from truename.errors import ConfigError
 from truename.migration import Lock
-from truename.trust import Admission, Offer, PinBook, admit
-from truename.trust.reviewed import BY_LOCK, Reviewed
+from truename.trust import OfferedTools, PinStore, Quarantine, admit
+from truename.trust.pins import BY_LOCK, ReviewedDefinitions
 from truename.trust.screening import screened
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from truename.trust.reviewed import Digests
+    from truename.trust.pins import Digests
 
 ONE: dict[str, Any] = {"name": "read", "description": "Read a file."}
 TWO = {**ONE, "description": "Read a file, or a part of it."}
@@ -33,9 +33,9 @@ def locked(*definitions: dict[str, Any]) -> Digests:
     return {pin.key: pin.digest for pin in Lock.parse(Lock.of(catalog).text()).tools}
 
 
-def offered(book: PinBook, definition: dict[str, Any], reviewed: Digests, **trust: Any) -> Admission:
+def offered(book: PinStore, definition: dict[str, Any], reviewed: Digests, **trust: Any) -> Quarantine:
     """Decide, and write down what is to be remembered, as the gateway does."""
-    offer = Offer(list(Catalog.from_mcp({"fs": [definition]}).values()))
+    offer = OfferedTools(list(Catalog.from_mcp({"fs": [definition]}).values()))
     settings = Trust(**trust)
     found = admit(offer, book.pins(), book.seen(), settings, lambda new: screened(new, ()), reviewed=reviewed)
     book.trust(found.pins)
@@ -45,7 +45,7 @@ def offered(book: PinBook, definition: dict[str, Any], reviewed: Digests, **trus
     return found
 
 
-def outcome(found: Admission) -> str:
+def outcome(found: Quarantine) -> str:
     told = [drift.kind for drift in found.drifts]
     return " ".join([*told, "hidden" if found.hidden else "pinned one" if found.replaced else "shown"])
 
@@ -66,25 +66,25 @@ def outcome(found: Admission) -> str:
 def test_at_the_first_start_the_lock_says_what_is_trusted(
     reviewed: Digests, trust: dict[str, Any], expected: str
 ) -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         assert outcome(offered(book, ONE, reviewed, **trust)) == expected
 
 
 def test_a_pin_says_that_it_comes_from_the_lock() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         offered(book, ONE, locked(ONE))
         assert book.pins()["fs@1/read@1"].by == BY_LOCK
 
 
 def test_what_was_reviewed_is_not_screened_and_what_was_not_is() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         assert outcome(offered(book, ORDER, locked(ORDER))) == "shown"
-    with PinBook() as book:
+    with PinStore() as book:
         assert outcome(offered(book, ORDER, locked(ONE))) == "drifted hidden"
 
 
 def test_the_lock_goes_before_what_was_there_first_and_a_person_goes_before_the_lock() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         assert outcome(offered(book, ONE, {})) == "shown"
         assert outcome(offered(book, ONE, locked(TWO), drift="quarantine")) == "drifted hidden"
         book.trust(book.seen().values(), by="ann")
@@ -95,7 +95,7 @@ def test_the_lock_goes_before_what_was_there_first_and_a_person_goes_before_the_
 
 
 def test_a_lock_that_is_reviewed_anew_settles_what_waits() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         offered(book, ONE, locked(ONE))
         assert outcome(offered(book, TWO, locked(ONE), drift="quarantine")) == "drifted pinned one"
         assert outcome(offered(book, TWO, locked(TWO), drift="quarantine")) == "shown"
@@ -107,7 +107,7 @@ def test_a_lock_that_is_reviewed_anew_settles_what_waits() -> None:
 
 
 def test_what_somebody_rejected_stays_so_whatever_the_lock_says() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         offered(book, ONE, {}, first="review")
         book.note(book.seen().values(), "rejected", by="ann")
         assert outcome(offered(book, ONE, locked(ONE))) == "rejected hidden"
@@ -116,7 +116,7 @@ def test_what_somebody_rejected_stays_so_whatever_the_lock_says() -> None:
 def test_a_newcomer_beside_a_lock_is_held_against_it_at_the_first_start() -> None:
     pay = {"name": "transfer_funds", "description": "Transfer money from one account of the bank to another."}
     tools = Catalog.from_mcp({"bank": [pay], "evil": [pay, {"name": "hi", "description": "Say hello to all."}]})
-    offer = Offer(list(tools.values()))
+    offer = OfferedTools(list(tools.values()))
     reviewed = {("bank", "transfer_funds"): tools["bank@1/transfer_funds@1"].digest}
     trusted = [tools["bank@1/transfer_funds@1"]]
 
@@ -129,7 +129,7 @@ def test_a_newcomer_beside_a_lock_is_held_against_it_at_the_first_start() -> Non
 
 
 def test_nothing_is_written_twice_though_the_lock_goes_on_to_differ() -> None:
-    with PinBook() as book:
+    with PinStore() as book:
         assert len(offered(book, ONE, locked(TWO)).pins) == 1
         again = offered(book, ONE, locked(TWO))
         assert (outcome(again), again.pins, again.reviewed) == ("drifted shown", [], [])
@@ -141,7 +141,7 @@ def test_what_the_lock_has_is_always_shown_and_nothing_else_unless_it_only_warns
     course: list[dict[str, Any]], reviewed: dict[str, Any], data: st.DataObject
 ) -> None:
     handling = data.draw(st.sampled_from(get_args(Handling)))
-    with PinBook() as book:
+    with PinStore() as book:
         for definition in course:
             found = offered(book, definition, locked(reviewed), drift=handling)
             assert (outcome(found) == "shown") is (definition == reviewed)
@@ -157,7 +157,7 @@ def test_the_lock_is_read_anew_when_it_is_written_and_a_broken_one_changes_nothi
         os.utime(path, (next(clock),) * 2)
 
     write(Lock.of(Catalog.from_mcp({"fs": [ONE]})).text())
-    found = Reviewed(path)
+    found = ReviewedDefinitions(path)
     assert (found.path, found.digests, found.unkeyed) == (path, locked(ONE), 0)
     assert not found.refresh()
 
@@ -179,7 +179,7 @@ def test_the_lock_is_read_anew_when_it_is_written_and_a_broken_one_changes_nothi
 
 def test_a_lock_that_is_not_there_is_an_error_and_none_is_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no such lock"):
-        Reviewed(tmp_path / "truename.lock")
+        ReviewedDefinitions(tmp_path / "truename.lock")
     with pytest.raises(ConfigError, match="no regular file"):
-        Reviewed(tmp_path)
-    assert (Reviewed().digests, Reviewed().refresh()) == ({}, False)
+        ReviewedDefinitions(tmp_path)
+    assert (ReviewedDefinitions().digests, ReviewedDefinitions().refresh()) == ({}, False)

@@ -1,9 +1,4 @@
-"""The chain: each record carries the hash of the one before, so that none can be changed, taken out or put in unseen.
-
-A record is one line, the canonical JSON (RFC 8785) of its fields, so a file has exactly one form and any other byte is
-a change. The hash is SHA-256 over the record without it; with a key it is HMAC-SHA-256, and whoever has the files but
-not the key can't write the chain anew.
-"""
+"""Chain records: each carries the hash of the one before, so that no change, removal or insertion goes unseen."""
 
 from __future__ import annotations
 
@@ -14,12 +9,45 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.audit.canonical import canonical
+import rfc8785
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GENESIS", "LONGEST", "Chain", "Record", "Spoiled", "read_record", "sum_of"]
+__all__ = ["GENESIS", "LONGEST", "AuditRecord", "BrokenChain", "Chain", "canonical", "read_record", "sum_of"]
+
+_EXACT: Final = 2**53
+# Python and ECMAScript write the same of such numbers: no exponent, and no ".0" at the end.
+_LEAST, _MOST = 1e-4, 1e15
+_ENCODER: Final = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
+
+
+def canonical(plain: Mapping[str, Any]) -> bytes:
+    r"""Return the one form that a table has. Raises `ValueError` for what is no JSON of RFC 8785.
+
+    Tables in tables, keys beyond ASCII (the order of which is another one in UTF-16) and numbers that Python writes in
+    another way are left to `rfc8785`.
+
+    >>> canonical({"seconds": 1e-7, "name": "é", "is_last": True})
+    b'{"is_last":true,"name":"\xc3\xa9","seconds":1e-7}'
+    """
+    for key, value in plain.items():
+        if type(key) is str and key.isascii() and (type(value) is str or _is_alike(value)):
+            continue
+        return rfc8785.dumps(dict(plain))
+    return _ENCODER.encode(plain).encode()
+
+
+def _is_alike(value: object) -> bool:
+    """Tell whether a value that is no text is written alike."""
+    if type(value) is int:
+        return -_EXACT < value < _EXACT
+    if type(value) is float:
+        return _LEAST <= value < _MOST and not value.is_integer()
+    return value is None or value is True or value is False
+
 
 GENESIS: Final = "0" * 64
 """What stands before the first record of a journal."""
@@ -34,7 +62,7 @@ _TAKEN: Final = frozenset(_FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class AuditRecord:
     """One record: its number from 1, when it was written (UTC, ISO 8601), its kind, and what it says."""
 
     number: int
@@ -50,7 +78,7 @@ class Record:
         return {**self.body, **{name: getattr(self, name) for name in _FIELDS}}
 
 
-class Spoiled(ValueError):
+class BrokenChain(ValueError):
     """A line is no record, or another one than was written; the text says why."""
 
 
@@ -95,25 +123,25 @@ class Chain:
         return line
 
 
-def read_record(line: bytes, key: bytes | None = None) -> Record:
-    r"""Return the record of a line. Raises `Spoiled` for any other line than the one that was written.
+def read_record(line: bytes, key: bytes | None = None) -> AuditRecord:
+    r"""Return the record of a line. Raises `BrokenChain` for any other line than the one that was written.
 
     >>> line = Chain().add("call", {"tool": "a"}, "2026-11-22T10:00:00Z")
     >>> read_record(line.replace(b'"a"', b'"b"'))
     Traceback (most recent call last):
         ...
-    truename.audit.chain.Spoiled: its hash is that of another record
+    truename.audit.chain.BrokenChain: its hash is that of another record
     """
     plain = _parsed(line.removesuffix(b"\n"))
     said = plain.pop("hash")
     if not hmac.compare_digest(said.encode("utf-8", "replace"), _summed(plain, key).encode()):
         message = "its hash is that of another record"
-        raise Spoiled(message)
+        raise BrokenChain(message)
     body = {name: value for name, value in plain.items() if name not in _FIELDS}
-    record = Record(**{name: plain[name] for name in _FIELDS if name != "hash"}, hash=said, body=body)
+    record = AuditRecord(**{name: plain[name] for name in _FIELDS if name != "hash"}, hash=said, body=body)
     if canonical(record.plain) != line.removesuffix(b"\n"):
         message = "it is written in another form"
-        raise Spoiled(message)
+        raise BrokenChain(message)
     return record
 
 
@@ -122,22 +150,22 @@ def _summed(plain: Mapping[str, Any], key: bytes | None) -> str:
         return sum_of(canonical(plain), key)
     except (ValueError, RecursionError) as error:
         message = "it holds what no record holds"
-        raise Spoiled(message) from error
+        raise BrokenChain(message) from error
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
     if len(line) > LONGEST:
         message = f"it is longer than {LONGEST:,} bytes"
-        raise Spoiled(message)
+        raise BrokenChain(message)
     try:
         plain = json.loads(line)
     except (ValueError, RecursionError) as error:
         message = "it is no JSON"
-        raise Spoiled(message) from error
+        raise BrokenChain(message) from error
     if not isinstance(plain, dict) or not all(isinstance(plain.get(name), str) for name in _FIELDS if name != "number"):
         message = "it is no record"
-        raise Spoiled(message)
+        raise BrokenChain(message)
     if type(plain.get("number")) is not int:
         message = "it has no number"
-        raise Spoiled(message)
+        raise BrokenChain(message)
     return plain

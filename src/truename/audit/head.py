@@ -1,26 +1,44 @@
-"""The head: how far a journal went, kept outside of it, so that records taken off its end are missed.
-
-``journal.head`` has two lines of a fixed length, and they are written in turn, each in its place: for every batch of
-records that costs a third of putting a whole file in the place of another. What a power cut tears is one of the two;
-the other is as good, for a head may be older than its journal's end.
-"""
+"""Remember how far an audit log went, outside of it, so that records cut off its end are missed."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import hmac
 import json
+import logging
 import os
-from typing import TYPE_CHECKING, Final, NamedTuple
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.audit.canonical import canonical
-from truename.audit.chain import sum_of
+from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, canonical, read_record, sum_of
 from truename.files.durable import is_own, open_plain, write_whole
+from truename.files.private import make_private, state_directory
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
+    from typing import Self
 
-__all__ = ["HEAD", "Head", "HeadFile", "Heads", "read_heads"]
+__all__ = [
+    "HEAD",
+    "Anchor",
+    "AnchorFile",
+    "HeadFile",
+    "LogHead",
+    "LogHeads",
+    "LogTail",
+    "anchor_file",
+    "broken_at_end",
+    "end_near",
+    "followed",
+    "last_of",
+    "lines_of",
+    "noted",
+    "read_heads",
+    "segments",
+]
 
 HEAD: Final = "journal.head"
 _LINE: Final = 256
@@ -30,7 +48,7 @@ _OPEN: Final = (
 )
 
 
-class Head(NamedTuple):
+class LogHead(NamedTuple):
     """A journal's id, and the number and hash of a record that it has: the last one, or one before a kill."""
 
     journal: str
@@ -38,14 +56,14 @@ class Head(NamedTuple):
     hash: str
 
 
-class Heads(NamedTuple):
+class LogHeads(NamedTuple):
     """What a head file says: the newest head, None for none; and whether every byte of it is one that was written."""
 
-    newest: Head | None
+    newest: LogHead | None
     is_whole: bool
 
 
-def read_heads(path: Path, key: bytes | None, name: str = HEAD) -> Heads:
+def read_heads(path: Path, key: bytes | None, name: str = HEAD) -> LogHeads:
     """Return what the head file in a directory says; of another key than this nothing."""
     try:
         # Another user may prove a journal; whoever writes it has to own it (`HeadFile`).
@@ -54,12 +72,12 @@ def read_heads(path: Path, key: bytes | None, name: str = HEAD) -> Heads:
     except OSError:
         raw = b""
     if not 0 < len(raw) <= 2 * _LINE:
-        return Heads(None, is_whole=False)
+        return LogHeads(None, is_whole=False)
     found = _both(raw, key)
     known = [head for head in found if head is not None]
     is_whole = found[0] is not None and (found[1] is not None or raw[_LINE:] == _NONE)
     is_one = len({head.journal for head in known}) == 1
-    return Heads(max(known, key=lambda head: head.number) if is_one else None, is_whole and is_one)
+    return LogHeads(max(known, key=lambda head: head.number) if is_one else None, is_whole and is_one)
 
 
 class HeadFile:
@@ -90,7 +108,7 @@ class HeadFile:
         except OSError:
             return False
 
-    def begin(self, head: Head) -> None:
+    def begin(self, head: LogHead) -> None:
         """Write the first head, and nothing besides. Raises `OSError`, also where it is another file's as well."""
         if os.fstat(self._file).st_nlink != 1:
             raise OSError(
@@ -101,7 +119,7 @@ class HeadFile:
         self._put(self._file, _line(head, self._key) + _NONE)
         self._place, self.is_empty = 1, False
 
-    def write(self, head: Head) -> None:
+    def write(self, head: LogHead) -> None:
         """Write a head in the place of the one before the last, down to the disk. Raises `OSError`."""
         os.lseek(self._file, self._place * _LINE, os.SEEK_SET)
         self._put(self._file, _line(head, self._key))
@@ -119,14 +137,14 @@ def _put(descriptor: int, raw: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _both(raw: bytes, key: bytes | None) -> tuple[Head | None, Head | None]:
+def _both(raw: bytes, key: bytes | None) -> tuple[LogHead | None, LogHead | None]:
     return _head(raw[:_LINE], key), _head(raw[_LINE:], key)
 
 
-def _head(line: bytes, key: bytes | None) -> Head | None:
+def _head(line: bytes, key: bytes | None) -> LogHead | None:
     try:
         plain = json.loads(line)
-        head = Head(*(plain[name] for name in Head._fields))
+        head = LogHead(*(plain[name] for name in LogHead._fields))
         # It has exactly one form, as the records have.
         is_same = hmac.compare_digest(line, _line(head, key))
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -134,7 +152,273 @@ def _head(line: bytes, key: bytes | None) -> Head | None:
     return head if is_same and type(head.number) is int else None
 
 
-def _line(head: Head, key: bytes | None) -> bytes:
+def _line(head: LogHead, key: bytes | None) -> bytes:
     said = head._asdict()
     written = canonical({**said, "sum": sum_of(canonical(said), key)})
     return written.ljust(_LINE - 1) + b"\n"
+
+
+_NAME: Final = re.compile(r"(\d{6,9})\.jsonl")
+_BLOCK: Final = 64 * 1024
+
+
+class LogSegment(NamedTuple):
+    """A file of records, and its number in the journal."""
+
+    number: int
+    path: Path
+
+
+class LogTail(NamedTuple):
+    """How a journal ends: the last record's number and hash, its segment, and the offset behind it there.
+
+    ``torn`` are the bytes behind it that are no record; ``seen`` are those known before it, by number and hash.
+    """
+
+    number: int = 0
+    hash: str = GENESIS
+    segment: int = 0
+    offset: int = 0
+    torn: bytes = b""
+    seen: frozenset[tuple[int, str]] = frozenset()
+
+
+def segments(path: Path) -> tuple[LogSegment, ...]:
+    """Return the segments of a journal in order. Raises `OSError`."""
+    found = ((_NAME.fullmatch(entry.name), entry) for entry in path.iterdir())
+    return tuple(sorted(LogSegment(int(match[1]), entry) for match, entry in found if match))
+
+
+def lines_of(path: Path, offset: int = 0, size: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines behind an offset, numbered from 1; of one that is too long only as much as shows that it is.
+
+    ``size`` is how much of the file was there when it was looked at, if not all that is there now counts.
+    """
+    with open_plain(path) as file:
+        file.seek(offset)
+        number = 0
+        while (size is None or file.tell() < size) and (line := file.readline(LONGEST + 2)):
+            number += 1
+            if len(line) > LONGEST and not line.endswith(b"\n"):
+                while (rest := file.readline(_BLOCK)) and not rest.endswith(b"\n"):
+                    pass
+                line += b"\n"
+            yield number, line
+
+
+def last_of(found: Sequence[LogSegment], key: bytes | None) -> LogTail:
+    """Return how a log ends, read from its last files. Raises `BrokenChain` for a line that was changed."""
+    for place, (segment, path) in reversed(list(enumerate(found))):
+        seen: dict[int, str] = {}
+        torn, offset = b"", 0
+        for line, content in lines_of(path):
+            if not content.endswith(b"\n"):
+                torn = content
+                continue
+            record = _read(content, key, path, line)
+            seen[record.number] = record.hash
+            offset += len(content)
+        if seen:
+            last = max(seen)
+            return LogTail(last, seen[last], segment, offset, torn, frozenset(seen.items()))
+        if torn or place == 0:
+            # A kill before the first record of a file was whole: the file before it ends the chain.
+            before = last_of(found[:place], key) if place else LogTail()
+            return before._replace(torn=before.torn + torn)
+    return LogTail()
+
+
+def end_near(found: Sequence[LogSegment], head: LogHead, key: bytes | None) -> LogTail:
+    """Return how a journal ends, read from the record that its head has, which is one of the last.
+
+    Raises `BrokenChain` where that is not there, or something does not follow on it.
+    """
+    if not head.number:
+        return followed(found, LogTail(), key)
+    for segment, path in reversed(found):
+        size, block = path.stat().st_size, _BLOCK
+        while block:
+            begin = max(0, size - block)
+            first = None
+            for record, end in _records(path, begin, key):
+                first = record.number if first is None else first
+                if (record.number, record.hash) == head[1:]:
+                    return followed(found, LogTail(record.number, record.hash, segment, end), key)
+            # Of a file that is not known from its beginning a larger part is looked at, if it was not met by then.
+            block = 0 if begin == 0 or (first is not None and first < head.number) else block * 4
+    message = f"record {head.number:,} of {HEAD} is gone from the end, or another one"
+    raise BrokenChain(message)
+
+
+def _records(path: Path, begin: int, key: bytes | None) -> Iterator[tuple[AuditRecord, int]]:
+    """Yield the whole records behind an offset, each with the offset behind it."""
+    end = begin
+    for line, content in lines_of(path, begin):
+        end += len(content)
+        # The first line behind an offset in the middle is a part of one.
+        if content.endswith(b"\n") and (line > 1 or begin == 0):
+            yield _read(content, key, path, line), end
+
+
+def followed(found: Sequence[LogSegment], tail: LogTail, key: bytes | None) -> LogTail:
+    """Return how a journal ends now that ended with ``tail`` before; only what came since is read.
+
+    Raises `BrokenChain` where something is gone, or does not follow.
+    """
+    if tail.segment and tail.segment not in {number for number, _ in found}:
+        message = f"file {tail.segment:06} is gone"
+        raise BrokenChain(message)
+    now = tail._replace(torn=b"")
+    for segment, path in found:
+        if segment < tail.segment:
+            continue
+        offset = tail.offset if segment == tail.segment else 0
+        if path.stat().st_size < offset:
+            message = f"{path.name} was cut off"
+            raise BrokenChain(message)
+        for line, content in lines_of(path, offset):
+            if not content.endswith(b"\n"):
+                now = now._replace(torn=now.torn + content)
+                continue
+            record = _read(content, key, path, line)
+            if (record.number, record.previous) != (now.number + 1, now.hash):
+                message = f"{path.name}: record {record.number:,} does not follow on record {now.number:,}"
+                raise BrokenChain(message)
+            offset += len(content)
+            now = LogTail(record.number, record.hash, segment, offset)
+    return now
+
+
+def _read(content: bytes, key: bytes | None, path: Path, line: int) -> AuditRecord:
+    try:
+        return read_record(content, key)
+    except BrokenChain as error:
+        message = f"{path.name}:{line}: {error}"
+        raise BrokenChain(message) from error
+
+
+def broken_at_end(tail: LogTail, head: LogHead) -> str:
+    """Say what is wrong with the end of a journal, "" for nothing: the head may be older than the end, never newer."""
+    if tail.number < head.number:
+        return f"records {tail.number + 1:,} to {head.number:,} are gone from the end"
+    before = dict((*tail.seen, (tail.number, tail.hash))).get(head.number)
+    if before is not None and before != head.hash:
+        return f"record {head.number:,} is another one than {HEAD} has"
+    return ""
+
+
+def noted(torn: bytes) -> dict[str, Any] | None:
+    """Return what a segment says of the bytes of a line that was cut off before it; None where there are none."""
+    return {"bytes": len(torn), "sha256": hashlib.sha256(torn).hexdigest()} if torn else None
+
+
+_log: Final = logging.getLogger("truename.audit")
+_WRITTEN: Final = re.compile(r"(0|[1-9][0-9]{0,18}):([0-9a-f]{64})")
+
+
+class Anchor(NamedTuple):
+    """The number and hash of a record that a journal has to have."""
+
+    number: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the anchor of a text. Raises `ValueError`.
+
+        >>> Anchor.parse(f"12:{'ab' * 32}").number
+        12
+        """
+        found = _WRITTEN.fullmatch(text)
+        if found is None or (int(found[1]) == 0) is not (found[2] == GENESIS):
+            message = "it is no NUMBER:HASH of a record"
+            raise ValueError(message)
+        return cls(int(found[1]), found[2])
+
+
+def anchor_file(journal: Path) -> Path:
+    """Return where the anchor of a journal is kept; the file need not exist.
+
+    It goes by the path as it is spelled: a link that comes to lead to an older copy is the same journal.
+    """
+    directory = Path(os.path.abspath(journal))  # noqa: PTH100 - links are not followed
+    digest = hashlib.sha256(str(directory).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    stem = "".join(character if character.isalnum() else "-" for character in directory.name)[:40]
+    return state_directory() / "audit" / f"{stem}-{digest}.anchor"
+
+
+class AnchorFile:
+    """The anchor of one journal, as its writers keep it. Not for two threads at once.
+
+    It is written after the records are on the disk, and not forced there itself: after a power cut it may be older than
+    its journal, and never newer. One that can't be written is told once, and keeps no record from being written.
+    """
+
+    def __init__(self, path: Path, key: bytes | None) -> None:
+        self.path = path
+        self._key = key
+        self._file: HeadFile | None = None
+        self._is_told = False
+
+    def read(self) -> LogHead | None:
+        """Return the anchor; None if none was ever kept. Raises `BrokenChain` for one that is damaged."""
+        try:
+            there = self.path.lstat()
+            if stat.S_ISREG(there.st_mode) and not there.st_size:
+                return None
+        except OSError:
+            return None
+        found = read_heads(self.path.parent, self._key, self.path.name).newest
+        if found is None:
+            message = f"its anchor {self.path} is damaged, or was made with another key"
+            raise BrokenChain(message)
+        return found
+
+    def check(self, found: Sequence[LogSegment], tail: LogTail) -> None:
+        """Raise `BrokenChain` where a journal that ends so does not have the record of its anchor."""
+        anchor = self.read()
+        if anchor is None or (anchor.number, anchor.hash) in {(tail.number, tail.hash), *tail.seen}:
+            return
+        try:
+            end_near(found, anchor, self._key)
+        except BrokenChain as error:
+            message = (
+                f"record {anchor.number:,} was written, and is gone or another one: records were cut off, or an older "
+                f"copy or another journal put in its place (if that was meant, remove {self.path})"
+            )
+            raise BrokenChain(message) from error
+
+    def keep(self, head: LogHead) -> None:
+        """Write down that a journal went so far."""
+        try:
+            if self._file is not None and not self._file.is_there():
+                self.close()
+            if self._file is None:
+                make_private(self.path.parent)
+                self._file = HeadFile(self.path.parent, self._key, self.path.name, is_synced=False)
+            if self._file.is_empty:
+                self._begin(self._file, head)
+            else:
+                self._file.write(head)
+        except OSError as error:
+            self.close()
+            if not self._is_told:
+                self._is_told = True
+                _log.warning("the anchor %s can't be written: %s", self.path, error.strerror or error)
+
+    def _begin(self, file: HeadFile, head: LogHead) -> None:
+        try:
+            file.begin(head)
+        except OSError:
+            # Half of one would be taken for one that somebody damaged.
+            self.path.unlink(missing_ok=True)
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None

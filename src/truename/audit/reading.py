@@ -7,25 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from truename.audit.anchor import AnchorFile
-from truename.audit.chain import GENESIS, LONGEST, Record, Spoiled, read_record
-from truename.audit.ends import lines_of, noted, segments
-from truename.audit.head import HEAD, read_heads
-from truename.audit.turn import look
+from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, read_record
+from truename.audit.head import HEAD, AnchorFile, lines_of, noted, read_heads, segments
+from truename.audit.log import look
 from truename.files.durable import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from truename.audit.anchor import Anchor
-    from truename.audit.head import Heads
+    from truename.audit.head import Anchor, LogHeads
 
-__all__ = ["Broken", "Place", "recent", "records_in", "since", "verified"]
+__all__ = ["LogDefect", "LogPlace", "recent", "records_in", "since", "verified"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broken:
+class LogDefect:
     """What is wrong, where (a line of 0 is the whole file, no file the whole journal), and which kind of fault it is.
 
     ``kind``: ``changed`` (a line is not the one that was written), ``order`` (records are missing, or stand where they
@@ -44,7 +41,7 @@ class Broken:
 
 def records_in(
     path: Path, key: bytes | None = None, *, anchor: Path | None = None, expected: Anchor | None = None
-) -> Iterator[Record | Broken]:
+) -> Iterator[AuditRecord | LogDefect]:
     """Yield all records of a journal in order, and in their places what is wrong with it.
 
     ``anchor`` is the file outside of it that says how far it went, ``expected`` what somebody kept elsewhere.
@@ -57,7 +54,7 @@ def records_in(
         found = [(segment, segment.path.stat().st_size) for segment in segments(path)]
     for count, ((number, file), size) in enumerate(found, 1):
         if number != count:
-            yield Broken(file=file.name, line=0, kind="order", problem=f"segment {count:06} is missing before it")
+            yield LogDefect(file=file.name, line=0, kind="order", problem=f"segment {count:06} is missing before it")
         yield from walk.through(file, size)
     yield from walk.end()
 
@@ -65,21 +62,21 @@ def records_in(
 class _Walk:
     """What is known of a journal up to a line: what has to come next, and what a cut-off end left."""
 
-    def __init__(self, heads: Heads, key: bytes | None) -> None:
+    def __init__(self, heads: LogHeads, key: bytes | None) -> None:
         self._head, self._is_head_whole = heads
         self._key = key
         self._journal = self._head.journal if self._head else ""
         self._expected, self._last = 1, GENESIS
         self._torn, self._file = b"", ""
         self._is_head_met = False
-        self._awaited: dict[tuple[int, str], Broken] = {}
+        self._awaited: dict[tuple[int, str], LogDefect] = {}
 
-    def await_anchor(self, anchor: AnchorFile | None, expected: Anchor | None) -> Iterator[Broken]:
+    def await_anchor(self, anchor: AnchorFile | None, expected: Anchor | None) -> Iterator[LogDefect]:
         """Have `end` tell whether the records of these were met."""
         try:
             kept = None if anchor is None else anchor.read()
-        except Spoiled as error:
-            yield Broken(file="", line=0, kind="changed", problem=str(error))
+        except BrokenChain as error:
+            yield LogDefect(file="", line=0, kind="changed", problem=str(error))
             kept = None
         if kept is not None:
             self._await(kept.number, kept.hash, "which was written by the anchor in the state")
@@ -90,9 +87,9 @@ class _Walk:
         problem = (
             f"record {number:,}, {why}, is gone or another one: the end was cut off, or an older copy put in place"
         )
-        self._awaited[number, digest] = Broken(file="", line=0, kind="truncated", problem=problem)
+        self._awaited[number, digest] = LogDefect(file="", line=0, kind="truncated", problem=problem)
 
-    def through(self, path: Path, size: int) -> Iterator[Record | Broken]:
+    def through(self, path: Path, size: int) -> Iterator[AuditRecord | LogDefect]:
         """Yield the records of the next file, of which there are so many bytes, and what is wrong with them."""
         self._file = path.name
         for line, content in lines_of(path, size=size):
@@ -101,7 +98,7 @@ class _Walk:
                 continue
             try:
                 record = read_record(content, self._key)
-            except Spoiled as error:
+            except BrokenChain as error:
                 yield self._broken(line, "changed", f"the line was changed: {error}")
                 self._expected, self._last = self._expected + 1, ""
                 continue
@@ -114,7 +111,7 @@ class _Walk:
             self._expected, self._last = record.number + 1, record.hash
             yield record
 
-    def _begun(self, record: Record) -> Iterator[Broken]:
+    def _begun(self, record: AuditRecord) -> Iterator[LogDefect]:
         """Check what the first record of a segment says of the file before it."""
         self._journal = self._journal or str(record.body.get("journal"))
         if record.kind != "segment" or record.body.get("journal") != self._journal:
@@ -124,19 +121,19 @@ class _Walk:
         if record.body.get("torn") != noted(torn):
             yield self._broken(1, "torn", "the file before it does not end as it did when this one was begun")
 
-    def end(self) -> Iterator[Broken]:
+    def end(self) -> Iterator[LogDefect]:
         """Yield what is wrong with the end."""
         if self._torn:
             yield self._broken(0, "torn", _TORN)
         if not self._is_head_whole and self._file:
-            yield Broken(file=HEAD, line=0, kind="truncated", problem=_GONE if self._head is None else _DAMAGED)
+            yield LogDefect(file=HEAD, line=0, kind="truncated", problem=_GONE if self._head is None else _DAMAGED)
         if self._head is not None and self._head.number and not self._is_head_met:
             gone = f"record {self._head.number:,}, which was written, is gone; the last one is {self._expected - 1:,}"
-            yield Broken(file=HEAD, line=0, kind="truncated", problem=gone)
+            yield LogDefect(file=HEAD, line=0, kind="truncated", problem=gone)
         yield from self._awaited.values()
 
-    def _broken(self, line: int, kind: str, problem: str) -> Broken:
-        return Broken(file=self._file, line=line, kind=kind, problem=problem)
+    def _broken(self, line: int, kind: str, problem: str) -> LogDefect:
+        return LogDefect(file=self._file, line=line, kind=kind, problem=problem)
 
 
 _GONE: Final = "it is gone or damaged: the end can't be proved"
@@ -144,7 +141,7 @@ _DAMAGED: Final = "one of its two lines was torn by a power cut, which the next 
 _TORN: Final = "its last line is cut off; the next start of the gateway notes that, unless it was cut by somebody"
 
 
-def _misplaced(record: Record, expected: int, last: str) -> str:
+def _misplaced(record: AuditRecord, expected: int, last: str) -> str:
     if record.number > expected:
         return f"records {expected:,} to {record.number - 1:,} are missing before it"
     if record.number < expected:
@@ -154,48 +151,48 @@ def _misplaced(record: Record, expected: int, last: str) -> str:
     return ""
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """How far a journal was read: a segment's number, and the bytes of it that were."""
 
     segment: int = 0
     offset: int = 0
 
 
-def recent(path: Path, count: int, key: bytes | None = None) -> tuple[list[Record], Place]:
+def recent(path: Path, count: int, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:
     """Return the last records, the oldest first, and the place behind them; only the last files are read.
 
     Lines that are no records are left out: `verified` tells of them. Raises `OSError`.
     """
-    found, place = deque[Record](), Place()
+    found, place = deque[AuditRecord](), LogPlace()
     for number, file in reversed(segments(path)):
         lines = deque[bytes](maxlen=max(1, count - len(found)))
         offset = 0
         for line, size in _whole_lines(file, 0):
             lines.append(line)
             offset += size
-        place = place if place.segment else Place(number, offset)
+        place = place if place.segment else LogPlace(number, offset)
         found.extendleft(reversed(list(_read(lines, key))))
         if len(found) >= count:
             break
     return list(found)[-count:] if count else [], place
 
 
-def since(path: Path, place: Place, key: bytes | None = None) -> tuple[list[Record], Place]:
+def since(path: Path, place: LogPlace, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:
     """Return the records that came behind a place, and the place behind them. Raises `OSError`."""
-    found: list[Record] = []
+    found: list[AuditRecord] = []
     for number, file in segments(path):
         if number < place.segment:
             continue
         offset = place.offset if number == place.segment else 0
         lines = list(_whole_lines(file, offset))
         found += _read((line for line, _ in lines), key)
-        place = Place(number, offset + sum(size for _, size in lines))
+        place = LogPlace(number, offset + sum(size for _, size in lines))
     return found, place
 
 
-def _read(lines: Iterable[bytes], key: bytes | None) -> Iterator[Record]:
+def _read(lines: Iterable[bytes], key: bytes | None) -> Iterator[AuditRecord]:
     for line in lines:
-        with suppress(Spoiled):
+        with suppress(BrokenChain):
             yield read_record(line, key)
 
 
@@ -211,11 +208,11 @@ def _whole_lines(path: Path, offset: int) -> Iterator[tuple[bytes, int]]:
 
 def verified(
     path: Path, key: bytes | None = None, *, anchor: Path | None = None, expected: Anchor | None = None
-) -> tuple[int, tuple[Broken, ...]]:
+) -> tuple[int, tuple[LogDefect, ...]]:
     """Return how many records a journal has and all that is wrong with it. Raises `OSError`."""
-    count, broken = 0, list[Broken]()
+    count, broken = 0, list[LogDefect]()
     for found in records_in(path, key, anchor=anchor, expected=expected):
-        if isinstance(found, Broken):
+        if isinstance(found, LogDefect):
             broken.append(found)
         else:
             count += 1

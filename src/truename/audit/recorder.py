@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from truename.audit.journal import Journal
+    from truename.audit.log import AuditLog
 
-__all__ = ["Recorder"]
+__all__ = ["AuditRecorder"]
 
 _log: Final = logging.getLogger("truename.audit")
 _BATCH: Final = 1_000
@@ -45,14 +45,14 @@ class _Waiting(NamedTuple):
                 self.written.set_exception(error)
 
 
-class Recorder:
+class AuditRecorder:
     """Writes records to a journal without keeping anybody waiting.
 
     At most ``most_waiting`` wait to be written; those beyond are counted, and a ``gap`` record says how many are
     missing. While the disk can't be written, those that wait are kept, and tried again every second.
     """
 
-    def __init__(self, journal: Journal, *, most_waiting: int = 10_000) -> None:
+    def __init__(self, journal: AuditLog, *, most_waiting: int = 10_000) -> None:
         self._journal = journal
         self._most = most_waiting
         self._waiting: deque[_Waiting] = deque()

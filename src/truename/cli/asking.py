@@ -13,18 +13,18 @@ from rich.text import Text
 from truename.cli.failure import split
 from truename.cli.hanging import shortened, show_hanging
 from truename.cli.rendering import output, say, styled
+from truename.clients.doctor import RULES, Startable, would_start
+from truename.clients.doctor.file_findings import MASK, literal_secrets, masked
 from truename.config import Config, ServerConfig, Settings, parse
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding
-from truename.doctor import RULES, Startable, would_start
-from truename.doctor.secrets import MASK, literal_secrets, masked
 from truename.errors import ConfigError, TruenameError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from truename.clients.doctor import Identity
     from truename.config.templates import Hole
-    from truename.doctor import Identity
 
 __all__ = ["ask", "consented", "show_plan", "unavailable"]
 

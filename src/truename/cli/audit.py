@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from truename.audit import GENESIS, KINDS, Anchor, Broken, Record, anchor_file, recent, records_in, since
+from truename.audit import GENESIS, KINDS, Anchor, AuditRecord, LogDefect, anchor_file, recent, records_in, since
 from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, say, show, styled
@@ -106,21 +106,21 @@ def anchor(source: Configuration | None = None, /, *, journal: Journal = None, a
     return EXIT_FINDINGS if broken else 0
 
 
-def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int, Anchor, list[Broken]]:
+def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int, Anchor, list[LogDefect]]:
     """Return how many records there are, the last of them, and all that is wrong."""
     if not path.is_dir():
         return 0, Anchor(0, GENESIS), [_gone(path)]
-    count, last, broken = 0, Anchor(0, GENESIS), list[Broken]()
+    count, last, broken = 0, Anchor(0, GENESIS), list[LogDefect]()
     for found in records_in(path, key, anchor=anchor_file(path), expected=expected):
-        if isinstance(found, Broken):
+        if isinstance(found, LogDefect):
             broken.append(found)
         else:
             count, last = count + 1, Anchor(found.number, found.hash)
     return count, last, broken
 
 
-def _gone(path: Path) -> Broken:
-    return Broken(file=path.name, line=0, kind="truncated", problem="the journal's directory is gone")
+def _gone(path: Path) -> LogDefect:
+    return LogDefect(file=path.name, line=0, kind="truncated", problem="the journal's directory is gone")
 
 
 def _expected(text: str) -> Anchor:
@@ -131,7 +131,7 @@ def _expected(text: str) -> Anchor:
         raise UsageFault(fact=f"--expect: {excerpt(text)} is no anchor", advice=advice) from error
 
 
-def _tell(path: Path, key: bytes | None, count: int, broken: list[Broken], *, error: bool = False) -> None:
+def _tell(path: Path, key: bytes | None, count: int, broken: list[LogDefect], *, error: bool = False) -> None:
     if broken:
         for one in broken[:_SHOWN]:
             show(styled(one.kind, "bold red"), f" {one}", error=error)
@@ -189,7 +189,7 @@ def export(
         table.writeheader()
     broken = 0
     for found in records_in(path, key):
-        if isinstance(found, Broken):
+        if isinstance(found, LogDefect):
             broken += 1
             say(styled("broken", "bold red"), f" {found}")
         elif found.at >= begin and kind in {None, found.kind} and _is_wanted(found, wanted):
@@ -197,14 +197,14 @@ def export(
     return EXIT_FINDINGS if broken else 0
 
 
-def _write(record: Record, table: "csv.DictWriter[str] | None") -> None:
+def _write(record: AuditRecord, table: "csv.DictWriter[str] | None") -> None:
     if table is None:
         sys.stdout.write(_line(record))
     else:
         table.writerow({name: _cell(value) for name, value in record.plain.items()})
 
 
-def _line(record: Record) -> str:
+def _line(record: AuditRecord) -> str:
     return json.dumps(record.plain, ensure_ascii=True) + "\n"
 
 
@@ -216,7 +216,7 @@ def _cell(value: object) -> object:
     return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
 
 
-def _is_wanted(record: Record, wanted: dict[str, str | None]) -> bool:
+def _is_wanted(record: AuditRecord, wanted: dict[str, str | None]) -> bool:
     return all(value is None or record.body.get(name) == value for name, value in wanted.items())
 
 
@@ -242,7 +242,7 @@ def _place(source: str | None, journal: str | None, *, must_be_there: bool = Tru
     return path, key
 
 
-def _show(record: Record, *, as_json: bool) -> None:
+def _show(record: AuditRecord, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(_line(record))
         sys.stdout.flush()

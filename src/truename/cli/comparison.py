@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from truename import dialects
-from truename.doctor.prediction import Prediction, Roster
+from truename.clients.doctor.prediction import Prediction, Roster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from truename.catalog import Catalog
+    from truename.clients.doctor.prediction import Key
+    from truename.clients.doctor.prediction import ToolFate as Predicted
     from truename.dialects import Dialect
-    from truename.doctor.prediction import Fate as Predicted
-    from truename.doctor.prediction import Key
     from truename.identity import ToolId
 
 __all__ = ["Compared", "Fate", "collapses", "fates", "in_words", "losses", "manglers"]

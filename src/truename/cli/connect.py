@@ -24,14 +24,14 @@ from truename.cli.reachable import answers, ask_names, checked_url
 from truename.cli.rendering import output, print_json, say, show, styled
 from truename.cli.sources import configuration
 from truename.clients import Machine, config_files, find
-from truename.clients.address import Address
-from truename.clients.applying import check
-from truename.clients.applying import connect as apply
-from truename.clients.choosing import OWN_SCOPES
-from truename.clients.connection import Entries, Wish, plan_connection
+from truename.clients.apply import check
+from truename.clients.apply import connect as apply
+from truename.clients.connection import ConnectRequest, Entries, plan_connection
+from truename.clients.gateway_address import GatewayAddress
 from truename.clients.origins import Origins
-from truename.clients.plan import Change, Note, Plan
-from truename.clients.shapes import speaks_http
+from truename.clients.plan import ConnectionPlan, FileChange, PlanNote
+from truename.clients.selection import OWN_SCOPES
+from truename.clients.server_entries import speaks_http
 from truename.config import Config, Settings
 from truename.config.envfile import read_env_file
 from truename.editing import Backup
@@ -134,7 +134,7 @@ def connect(
     alone = stdio or not any(speaks_http(file.shape) for file in config_files(client))
     with busy(f"Asking for a gateway at {url}"):
         reached = answers(url)
-    wish = Wish(
+    wish = ConnectRequest(
         client=client,
         entries=cast("Entries", chosen[0] if chosen else "best"),
         stdio=stdio,
@@ -219,7 +219,7 @@ def agreed(*, yes: bool, files: int, as_json: bool) -> bool:
     return _answered(f"Change {files} {'file' if files == 1 else 'files'}? [y/N] ")
 
 
-def _wants_search(plan: Plan) -> bool:
+def _wants_search(plan: ConnectionPlan) -> bool:
     """Ask whether tools are to be searched, where the client takes fewer than there are and keeps no lists of them."""
     note = next((one for one in plan.notes if one.kind == "crowded" and "--search" in one.advice), None)
     if note is None or not plan.steps or not _is_somebody_there():
@@ -243,7 +243,7 @@ def reloading(advice: str) -> str:
     return f" {told[:1].upper()}{told[1:]}" if told else ""
 
 
-def show_notes(notes: Sequence[Note], *, error: bool = False) -> None:
+def show_notes(notes: Sequence[PlanNote], *, error: bool = False) -> None:
     """Print what there is to know, each with what to do."""
     show_hanging(
         [
@@ -267,12 +267,12 @@ def configured_for_clients(source: str | None) -> Config:
         return configuration(source, environ | {name: f"${{{name}}}" for name in unset})
 
 
-def address_of(config: Config, url: str) -> Address:
+def address_of(config: Config, url: str) -> GatewayAddress:
     """Return where the gateway is, with all that tells which of its servers a client's entry is."""
     env_file = config.settings.env_file
     environ = {**(read_env_file(Path(env_file)) if env_file is not None else {}), **os.environ}
     made = Origins(config.path).has if config.path is not None else lambda _, __: False
-    return Address(config=config, url=url, program=program(), environ=environ, was_made=made)
+    return GatewayAddress(config=config, url=url, program=program(), environ=environ, was_made=made)
 
 
 def _leaves(error: Exception) -> Sequence[Exception]:
@@ -298,7 +298,7 @@ def _start(config: Config, url: str) -> str:
     return shlex.join(["truename", "serve", str(config.path), "--http", address])
 
 
-def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
+def _show(plan: ConnectionPlan, wish: ConnectRequest, *, dry_run: bool) -> None:
     for step in plan.steps:
         if dry_run:
             show_diff(step.path, step.raw, step.after, plan.secrets)
@@ -315,11 +315,11 @@ def _show(plan: Plan, wish: Wish, *, dry_run: bool) -> None:
     show_notes(plan.notes)
 
 
-def _changed(change: Change) -> str:
+def _changed(change: FileChange) -> str:
     return f"{change.old} -> {change.new}" if change.old and change.new else change.new or "taken out"
 
 
-def _conclude(plan: Plan, backups: Sequence[Backup], start: str | None, *, done: bool) -> None:
+def _conclude(plan: ConnectionPlan, backups: Sequence[Backup], start: str | None, *, done: bool) -> None:
     if done:
         show(styled(f"Connected {plan.title}.", "bold green"), reloading(plan.reload))
         for backup in backups:
@@ -334,7 +334,7 @@ def _conclude(plan: Plan, backups: Sequence[Backup], start: str | None, *, done:
 
 
 def _document(
-    plan: Plan, wish: Wish, backups: Sequence[Backup], *, url: str, reached: bool, start: str | None
+    plan: ConnectionPlan, wish: ConnectRequest, backups: Sequence[Backup], *, url: str, reached: bool, start: str | None
 ) -> Mapping[str, Any]:
     copies = {backup.path: str(backup.copy) for backup in backups if backup.before is not None}
     return {

@@ -10,9 +10,8 @@ from truename.cli.rendering import printable
 from truename.cli.witnessed import witnessed
 from truename.errors import StoreError
 from truename.policy import Approvals
-from truename.trust import PinBook
-from truename.trust.pending import PendingBook, decided, pending_path, stamp
-from truename.trust.telling import about_grant, about_request
+from truename.trust import PinStore
+from truename.trust.approval_queue import ApprovalQueue, about_grant, about_request, decided, pending_path, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.policy import Grant, Scope
     from truename.policy.grants import Subject
-    from truename.trust.pending import Pending
+    from truename.trust.approval_queue import PendingCall
 
 __all__ = ["Desk", "Found", "lines_of", "plain", "row"]
 
@@ -79,7 +78,7 @@ class Desk:
         self._digests = _offered(config)
         waiting = pending_path(path)
         # Who only looks makes no file.
-        self._book = PendingBook(waiting if waiting is not None and waiting.exists() else None)
+        self._book = ApprovalQueue(waiting if waiting is not None and waiting.exists() else None)
 
     def __enter__(self) -> Self:
         return self
@@ -104,13 +103,13 @@ class Desk:
         known = [one for one in self._approvals.grants() if key in {one.key, one.call_id}]
         return self._of_grant(known[-1]) if known else None
 
-    def pending(self, key: str) -> Pending | None:
+    def pending(self, key: str) -> PendingCall | None:
         """Return the call of this key, if it waits still."""
         found = self._book.find(key)
         return found if found is not None and found.is_open else None
 
     def decide(
-        self, one: Pending, scope: Scope, *, approved: bool, by: str, message: str, lasts: float | None
+        self, one: PendingCall, scope: Scope, *, approved: bool, by: str, message: str, lasts: float | None
     ) -> Found:
         """Decide on a call that waits."""
         what, about = "granted" if approved else "denied", {**about_request(one), "covers": scope}
@@ -174,7 +173,7 @@ class Desk:
             return ""
         return _CHANGED if is_trusted else _OFFERED.format(id=subject.id)
 
-    def _of_request(self, one: Pending) -> Found:
+    def _of_request(self, one: PendingCall) -> Found:
         reason = self._changed(one.subject)
         return Found(
             key=one.key,
@@ -200,7 +199,7 @@ def _offered(config: Config) -> dict[str, tuple[str, bool]]:
     if path is None or not path.exists():
         return {}
     try:
-        with PinBook(path) as pins:
+        with PinStore(path) as pins:
             found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
             # A definition that waits is one that the server was seen to offer in the place of the pin.
             return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}

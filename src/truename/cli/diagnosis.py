@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.clients.doctor import would_start
 from truename.conventions import Severity
-from truename.doctor import would_start
 
 if TYPE_CHECKING:
     from truename.cli.looking import Looked
-    from truename.clients import Found
+    from truename.clients import FoundFile
+    from truename.clients.doctor import Diagnosis, Startable, ToolFate
     from truename.conventions import Finding
-    from truename.doctor import Diagnosis, Fate, Startable
 
 __all__ = ["SCHEMA", "document"]
 
-SCHEMA: Final = "truename.doctor/1"
+SCHEMA: Final = "truename.clients.doctor/1"
 
 
 def document(looked: Looked) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def document(looked: Looked) -> dict[str, Any]:
     }
 
 
-def _file(found: Found) -> dict[str, Any]:
+def _file(found: FoundFile) -> dict[str, Any]:
     return {
         "path": str(found.path),
         "client": found.file.client,
@@ -76,7 +76,7 @@ def _client(diagnosis: Diagnosis) -> dict[str, Any]:
     return told
 
 
-def _fate(fate: Fate) -> dict[str, Any]:
+def _fate(fate: ToolFate) -> dict[str, Any]:
     told: dict[str, Any] = {"server": fate.server, "tool": fate.tool, "shown": fate.shown}
     if fate.loss:
         reached = None if fate.reaches is None else {"server": fate.reaches[0], "tool": fate.reaches[1]}

@@ -11,8 +11,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.clients.doctor.file_findings import masked
 from truename.config.text import decode
-from truename.doctor.secrets import masked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -11,8 +11,8 @@ from truename.cli.connect import agreed, client_named, reloading, show_notes
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json, show, styled
 from truename.clients import config_files
-from truename.clients.applying import disconnect as apply
-from truename.clients.undoing import Undoing, plan_disconnection
+from truename.clients.apply import Disconnection, plan_disconnection
+from truename.clients.apply import disconnect as apply
 
 __all__ = ["disconnect"]
 
@@ -53,7 +53,7 @@ def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, 
     return 0
 
 
-def _show(undoing: Undoing, *, dry_run: bool) -> None:
+def _show(undoing: Disconnection, *, dry_run: bool) -> None:
     for step in undoing.steps:
         if dry_run:
             show_diff(step.path, step.raw, step.after, undoing.secrets)
@@ -65,7 +65,7 @@ def _show(undoing: Undoing, *, dry_run: bool) -> None:
     show_notes(undoing.notes)
 
 
-def _document(undoing: Undoing, *, done: bool) -> Mapping[str, Any]:
+def _document(undoing: Disconnection, *, done: bool) -> Mapping[str, Any]:
     return {
         "client": undoing.client,
         "changed": done and bool(undoing.steps),

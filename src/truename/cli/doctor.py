@@ -13,8 +13,8 @@ from truename.cli.looking import look
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json
 from truename.cli.sarif import result_of, sarif_log, write_sarif
+from truename.clients.doctor import RULES, DoctorReport
 from truename.conventions import Severity
-from truename.doctor import RULES, Report
 
 __all__ = ["doctor"]
 
@@ -70,7 +70,7 @@ def doctor(
     return _status(looked.report)
 
 
-def _status(report: Report) -> int:
+def _status(report: DoctorReport) -> int:
     findings = report.findings
     failed = any(one.rule.name == "server_failed" for one in findings)
     bad = any(one.rule.severity is not Severity.NOTE and one.rule.name != "server_failed" for one in findings)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.conventions.rules.characters import INVISIBLE
 from truename.migration import LOCK_FILE
 from truename.migration.definitions import compare_definitions
-from truename.trust import Seen
-from truename.trust.reviewed import BY_LOCK
+from truename.trust import SeenDefinition
+from truename.trust.pins import BY_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from truename.conventions import Finding
-    from truename.trust import Pinned
+    from truename.trust import PinnedTool
 
 __all__ = ["change_of", "lines_of", "pin_row", "plain_pin", "titled", "when"]
 
@@ -36,14 +36,14 @@ def when(at: str) -> str:
     return at.replace("T", " ").removesuffix("+00:00")
 
 
-def titled(one: Pinned) -> str:
+def titled(one: PinnedTool) -> str:
     """Return the key, with what its server calls a tool where the id does not say it."""
     if one.id is None:
         return f"{_printable(one.key)} ({'instructions' if one.content else 'no instructions'})"
     return str(one.id) if one.name == one.id.tool else f"{one.id} ({_printable(one.name[:_LONGEST_NAME])})"
 
 
-def pin_row(one: Pinned) -> list[str]:
+def pin_row(one: PinnedTool) -> list[str]:
     """Return the row of a table."""
     return [
         _word(one),
@@ -54,7 +54,7 @@ def pin_row(one: Pinned) -> list[str]:
     ]
 
 
-def plain_pin(one: Pinned) -> dict[str, Any]:
+def plain_pin(one: PinnedTool) -> dict[str, Any]:
     """Return an entry of JSON output."""
     return {
         "tool": one.key,
@@ -67,11 +67,11 @@ def plain_pin(one: Pinned) -> dict[str, Any]:
     }
 
 
-def _word(one: Pinned) -> str:
-    return one.word if isinstance(one, Seen) else "trusted"
+def _word(one: PinnedTool) -> str:
+    return one.word if isinstance(one, SeenDefinition) else "trusted"
 
 
-def change_of(one: Seen, before: Pinned | None, findings: Sequence[Finding]) -> dict[str, Any]:
+def change_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> dict[str, Any]:
     """Return a change as JSON: both definitions, each difference, and what rules say of it."""
     return {
         **plain_pin(one),
@@ -85,19 +85,19 @@ def change_of(one: Seen, before: Pinned | None, findings: Sequence[Finding]) -> 
     }
 
 
-def _details(one: Seen, before: Pinned | None) -> tuple[Any, ...]:
+def _details(one: SeenDefinition, before: PinnedTool | None) -> tuple[Any, ...]:
     if before is None or not isinstance(before.content, dict) or not isinstance(one.content, dict):
         return ()
     return compare_definitions(before.content, one.content)
 
 
-def lines_of(one: Seen, before: Pinned | None, findings: Sequence[Finding] = ()) -> Iterator[str]:
+def lines_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding] = ()) -> Iterator[str]:
     """Yield what there is to read: what rules say, texts word by word, and of the rest each difference."""
     yield from (f"{found.rule.name}: {_printable(found.fact)}" for found in findings)
     yield from _changes(one, before)
 
 
-def _changes(one: Seen, before: Pinned | None) -> Iterator[str]:
+def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
     if one.content is None or (before is not None and before.content is None):
         if one.content is None or before is None or before.by != BY_LOCK:
             yield "The definition was too large to be kept; only its digest is known."

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from truename.cli.looking import Looked
     from truename.cli.rendering import Cell
-    from truename.clients import Found
+    from truename.clients import FoundFile
+    from truename.clients.doctor import Diagnosis, DoctorReport, Startable
     from truename.conventions import Finding, Location
-    from truename.doctor import Diagnosis, Report, Startable
 
 __all__ = ["show_report"]
 
@@ -51,7 +51,7 @@ def show_report(looked: Looked, *, everything: bool) -> None:
     _show_end(looked, groups)
 
 
-def _show_files(files: Sequence[Found], most: int | None) -> None:
+def _show_files(files: Sequence[FoundFile], most: int | None) -> None:
     told = [found for found in files if found.problem is not None or found.servers or found.kept]
     if not told:
         return
@@ -65,7 +65,7 @@ def _show_files(files: Sequence[Found], most: int | None) -> None:
     show("")
 
 
-def _state(found: Found) -> Text:
+def _state(found: FoundFile) -> Text:
     if found.problem is not None:
         return styled("can't be read", "bold red")
     keys = ", ".join(shortened(one.server.key, _KEY) for one in found.servers[:4])
@@ -93,7 +93,7 @@ def _show_startable(plan: Sequence[Startable]) -> None:
         show(styled(f"  and {len(plan) - _FILES} more (--json lists all)", "dim"))
 
 
-def _show_clients(report: Report, *, everything: bool) -> None:
+def _show_clients(report: DoctorReport, *, everything: bool) -> None:
     told = sorted((one for one in report.diagnoses if one.tools), key=_worst)
     kinds = list(dict.fromkeys(one.case.dialect.kind for one in told))
     rows: list[list[Cell]] = []
@@ -165,7 +165,7 @@ def _show_findings(groups: Sequence[list[Finding]], titles: Mapping[str, str], *
         show("")
 
 
-def _grouped(report: Report, titles: Mapping[str, str]) -> list[list[Finding]]:
+def _grouped(report: DoctorReport, titles: Mapping[str, str]) -> list[list[Finding]]:
     """Put together what one cause does in several clients, what most of them do first."""
     groups: defaultdict[object, list[Finding]] = defaultdict(list)
     for one in report.findings:
@@ -237,7 +237,7 @@ def _show_end(looked: Looked, groups: Sequence[list[Finding]]) -> None:
     _show_gain(report)
 
 
-def _show_gain(report: Report) -> None:
+def _show_gain(report: DoctorReport) -> None:
     """Say what the gateway would change, in numbers, for the client that loses most."""
     # What a connected client still loses, its own finding says how to end.
     losing = sorted((one for one in report.diagnoses if one.lost and not one.case.is_connected), key=_worst)

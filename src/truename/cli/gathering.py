@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from truename.clients import find, read_source
-from truename.clients.seen import LOCAL, OF_PROJECT, seen_of
+from truename.clients.selection import LOCAL, OF_PROJECT, seen_of
 from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from truename.clients import Found, Machine, Sighting
+    from truename.clients import FoundFile, Machine, Sighting
     from truename.config.entries import Seen
     from truename.errors import ConfigError
 
@@ -48,7 +48,7 @@ def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> Gather
     )
 
 
-def _gathered(found: Iterable[Found], machine: Machine, counts: Counts) -> Gathered:
+def _gathered(found: Iterable[FoundFile], machine: Machine, counts: Counts) -> Gathered:
     seen: list[Seen] = []
     unnamed: list[Seen] = []
     problems: dict[str, ConfigError] = {}

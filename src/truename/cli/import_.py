@@ -25,11 +25,11 @@ from truename.cli.proposed import (
 from truename.cli.rendering import Cell, print_json, print_table, show, styled
 from truename.cli.saving import check_free
 from truename.clients import Machine
+from truename.clients.importers import KINDS, ImportedConfig, names_of, read_peer
 from truename.config import Settings
 from truename.config.proposal import Proposal, propose
 from truename.conventions import Finding, Severity
 from truename.files.person import at_home
-from truename.peers import KINDS, Imported, names_of, read_peer
 
 __all__ = ["import_"]
 
@@ -41,7 +41,7 @@ _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOT
 
 
 class _Result(NamedTuple):
-    imports: tuple[Imported, ...]
+    imports: tuple[ImportedConfig, ...]
     proposal: Proposal
     settings: Settings
     findings: tuple[Finding, ...]
@@ -81,7 +81,7 @@ def import_(
     return EXIT_FINDINGS if findings or proposal.refused else 0
 
 
-def _settings(imports: tuple[Imported, ...], proposal: Proposal) -> tuple[Settings, tuple[Finding, ...]]:
+def _settings(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> tuple[Settings, tuple[Finding, ...]]:
     keys = {(seen.file, seen.server.key): merged.server.key for merged in proposal.servers for seen in merged.seen}
     names = names_of(imports, keys, SERVER_NAME)
     settings = Settings(server_name=SERVER_NAME, aliases=names.aliases or None)
@@ -90,7 +90,7 @@ def _settings(imports: tuple[Imported, ...], proposal: Proposal) -> tuple[Settin
     return settings, (*(finding for imported in imports for finding in imported.left), *names.left)
 
 
-def _nothing(imports: tuple[Imported, ...], proposal: Proposal) -> UsageFault:
+def _nothing(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> UsageFault:
     whose = ", ".join(f"{imported.file} ({KINDS[imported.kind].title})" for imported in imports[:_MOST])
     if proposal.refused:
         first = proposal.refused[0]

@@ -13,18 +13,17 @@ from truename.cli.beside import names_servers, read_configuration
 from truename.cli.failure import UsageFault
 from truename.cli.reloading import warn
 from truename.clients import Machine, find, read_source
+from truename.clients.doctor import Startable
+from truename.clients.doctor.file_findings import MASK, dotted
 from truename.config.envfile import read_env_file
 from truename.conventions import Location
-from truename.doctor import Startable
-from truename.doctor.files import dotted
-from truename.doctor.secrets import MASK
 from truename.errors import ConfigError
 from truename.files.person import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from truename.clients import Found
+    from truename.clients import FoundFile
     from truename.config import Config, ServerConfig
 
 __all__ = ["Intake", "Listing", "take_in"]
@@ -50,7 +49,7 @@ class Intake:
     of addresses that were named, by which no client is meant. ``searched`` tells that the machine was looked through.
     """
 
-    files: tuple[Found, ...] = ()
+    files: tuple[FoundFile, ...] = ()
     listings: tuple[Listing, ...] = ()
     direct: tuple[Startable, ...] = ()
     addresses: tuple[Startable, ...] = ()
@@ -66,7 +65,7 @@ def take_in(sources: Sequence[str], project: Path | None, environ: Mapping[str, 
     machine = Machine.here(project)
     if not sources:
         return Intake(files=find(machine), searched=True, project=str(machine.project))
-    files: list[Found] = []
+    files: list[FoundFile] = []
     listings: list[Listing] = []
     direct: list[Startable] = []
     addresses: list[Startable] = []

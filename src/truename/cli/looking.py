@@ -11,18 +11,28 @@ from truename.cli.failure import UsageFault
 from truename.cli.intake import take_in
 from truename.cli.scene import without_gateway
 from truename.clients import config_files
+from truename.clients.doctor import (
+    ClientCase,
+    ExaminedServer,
+    ServerLists,
+    about_files,
+    cases_of,
+    examine,
+    general_dialects,
+    servers_of,
+    startable,
+)
 from truename.conventions import Location
-from truename.doctor import Case, Lists, Server, about_files, cases_of, examine, general_dialects, servers_of, startable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from truename.cli.intake import Intake, Listing
-    from truename.clients import Found
+    from truename.clients import FoundFile
+    from truename.clients.doctor import DoctorReport, Identity, Startable
     from truename.conventions import Finding
     from truename.dialects import Dialect
-    from truename.doctor import Identity, Report, Startable
 
 __all__ = ["Looked", "look"]
 
@@ -35,7 +45,7 @@ class Looked:
     """
 
     intake: Intake
-    report: Report
+    report: DoctorReport
     unasked: tuple[Startable, ...] = ()
     of_project: tuple[Startable, ...] = ()
     asked: int = 0
@@ -69,7 +79,7 @@ class _Wanted:
         of_clients = (dialects.get(file.dialect) for name in self._names for file in config_files(name)[:1])
         return tuple(dict.fromkeys([*self._dialects, *of_clients]))
 
-    def _means(self, found: Found) -> bool:
+    def _means(self, found: FoundFile) -> bool:
         return found.file.client in self._names or found.file.dialect in {one.name for one in self._dialects}
 
 
@@ -112,7 +122,7 @@ def look(sources: Sequence[str], clients: Sequence[str], project: Path | None, *
     )
 
 
-def _of_nobody(intake: Intake) -> list[Found]:
+def _of_nobody(intake: Intake) -> list[FoundFile]:
     return [found for found in intake.files if not found.file.client]
 
 
@@ -134,17 +144,17 @@ def _asked(plan: Mapping[Identity, Startable]) -> tuple[dict[Identity, Any], lis
 
 def _general(
     intake: Intake, left: Iterable[Listing], answers: Mapping[Identity, Any], wanted: Sequence[Dialect]
-) -> list[Case]:
+) -> list[ClientCase]:
     """Return the cases of tools that belong to no certain client: all of them together, in each dialect."""
-    servers = [Server.listing(one.key, one.tools, Location(file=str(one.path))) for one in left]
+    servers = [ExaminedServer.listing(one.key, one.tools, Location(file=str(one.path))) for one in left]
     servers += servers_of(intake.files, answers)
     for kind, several in (("direct", intake.direct), ("address", intake.addresses)):
         for one in several:
             key = (kind, one.server.url) if kind == "address" else (kind, str(one.path), one.server.key)
             if key in answers:
-                servers.append(Server.listing(one.server.key, answers[key], one.location, config=one.server))
+                servers.append(ExaminedServer.listing(one.server.key, answers[key], one.location, config=one.server))
     if not servers:
         return []
-    lists = Lists(servers)
+    lists = ServerLists(servers)
     beside = " (dumps)" if any(found.file.client for found in intake.files) else ""
-    return [Case(dialect=one, lists=lists, title=f"{one.title}{beside}") for one in wanted]
+    return [ClientCase(dialect=one, lists=lists, title=f"{one.title}{beside}") for one in wanted]

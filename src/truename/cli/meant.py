@@ -13,7 +13,7 @@ from truename.identity import ToolId
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from truename.trust import PinBook, Pinned, Seen
+    from truename.trust import PinnedTool, PinStore, SeenDefinition
 
 __all__ = ["keys_of", "meant", "require_one_each"]
 
@@ -25,7 +25,7 @@ _MOST_SERVERS: Final = 50
 _ALIKE: Final = 0.7
 
 
-def keys_of(book: PinBook, tools: Sequence[str]) -> Sequence[str]:
+def keys_of(book: PinStore, tools: Sequence[str]) -> Sequence[str]:
     """Return the keys of what somebody names: tools in any spelling of their ids, or ``server:KEY``.
 
     Raises `UsageFault` for one that is not in the book. Names of tools are only suggested: two servers may have one.
@@ -34,7 +34,9 @@ def keys_of(book: PinBook, tools: Sequence[str]) -> Sequence[str]:
     return list(dict.fromkeys(_key_of(text, known) for text in tools))
 
 
-def meant(book: PinBook, tools: Sequence[str], *, server: str | None, everything: bool, digest: str = "") -> list[Seen]:
+def meant(
+    book: PinStore, tools: Sequence[str], *, server: str | None, everything: bool, digest: str = ""
+) -> list[SeenDefinition]:
     """Return what is meant: all that waits, of a tool that is named else what was rejected last.
 
     Raises `UsageFault` for a tool, a server or a digest that the book does not know.
@@ -57,7 +59,7 @@ def meant(book: PinBook, tools: Sequence[str], *, server: str | None, everything
     return [one for one in seen if one.word == "waiting" and server in {None, one.server}]
 
 
-def require_one_each(found: Sequence[Seen]) -> None:
+def require_one_each(found: Sequence[SeenDefinition]) -> None:
     """Raise where two definitions of one tool are meant: one may have come after somebody looked."""
     several = next((key for key, times in Counter(one.key for one in found).items() if times > 1), None)
     if several is not None:
@@ -67,16 +69,16 @@ def require_one_each(found: Sequence[Seen]) -> None:
         )
 
 
-def _known(book: PinBook) -> Mapping[str, Pinned]:
+def _known(book: PinStore) -> Mapping[str, PinnedTool]:
     return {one.key: one for one in (*book.seen().values(), *book.pins().values())}
 
 
-def _of_key(seen: Sequence[Seen], key: str) -> Sequence[Seen]:
+def _of_key(seen: Sequence[SeenDefinition], key: str) -> Sequence[SeenDefinition]:
     of_key = [one for one in seen if one.key == key]
     return [one for one in of_key if one.word == "waiting"] or of_key[-1:]
 
 
-def _key_of(text: str, known: Mapping[str, Pinned]) -> str:
+def _key_of(text: str, known: Mapping[str, PinnedTool]) -> str:
     key = text
     if not text.startswith(_SERVER):
         try:
@@ -88,7 +90,7 @@ def _key_of(text: str, known: Mapping[str, Pinned]) -> str:
     return key
 
 
-def _near(text: str, known: Mapping[str, Pinned]) -> Sequence[str]:
+def _near(text: str, known: Mapping[str, PinnedTool]) -> Sequence[str]:
     """Return the keys of what goes by this name at its server or to a client, or else by one like it."""
     names = [(name, key) for key, one in known.items() for name in _names(one)]
     called = [key for name, key in names if name == text]
@@ -96,7 +98,7 @@ def _near(text: str, known: Mapping[str, Pinned]) -> Sequence[str]:
     return list(dict.fromkeys(called or [key for near in alike for name, key in names if name == near]))[:_MOST]
 
 
-def _names(one: Pinned) -> Iterable[str]:
+def _names(one: PinnedTool) -> Iterable[str]:
     if one.id is None:
         return (one.server, one.key)
     return (one.name, f"{one.server}_{one.name}", f"{one.server}/{one.name}", one.key)

@@ -14,7 +14,7 @@ from truename.config.mentions import mentions_changed
 from truename.ledger import Ledger
 from truename.migration import enter_identities, plan_identities
 from truename.policy import FileStore
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,14 +73,14 @@ def _carry_pins(config: Config, plan: IdentityPlan) -> None:
     """Carry pins, and what was rejected, over to the new ids: the tools are the same, and not new to the gateway."""
     path = config.pins_path()
     if path is not None and path.is_file():
-        with PinBook(path) as book:
+        with PinStore(path) as book:
             book.follow((change.recorded, change.declared) for change in plan.changes)
 
 
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
     path = config.pins_path()
     if old and path is not None and path.is_file():
-        with PinBook(path) as book:
+        with PinStore(path) as book:
             yield from sorted(one.key for one in book.pins().values() if one.id in old)
 
 

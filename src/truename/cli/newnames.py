@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from truename.catalog import Catalog
 from truename.cli.reachable import ask_names
 from truename.cli.rendering import say, styled
-from truename.clients.upcoming import Upcoming, alone, remembered, together
+from truename.clients.gateway_address import UpcomingNames, alone, remembered, together
 from truename.errors import TruenameError
 from truename.files.person import at_home
 from truename.ledger import Ledger
@@ -16,13 +16,13 @@ from truename.ledger import Ledger
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from truename.clients.upcoming import NewNames
+    from truename.clients.gateway_address import NewNames
     from truename.config import Config
 
 __all__ = ["known_tools", "new_names"]
 
 
-def new_names(config: Config, dump: str | None, *, client: str, url: str | None) -> Upcoming:
+def new_names(config: Config, dump: str | None, *, client: str, url: str | None) -> UpcomingNames:
     """Return the names by server, as far as they can be known; ``url`` is given where a gateway answers.
 
     ``client`` is the client's dialect. Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
@@ -37,9 +37,9 @@ def new_names(config: Config, dump: str | None, *, client: str, url: str | None)
     common = _made(partial(together, listed, config, ledger, dialect=shared)) if listed and is_whole else {}
     missing = [key for key in keys if key not in own or key not in common]
     if url is None or not missing:
-        return Upcoming(own, common)
+        return UpcomingNames(own, common)
     asked = ask_names(url, missing, config.settings.token, dialect=client)
-    return Upcoming({**asked.alone, **own}, {**asked.together, **common})
+    return UpcomingNames({**asked.alone, **own}, {**asked.together, **common})
 
 
 def known_tools(config: Config, dump: str | None) -> Mapping[str, Sequence[str]]:

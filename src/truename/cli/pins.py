@@ -16,10 +16,10 @@ from truename.cli.witnessed import witnessed
 from truename.config import Config as ServeConfig
 from truename.conventions import Finding
 from truename.files.person import whoami
-from truename.trust import PinBook, Pinned
-from truename.trust.reviewed import Reviewed, pin_before
+from truename.trust import PinnedTool, PinStore
+from truename.trust.approval_queue import about_definition
+from truename.trust.pins import ReviewedDefinitions, pin_before
 from truename.trust.screening import screened_pins
-from truename.trust.telling import about_definition
 
 __all__ = ["pins"]
 
@@ -50,7 +50,9 @@ def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, a
     with _book(configuration(source)) as book:
         seen, trusted = list(book.seen().values()), sorted(book.pins().values(), key=lambda one: one.key)
     open_ones = [one for one in seen if one.word == "waiting"]
-    shown: list[Pinned] = [*open_ones] if waiting else [*sorted(seen, key=lambda one: one.word, reverse=True), *trusted]
+    shown: list[PinnedTool] = (
+        [*open_ones] if waiting else [*sorted(seen, key=lambda one: one.word, reverse=True), *trusted]
+    )
     if as_json:
         print_json({"pins": [plain_pin(one) for one in shown]})
     elif shown:
@@ -71,13 +73,13 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
     Exit status 1: there is a difference.
     """
     with _book(configuration(config)) as book:
-        reviewed = Reviewed(configuration(config).settings.trust.lock).digests
+        reviewed = ReviewedDefinitions(configuration(config).settings.trust.lock).digests
         chosen = meant(book, tools, server=None, everything=not tools)
         found = [(one, pin_before(one, book.pins().get(one.key), reviewed)) for one in chosen]
         said = screened_pins(chosen, book.pins().values())
         named = keys_of(book, tools)
 
-    def why(one: Pinned) -> Sequence[Finding]:
+    def why(one: PinnedTool) -> Sequence[Finding]:
         return said.get((one.key, one.digest), ())
 
     if as_json:
@@ -125,7 +127,7 @@ def reject(
     """Say no to definitions: they are neither shown nor called, until they are others."""
     said = configuration(config)
     with _book(said) as book:
-        found: list[Pinned] = [*meant(book, tools, server=server, everything=everything)]
+        found: list[PinnedTool] = [*meant(book, tools, server=server, everything=everything)]
         # What is trusted, and nothing waits in its place, can be rejected too.
         waiting = {one.key for one in found}
         found += (book.pins()[key] for key in keys_of(book, tools) if key not in waiting)
@@ -149,13 +151,13 @@ def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) ->
 
 
 @contextmanager
-def _book(config: ServeConfig) -> Iterator[PinBook]:
+def _book(config: ServeConfig) -> Iterator[PinStore]:
     path = config.pins_path()
     if path is None:
         raise UsageFault(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")
     if not path.exists():
         raise UsageFault(fact=f"there are no pins at {path} yet", advice="`truename serve` makes them at its start.")
-    with PinBook(path) as book:
+    with PinStore(path) as book:
         yield book
 
 

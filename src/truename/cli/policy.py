@@ -20,9 +20,9 @@ from truename.cli.options import JsonOutput
 from truename.cli.reachable import checked_url
 from truename.cli.rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
-from truename.clients.address import shown_by
-from truename.clients.choosing import choose
-from truename.clients.permissions import Behind, proposed_rules
+from truename.clients.gateway_address import shown_by
+from truename.clients.permissions import GatewayTool, proposed_rules
+from truename.clients.selection import choose
 from truename.config.render import render_rules
 
 __all__ = ["policy"]
@@ -64,14 +64,14 @@ def from_client(
     own = known_tools(config, catalog)
     shown = new_names(config, catalog, client=dialect, url=None)
     servers = [
-        Behind(one.key, one.upstream, {name: name for name in own.get(one.upstream, ())}) for one in choice.taken
+        GatewayTool(one.key, one.upstream, {name: name for name in own.get(one.upstream, ())}) for one in choice.taken
     ]
     for one in choice.already:
         only, several = shown_by(one.server)
         names = shown.together if only is None else shown.alone
         keys = [only] if only is not None else names if several is None else several
         servers += [
-            Behind(one.server.key, key, {wire: own for own, wire in names.get(key, {}).items()}) for key in keys
+            GatewayTool(one.server.key, key, {wire: own for own, wire in names.get(key, {}).items()}) for key in keys
         ]
     proposed = proposed_rules(mine, servers, dialect)
     if as_json:

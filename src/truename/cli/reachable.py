@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from truename.cli.failure import UsageFault
-from truename.clients.upcoming import Upcoming, alone_path
+from truename.clients.gateway_address import UpcomingNames, alone_path
 from truename.config import Config, ServerConfig, Settings
 from truename.config.model import MEMORY
 from truename.errors import excerpt
@@ -59,7 +59,7 @@ def answers(url: str) -> bool:
     return isinstance(found, dict) and found.get("status") == "ok"
 
 
-def ask_names(url: str, servers: Iterable[str], token: str | None, *, dialect: str) -> Upcoming:
+def ask_names(url: str, servers: Iterable[str], token: str | None, *, dialect: str) -> UpcomingNames:
     """Ask the gateway which names it shows, for each server that it has; nothing for what it does not answer.
 
     A server's own names are not told, so those at its own address stand for them; ``dialect`` is the client's.
@@ -77,7 +77,7 @@ def ask_names(url: str, servers: Iterable[str], token: str | None, *, dialect: s
         alone[server][name] = name
         if (shown := shared.get(_canonical(tool))) is not None:
             together[server][name] = shown
-    return Upcoming(dict(alone), dict(together))
+    return UpcomingNames(dict(alone), dict(together))
 
 
 def _canonical(tool: Tool) -> str:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from truename.cli.failure import UsageFault
-from truename.doctor import RULES as DOCTOR
+from truename.clients.doctor import RULES as DOCTOR
 from truename.errors import excerpt
 from truename.lint.registry import RULES as LINT
 from truename.lint.registry import suggestion

@@ -24,7 +24,7 @@ from truename.cli.progress import Progress
 from truename.cli.reloading import Reloads, warn, warnings_of
 from truename.cli.rendering import print_json, say, show, styled
 from truename.clients import Machine, find
-from truename.clients.choosing import OWN_SCOPES
+from truename.clients.selection import OWN_SCOPES
 from truename.config import verify
 from truename.config.addresses import MAIN, path_of, servers_in
 from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector, traces_of

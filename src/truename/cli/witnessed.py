@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from truename.audit import Witness
+from truename.audit import CommandAudit
 from truename.cli.rendering import say, styled
 from truename.files.person import whoami
 
@@ -26,7 +26,7 @@ def witnessed(
     Raises `StoreError` where it has to be written down first, and can't be.
     """
     records = [{"what": what, **one, "by": whoami(), "via": "command"} for one in about]
-    with Witness(config.settings.audit, _warn).deciding(kind, records):
+    with CommandAudit(config.settings.audit, _warn).deciding(kind, records):
         yield records
 
 

@@ -1,18 +1,18 @@
 """Where each client keeps its servers and the tool names inside: found, read, and connected.
 
-`find` looks at a whole `Machine`, `read_source` at one file that somebody names; both tell `Found` files with the
+`find` looks at a whole `Machine`, `read_source` at one file that somebody names; both tell `FoundFile` files with the
 servers in them and the tool names that they keep.
 """
 
-from truename.clients.find import Found, Sighting, find, read_source
-from truename.clients.kept import KeptName, matches, respelled
+from truename.clients.find import FoundFile, Sighting, find, read_source
+from truename.clients.kept_names import KeptName, matches, respelled
 from truename.clients.machine import Machine
-from truename.clients.shapes import read_entry, speaks_http, write_entry
+from truename.clients.server_entries import read_entry, speaks_http, write_entry
 from truename.clients.table import ConfigFile, config_files, name_files
 
 __all__ = [
     "ConfigFile",
-    "Found",
+    "FoundFile",
     "KeptName",
     "Machine",
     "Sighting",

@@ -1,20 +1,23 @@
-"""Tool names that a client keeps, carried over to the names it is going to see: none means more or less than before."""
+"""Carry the tool names that a client keeps over to new names: none means more or less than before."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename import dialects
-from truename.clients.kept import KeptName, matches, respelled
-from truename.editing import KeyPath, reached
+from truename.clients.kept_names import KeptName, matches, respelled
+from truename.editing import KeyPath, reached, replayed
 from truename.errors import UnknownDialect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Carried", "Move", "beyond_text", "carry", "images", "with_text"]
+    from truename.clients.table import ConfigFile
+
+__all__ = ["LeavingEntry", "NameMove", "beyond_text", "carry", "images", "joined", "with_text"]
 
 _WHOLE_SERVER: Final = "server"
 _TOOL: Final = "tool"
@@ -25,7 +28,7 @@ _ALTERNATIVES: Final = "|"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move:
+class NameMove:
     """A server of a client that gets another key, or whose tools get other names.
 
     ``names``: the server's own name for a tool -> the name at the gateway; None if its tools are not known.
@@ -39,46 +42,48 @@ class Move:
     dialect: str = "universal"
 
 
-class Carried(NamedTuple):
+class CarriedNames(NamedTuple):
     """What stands in place of a kept name, several texts where one can't say it; ``problem`` is why it does not."""
 
     texts: tuple[str, ...]
     problem: str = ""
 
 
-def carry(kept: KeptName, moves: Iterable[Move]) -> Carried:
+def carry(kept: KeptName, moves: Iterable[NameMove]) -> CarriedNames:
     """Return the texts that mean the same tools after the moves as this one did before.
 
     A whole server, or a glob, is spelled out tool by tool where its new spelling would take in others.
     """
     concerned = [move for move in moves if matches(kept, move.key, None)]
-    same = Carried((kept.text,))
+    same = CarriedNames((kept.text,))
     renamed = any(move.key != move.new_key for move in concerned)
     unknown = [move.key for move in concerned if move.names is None]
     if not concerned or (not renamed and (kept.tool is None or unknown)):
         return same
     if kept.spelling == _WHOLE_SERVER:
-        return Carried(_once([*_staying(kept, concerned), *(respelled(kept, one.new_key, None) for one in concerned)]))
+        return CarriedNames(
+            _once([*_staying(kept, concerned), *(respelled(kept, one.new_key, None) for one in concerned)])
+        )
     if unknown:
-        return Carried(same.texts, f"which tools {' and '.join(unknown)} has is not known")
+        return CarriedNames(same.texts, f"which tools {' and '.join(unknown)} has is not known")
     if renamed and kept.server is None and not kept.template and kept.within:
-        return Carried(same.texts, "it is a pattern of its own")
+        return CarriedNames(same.texts, "it is a pattern of its own")
     return _by_tool(kept, concerned)
 
 
-def _by_tool(kept: KeptName, moves: Sequence[Move]) -> Carried:
+def _by_tool(kept: KeptName, moves: Sequence[NameMove]) -> CarriedNames:
     same = (kept.text,)
     wanted = [(move.new_key, wire) for move in moves for wire in images(kept, move)]
     if not wanted:
-        return Carried(same, "it matches no tool")
+        return CarriedNames(same, "it matches no tool")
     if _still_means(kept, wanted, moves):
-        return Carried(same)
+        return CarriedNames(same)
     # Left as the glob that it may be, it would take in the tools of others too.
     exact = replace(kept, tool=None)
-    return Carried(_once([*_staying(kept, moves), *(respelled(exact, key, wire) for key, wire in wanted)]))
+    return CarriedNames(_once([*_staying(kept, moves), *(respelled(exact, key, wire) for key, wire in wanted)]))
 
 
-def images(kept: KeptName, move: Move) -> list[str]:
+def images(kept: KeptName, move: NameMove) -> list[str]:
     """Return the new names of those tools of a server that a kept name means."""
     names = move.names or {}
     if kept.tool is None and kept.server is not None:
@@ -97,11 +102,11 @@ def _as_shown(dialect: str, server: str, tool: str) -> str | None:
         return None
 
 
-def _shown(move: Move, tool: str) -> str | None:
+def _shown(move: NameMove, tool: str) -> str | None:
     return _as_shown(move.dialect, move.key, tool)
 
 
-def _still_means(kept: KeptName, wanted: Sequence[tuple[str, str]], moves: Sequence[Move]) -> bool:
+def _still_means(kept: KeptName, wanted: Sequence[tuple[str, str]], moves: Sequence[NameMove]) -> bool:
     """Tell whether the text, left as it is, means these tools under their new names and no others."""
     if any(move.key != move.new_key for move in moves):
         return False
@@ -110,7 +115,7 @@ def _still_means(kept: KeptName, wanted: Sequence[tuple[str, str]], moves: Seque
     return sorted(meant) == sorted(wanted)
 
 
-def _staying(kept: KeptName, moves: Sequence[Move]) -> list[str]:
+def _staying(kept: KeptName, moves: Sequence[NameMove]) -> list[str]:
     return [kept.text] if any(move.stays for move in moves) else []
 
 
@@ -181,3 +186,68 @@ def _put(value: Any, where: KeyPath, new: Any) -> Any:
     if isinstance(value, list):
         return [_put(item, rest, new) if place == key else item for place, item in enumerate(value)]
     return {name: _put(item, rest, new) if name == key else item for name, item in value.items()}
+
+
+_ONLY: Final = "only"
+_ALL: Final = ["*"]
+# Where an empty list offers everything; elsewhere it offers nothing.
+_EMPTY_IS_ALL: Final = frozenset({"goose"})
+
+
+class LeavingEntry(NamedTuple):
+    """A server that makes room for the one entry: its move, its former entry and place, and the names kept in it."""
+
+    move: NameMove
+    former: Any
+    where: KeyPath
+    names: Sequence[KeptName]
+
+    def place(self, kept: KeptName) -> KeyPath:
+        """Return where a kept name stands inside the entry."""
+        return kept.where[len(self.where) :]
+
+
+def joined(entry: dict[str, Any], servers: Sequence[LeavingEntry], file: ConfigFile) -> dict[str, Any]:
+    """Return the entry with the lists of tools of all these servers, under the names of the one entry.
+
+    Where only one of them has a list of what is offered, the others offer all that they have, tool by tool.
+    """
+    lists = dict(_offered(servers, file))
+    settings: dict[KeyPath, Any] = {}
+    for server in servers:
+        for kept in server.names:
+            place = server.place(kept)
+            if kept.is_key:
+                value = reached(server.former, place)
+                settings |= {(*place[:-1], wire): deepcopy(value) for wire in images(kept, server.move)}
+            elif kept.effect != _ONLY:
+                lists[place[:-1]] = [*lists.get(place[:-1], _listed(entry, place[:-1])), *images(kept, server.move)]
+    edits = [(place, list(dict.fromkeys(texts))) for place, texts in lists.items()]
+    found: dict[str, Any] = replayed(entry, [*edits, *settings.items()])
+    return found
+
+
+def _listed(entry: Mapping[str, Any], place: KeyPath) -> list[Any]:
+    """Return the list that the one entry has already, if it was there before."""
+    found = reached(entry, place)
+    return found if isinstance(found, list) else []
+
+
+def _offered(servers: Sequence[LeavingEntry], file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
+    for kind in file.entry:
+        restricting = [_restricts(reached(server.former, kind.path), file.shape) for server in servers]
+        if kind.effect != _ONLY or not any(restricting):
+            continue
+        yield kind.path, [wire for server in servers for wire in _offers(server, kind.path, file.shape)]
+
+
+def _restricts(listed: object, shape: str) -> bool:
+    return isinstance(listed, list) and listed != _ALL and bool(listed or shape not in _EMPTY_IS_ALL)
+
+
+def _offers(server: LeavingEntry, place: KeyPath, shape: str) -> list[str]:
+    names: Mapping[str, str] = server.move.names or {}
+    if not _restricts(reached(server.former, place), shape):
+        return list(names.values())
+    about = [kept for kept in server.names if server.place(kept)[:-1] == place]
+    return [wire for kept in about for wire in images(kept, server.move)]

@@ -1,46 +1,102 @@
-"""Putting the gateway into a client's own configuration: what that changes, planned before anything is touched.
-
-Where the client can call every tool that way, each server that the gateway has too keeps its key and goes to the
-gateway's address for that server alone, where tools keep their own names: permissions and skills go on working. Where
-the client would confuse tools of several servers, these servers make room for one entry, at an address that shows them
-alone, under names that are unique. A server about which the client keeps lists that can't follow it there stays single.
-"""
+"""Plan the gateway's entry in a client's own configuration, before anything is touched."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from truename.clients.address import WAY, Shown, entry_for, shown_by
-from truename.clients.carrying import Move, beyond_text, carry
-from truename.clients.choosing import OWN_SCOPES, Choice, Taken, choose, document_of, doubtful_forms, secrets_of, usable
-from truename.clients.drafting import Draft
-from truename.clients.foreseen import foresee, to_know, unforeseen
-from truename.clients.joining import Leaving, joined
-from truename.clients.kept import matches
-from truename.clients.mentioning import mentions
-from truename.clients.plan import Change, Note, Plan
-from truename.clients.searching import crowded, lists_about, restricted, searched_beside_lists
-from truename.clients.shapes import speaks_http
+from truename.clients.carrying import LeavingEntry, NameMove, beyond_text, carry, joined
+from truename.clients.connection_notes import (
+    crowded,
+    foresee,
+    lists_about,
+    lost_settings,
+    other_files,
+    restricted,
+    searched_beside_lists,
+    stdio_notes,
+    to_know,
+    token_notes,
+    unforeseen,
+    way_of,
+)
+from truename.clients.gateway_address import WAY, ShownAddress, entry_for, shown_by
+from truename.clients.kept_names import matches
+from truename.clients.plan import ConnectionPlan, FileChange, PlanDraft, PlanNote
+from truename.clients.selection import (
+    OWN_SCOPES,
+    SelectedServer,
+    ServerSelection,
+    choose,
+    document_of,
+    doubtful_forms,
+    secrets_of,
+    usable,
+)
+from truename.clients.server_entries import speaks_http
 from truename.clients.table import config_files
-from truename.clients.telling import lost_settings, other_files, stdio_notes, token_notes, way_of
 from truename.editing import ABSENT, Document, KeyPath, left_alone, reached
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from truename.clients.address import Address
-    from truename.clients.find import Found, Sighting
-    from truename.clients.foreseen import Foreseen
-    from truename.clients.kept import KeptName
+    from truename.clients.connection_notes import ForeseenNames
+    from truename.clients.find import FoundFile, Sighting
+    from truename.clients.gateway_address import GatewayAddress, NewNames, UpcomingNames
+    from truename.clients.kept_names import KeptName
     from truename.clients.machine import Machine
     from truename.clients.table import ConfigFile
-    from truename.clients.upcoming import NewNames, Upcoming
     from truename.config import ServerConfig
 
-__all__ = ["Entries", "Wish", "plan_connection"]
+__all__ = ["ConnectRequest", "Entries", "plan_connection"]
+
+_LONGEST: Final = 200
+# Paths and prose: a directory of projects may be called as a server is.
+_PROSE: Final = re.compile(r"[/\\\s]")
+# A hook's pattern that is about all tools of all servers holds for a common entry too.
+_EVERYTHING: Final = frozenset({"", "mcp__"})
+_PATTERN: Final = "matcher"
+_JOIN: Final = "__"
+
+
+def mentions(files: Sequence[FoundFile], key: str) -> bool:
+    """Tell whether files may be about a server beyond its entry and the names that are known to be kept there.
+
+    Clients keep lists that no table has. A text that has the key as a word is taken for a mention, and so is a hook
+    whose pattern has the sign in it by which clients join key and name.
+    """
+    spelt = "|".join(re.escape(one) for one in {key, re.sub(r"[^A-Za-z0-9]", "_", key)})
+    word = re.compile(rf"(?<![A-Za-z0-9])(?:{spelt})(?![A-Za-z0-9])", re.IGNORECASE)
+    # One file is found once for each row that is about it.
+    known = {(kept.path, kept.where) for found in files for kept in found.kept}
+    entries = {(one.path, one.where) for found in files for one in found.servers}
+    values = {found.path: found.document.value for found in files if found.document is not None}
+    for path, value in values.items():
+        for where, text in _texts(value, (), {place for file, place in entries if file == path}):
+            if (path, where) in known or len(text) > _LONGEST or _PROSE.search(text):
+                continue
+            is_pattern = _PATTERN in where and _JOIN in text and text.strip("^.*$") not in _EVERYTHING
+            if is_pattern or word.search(text):
+                return True
+    return False
+
+
+def _texts(value: Any, where: KeyPath, entries: set[KeyPath]) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the texts of a tree, keys of objects too, with their places; those of servers' entries are left out."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in pairs:
+        place = (*where, key)
+        if place in entries:
+            continue
+        if isinstance(key, str):
+            yield place, key
+        if isinstance(item, str):
+            yield place, item
+        yield from _texts(item, place, entries)
+
 
 Entries: TypeAlias = Literal["best", "each", "one", "all"]
 
@@ -60,7 +116,7 @@ _HEADS: Final[dict[str, dict[str, Any]]] = {"continue": {"name": "Truename", "ve
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class ConnectRequest:
     """What is asked for: which client, which entries, over what, under which key, in which files.
 
     ``entries`` are one for ``each`` server, ``one`` for all servers of the client, one for ``all`` servers of the
@@ -76,7 +132,9 @@ class Wish:
     scopes: frozenset[str] = OWN_SCOPES
 
 
-def plan_connection(machine: Machine, found: Iterable[Found], address: Address, wish: Wish, names: Upcoming) -> Plan:
+def plan_connection(
+    machine: Machine, found: Iterable[FoundFile], address: GatewayAddress, wish: ConnectRequest, names: UpcomingNames
+) -> ConnectionPlan:
     """Return what to change in the files of one client; nothing is changed.
 
     ``names`` are those at the new addresses, as far as they are known.
@@ -107,12 +165,12 @@ class _Making:
         self,
         *,
         machine: Machine,
-        mine: Sequence[Found],
-        files: Sequence[Found],
-        address: Address,
-        wish: Wish,
-        names: Upcoming,
-        choice: Choice,
+        mine: Sequence[FoundFile],
+        files: Sequence[FoundFile],
+        address: GatewayAddress,
+        wish: ConnectRequest,
+        names: UpcomingNames,
+        choice: ServerSelection,
     ) -> None:
         self._machine, self._mine, self._files = machine, mine, files
         self._address, self._wish, self._names, self._choice = address, wish, names, choice
@@ -120,7 +178,7 @@ class _Making:
         self._is_searched = wish.search or address.config.settings.tool_search != "off"
         self._lists = tuple(lists_about(mine, choice))
         self._kinds = config_files(wish.client)
-        self._draft = Draft()
+        self._draft = PlanDraft()
         # Common entries that are there already, under whatever key.
         self._commons = [one for one in choice.already if shown_by(one.server).only is None]
         self._name = self._commons[0].server.key if self._commons else wish.name
@@ -131,7 +189,7 @@ class _Making:
         if self._is_searched and self._lists:
             raise searched_beside_lists(self._wish.client, self._lists, is_asked=self._wish.search)
 
-    def is_joinable(self, one: Taken) -> bool:
+    def is_joinable(self, one: SelectedServer) -> bool:
         """Tell whether a server can share an entry so that no list of its client means less, today or tomorrow.
 
         What names single tools follows them. A denial, question or hook for a glob, and a list of what alone is
@@ -154,7 +212,7 @@ class _Making:
                     return False
         return True
 
-    def _has_settings(self, one: Taken) -> bool:
+    def _has_settings(self, one: SelectedServer) -> bool:
         """Tell whether an entry says more than the way to its server, and which single tools are left out."""
         former = reached(document_of(one.found).value, one.sighting.where)
         follows = {kind.path[0] for kind in one.found.file.entry if kind.effect != "only"}
@@ -180,17 +238,17 @@ class _Making:
                 if self._address.is_met(one.server) and shown_by(one.server).only is None:
                     yield one
 
-    def _commons_found(self) -> Iterator[tuple[Found, Sighting]]:
+    def _commons_found(self) -> Iterator[tuple[FoundFile, Sighting]]:
         return ((found, one) for found in self._files for one in found.servers if one in self._commons)
 
-    def lost(self, joined: Sequence[Taken]) -> int:
+    def lost(self, joined: Sequence[SelectedServer]) -> int:
         """Return how many tools the client could not call for certain, if these servers shared an entry."""
         return sum(one.count for one in self._foreseen(joined))
 
-    def _foreseen(self, joined: Sequence[Taken]) -> list[Foreseen]:
+    def _foreseen(self, joined: Sequence[SelectedServer]) -> list[ForeseenNames]:
         return foresee(self._kinds[0].dialect, self._shown(joined)) if self._kinds else []
 
-    def _shown(self, joined: Sequence[Taken]) -> dict[str, list[str]]:
+    def _shown(self, joined: Sequence[SelectedServer]) -> dict[str, list[str]]:
         """Return the names that the client is going to see, by its own keys."""
         shown: dict[str, list[str]] = {}
         for sighting in self._choice.already:
@@ -210,7 +268,7 @@ class _Making:
         names = self._names.together
         return [wire for key in (names if upstreams is None else upstreams) for wire in names.get(key, {}).values()]
 
-    def _servers(self, joined: Iterable[Taken]) -> tuple[str, ...] | None:
+    def _servers(self, joined: Iterable[SelectedServer]) -> tuple[str, ...] | None:
         """Return the servers that the common entry is to show, with those that it shows already; None for all.
 
         In another file it shows the same: of two entries with one key, clients see the nearest alone.
@@ -221,16 +279,16 @@ class _Making:
         known = [key for keys in there for key in keys or ()]
         return tuple(dict.fromkeys((*known, *(one.upstream for one in joined))))
 
-    def plan(self, joining: Sequence[Taken]) -> Plan:
+    def plan(self, joining: Sequence[SelectedServer]) -> ConnectionPlan:
         """Give these servers one entry, and each other one the address of its own."""
         joined = [one for one in joining if self._is_known(one)]
         single = [one for one in self._choice.taken if one not in joining]
         for one in single:
             self._enter_single(one)
-        containers: defaultdict[tuple[Any, KeyPath], list[Taken]] = defaultdict(list)
+        containers: defaultdict[tuple[Any, KeyPath], list[SelectedServer]] = defaultdict(list)
         for one in joined:
             containers[one.sighting.path, one.sighting.where[:-1]].append(one)
-        common = Shown(servers=self._servers(joined))
+        common = ShownAddress(servers=self._servers(joined))
         for (_, where), group in containers.items():
             self._join(group, where, common)
         is_first = not self._choice.taken and not self._choice.already
@@ -242,14 +300,14 @@ class _Making:
         self._notes += unforeseen(untold, answers=self._address.answers)
         return self._plan(joined, single)
 
-    def _enter_single(self, one: Taken) -> None:
-        server = self._address.server(one.key, Shown(only=one.upstream), file=one.found.file, **self._way)
+    def _enter_single(self, one: SelectedServer) -> None:
+        server = self._address.server(one.key, ShownAddress(only=one.upstream), file=one.found.file, **self._way)
         document, where = document_of(one.found), one.sighting.where
         entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
-        change = Change(where=where, what=f"server {one.key}", old=way_of(one), new=_told(server))
+        change = FileChange(where=where, what=f"server {one.key}", old=way_of(one), new=_told(server))
         self._draft.enter(document, where, one.key, entry, change)
 
-    def _plan(self, joined: Sequence[Taken], single: Sequence[Taken]) -> Plan:
+    def _plan(self, joined: Sequence[SelectedServer], single: Sequence[SelectedServer]) -> ConnectionPlan:
         kinds, taken = self._kinds, [*joined, *single]
         steps = tuple(self._draft.steps())
         if steps:
@@ -258,7 +316,7 @@ class _Making:
         if joined and self._wish.entries == "best":
             self._notes += self._why_joined(joined)
         self._notes += [
-            Note(kind="names", subject=one.rules.name, fact=one.text, advice=self._against_losses())
+            PlanNote(kind="names", subject=one.rules.name, fact=one.text, advice=self._against_losses())
             for one in self._foreseen(joined)
             if one.count
         ]
@@ -267,7 +325,7 @@ class _Making:
             self._notes += crowded(kinds[0].dialect, number, has_lists=bool(self._lists))
         self._notes += other_files(self._mine, self._files)
         reload = next((one.found.file.reload for one in taken), kinds[0].reload if kinds else "")
-        return Plan(
+        return ConnectionPlan(
             client=self._wish.client,
             title=kinds[0].title if kinds else self._wish.client,
             steps=steps,
@@ -280,13 +338,13 @@ class _Making:
             secrets=frozenset(secrets_of(sighting.server for one in self._mine for sighting in one.servers)),
         )
 
-    def _why_joined(self, joined: Sequence[Taken]) -> Iterator[Note]:
+    def _why_joined(self, joined: Sequence[SelectedServer]) -> Iterator[PlanNote]:
         keys = dict.fromkeys(one.key for one in joined)
         for foreseen in self._foreseen(()):
             if foreseen.count:
                 told = f"{', '.join(map(excerpt, keys))} share one entry, {excerpt(self._name)}"
                 fact = f"{told}. With an entry for each, {foreseen.text}"
-                yield Note(kind="info", subject=self._name, fact=fact, advice="--each keeps an entry for each.")
+                yield PlanNote(kind="info", subject=self._name, fact=fact, advice="--each keeps an entry for each.")
 
     def _against_losses(self) -> str:
         """Return what to do about tools that are lost; "" where there is nothing."""
@@ -296,10 +354,10 @@ class _Making:
             return f"`truename disconnect {self._wish.client}`, and connect it again: a common entry can end that."
         return _ONE_ENTRY
 
-    def _joining(self, one: Taken) -> Move:
+    def _joining(self, one: SelectedServer) -> NameMove:
         return self._move(one, self._name, self._names.together)
 
-    def _move(self, one: Taken, new_key: str, names: NewNames) -> Move:
+    def _move(self, one: SelectedServer, new_key: str, names: NewNames) -> NameMove:
         places = {(other.sighting.path, other.sighting.where) for other in self._choice.taken}
         stays = new_key != one.key and any(
             sighting.server.key == one.key and (sighting.path, sighting.where) not in places
@@ -307,47 +365,49 @@ class _Making:
             for sighting in found.servers
         )
         shown = names.get(one.upstream)
-        return Move(key=one.key, new_key=new_key, names=shown, stays=stays, dialect=one.found.file.dialect)
+        return NameMove(key=one.key, new_key=new_key, names=shown, stays=stays, dialect=one.found.file.dialect)
 
-    def _is_known(self, one: Taken) -> bool:
+    def _is_known(self, one: SelectedServer) -> bool:
         """Tell whether a server may go into the one entry: nothing that its client keeps about it would be lost."""
         move = self._joining(one)
         about = [kept for found in self._mine for kept in found.kept if carry(kept, [move]) != ((kept.text,), "")]
         refused = [kept for kept in about if kept.tool is None and kept.effect in _REFUSING]
         if refused:
             fact = f"{excerpt(one.key)} is refused by {refused[0].path}, so it stays as it is"
-            self._notes.append(Note(kind="left", subject=one.key, fact=fact))
+            self._notes.append(PlanNote(kind="left", subject=one.key, fact=fact))
         elif any(restricted(found, common) for found, common in self._commons_found()):
             fact = f"{excerpt(one.key)} stays as it is: {excerpt(self._name)} says which tools it offers"
             advice = "Add its tools there by hand, or connect it with --each."
-            self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))
+            self._notes.append(PlanNote(kind="left", subject=one.key, fact=fact, advice=advice))
         elif (about or restricted(one.found, one.sighting)) and move.names is None:
             fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept, and which it has is not known"
             to_do = to_know(answers=self._address.answers)
             advice = f"{to_do[:1].upper()}{to_do[1:]}, or give a list of them (--catalog DUMP)."
-            self._notes.append(Note(kind="left", subject=one.key, fact=fact, advice=advice))
+            self._notes.append(PlanNote(kind="left", subject=one.key, fact=fact, advice=advice))
         else:
             return True
         return False
 
-    def _join(self, group: Sequence[Taken], where: KeyPath, common: Shown) -> None:
+    def _join(self, group: Sequence[SelectedServer], where: KeyPath, common: ShownAddress) -> None:
         found = group[0].found
         document, shape, name = document_of(found), found.file.shape, self._name
         servers = []
         for one in group:
             place = one.sighting.where
             inside = [kept for kept in one.found.kept if kept.path == one.sighting.path and _is_below(kept, place)]
-            servers.append(Leaving(self._joining(one), self._draft.value(document, place), place, inside))
+            servers.append(LeavingEntry(self._joining(one), self._draft.value(document, place), place, inside))
         server = self._address.server(name, common, file=found.file, **self._way)
         there = [one for one in self._commons if (one.path, one.where[:-1]) == (document.path, where)]
         for sighting in there:
             former = self._draft.value(document, sighting.where)
             entry = joined(entry_for(server, shape, former), servers, found.file)
-            change = Change(where=sighting.where, what=f"server {name}", old=_told(sighting.server), new=_told(server))
+            change = FileChange(
+                where=sighting.where, what=f"server {name}", old=_told(sighting.server), new=_told(server)
+            )
             self._draft.enter(document, sighting.where, name, entry, change)
         for one in sorted(group, key=lambda one: str(one.sighting.where[-1]).zfill(9), reverse=True):
             place = one.sighting.where
-            change = Change(where=place, what=f"server {one.key}", old=way_of(one))
+            change = FileChange(where=place, what=f"server {one.key}", old=way_of(one))
             self._draft.enter(document, place, one.key, ABSENT, change)
         if not there:
             entry = joined(entry_for(server, shape), servers, found.file)
@@ -358,10 +418,10 @@ class _Making:
         """Put the entry where the client looks for servers: it has none that could show the place."""
         found = next((one for one in self._files if "*" not in one.file.key), None)
         file = found.file if found else self._new_kind()
-        server = self._address.server(self._name, Shown(), file=file, **self._way)
+        server = self._address.server(self._name, ShownAddress(), file=file, **self._way)
         if self._wish.entries == "one":
             fact = f"{file.title} has no servers of its own, so the entry shows all servers of the gateway"
-            self._notes.append(Note(kind="info", subject=self._name, fact=fact))
+            self._notes.append(PlanNote(kind="info", subject=self._name, fact=fact))
         if found is not None:
             document = document_of(found)
         else:
@@ -397,9 +457,9 @@ class _Making:
                 document.path, f"it has a server {excerpt(name)} already", "Choose another key with --name."
             )
         place = (*where, len(holder) if listed else name)
-        self._draft.enter(document, place, name, entry, Change(where=place, what=f"server {name}", new=new))
+        self._draft.enter(document, place, name, entry, FileChange(where=place, what=f"server {name}", new=new))
 
-    def _carry(self, moves: Sequence[Move], skipped: Sequence[Taken]) -> None:
+    def _carry(self, moves: Sequence[NameMove], skipped: Sequence[SelectedServer]) -> None:
         """Respell the names that the client keeps, the last of a list first: one may become several."""
         gone = [(one.sighting.path, one.sighting.where) for one in skipped]
         for found in self._mine:
@@ -407,29 +467,29 @@ class _Making:
                 if not any(kept.path == path and _is_below(kept, where) for path, where in gone):
                     self._carry_name(found, kept, moves)
 
-    def _carry_name(self, found: Found, kept: KeptName, moves: Sequence[Move]) -> None:
+    def _carry_name(self, found: FoundFile, kept: KeptName, moves: Sequence[NameMove]) -> None:
         texts, problem = carry(kept, moves)
         if texts != (kept.text,) and any(move.key == kept.server != move.new_key for move in moves):
             problem = problem or beyond_text(kept, _value(found))
         subject = f"{kept.text} in {kept.path}"
         if problem:
             fact = f"{excerpt(kept.text)} in {kept.path} stays as it is: {problem}"
-            self._notes.append(Note(kind="names", subject=subject, fact=fact, advice="Look at it by hand."))
+            self._notes.append(PlanNote(kind="names", subject=subject, fact=fact, advice="Look at it by hand."))
         elif texts != (kept.text,):
             new = ", ".join(texts)
             if found.document is None or not self._can_respell(found):
                 fact = f"{excerpt(kept.text)} in {kept.path} means nothing to this client any more"
-                note = Note(kind="names", subject=subject, fact=fact, advice=f"Write {new} there.")
+                note = PlanNote(kind="names", subject=subject, fact=fact, advice=f"Write {new} there.")
                 self._notes.append(note)
                 return
             try:
-                change = Change(where=kept.where, what=f"name {kept.text}", old=kept.text, new=new)
+                change = FileChange(where=kept.where, what=f"name {kept.text}", old=kept.text, new=new)
                 self._draft.respell(found.document, kept, texts, change)
             except ValueError as error:
                 fact = f"{excerpt(kept.text)} in {kept.path} could not be carried over: {error}"
-                self._notes.append(Note(kind="names", subject=subject, fact=fact, advice=f"Write {new} there."))
+                self._notes.append(PlanNote(kind="names", subject=subject, fact=fact, advice=f"Write {new} there."))
 
-    def _can_respell(self, found: Found) -> bool:
+    def _can_respell(self, found: FoundFile) -> bool:
         is_mine = found.file.scope in self._wish.scopes or ".local." in found.path.name
         return is_mine and found.document is not None and found.file.format != "markdown"
 
@@ -439,7 +499,7 @@ def _told(server: ServerConfig) -> str:
     return server.url or " ".join([server.command or "", *server.args])
 
 
-def _value(found: Found) -> Any:
+def _value(found: FoundFile) -> Any:
     return None if found.document is None else found.document.value
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.clients.carrying import Move, images
-from truename.clients.kept import matches
-from truename.clients.plan import Note
-from truename.clients.searching import restricted
-from truename.clients.upcoming import client_of
+from truename.clients.carrying import NameMove, images
+from truename.clients.connection_notes import restricted
+from truename.clients.gateway_address import client_of
+from truename.clients.kept_names import matches
+from truename.clients.plan import PlanNote
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from truename.clients.find import Found
-    from truename.clients.kept import KeptName
+    from truename.clients.find import FoundFile
+    from truename.clients.kept_names import KeptName
 
-__all__ = ["Behind", "Proposed", "proposed_rules"]
+__all__ = ["GatewayTool", "ProposedRules", "proposed_rules"]
 
 # What a permission is as a rule. A list that allows is none: a rule that allows would ask about all other tools.
 _OUTCOMES: Final = {"deny": "deny", "without": "deny", "ask": "ask"}
@@ -26,14 +26,14 @@ _WILD: Final = frozenset("*?[")
 
 
 @dataclass(frozen=True)
-class Proposed:
+class ProposedRules:
     """Rules, as the settings have them (`policy.rules`), and what of the lists could not become one."""
 
     rules: tuple[Mapping[str, Any], ...]
-    notes: tuple[Note, ...]
+    notes: tuple[PlanNote, ...]
 
 
-class Behind(NamedTuple):
+class GatewayTool(NamedTuple):
     """A server of the gateway behind a client's entry.
 
     ``key`` is the client's key of the entry, ``upstream`` the gateway's of the server. ``names`` are the names by which
@@ -45,16 +45,16 @@ class Behind(NamedTuple):
     names: Mapping[str, str]
 
 
-def proposed_rules(mine: Sequence[Found], servers: Iterable[Behind], dialect: str) -> Proposed:
+def proposed_rules(mine: Sequence[FoundFile], servers: Iterable[GatewayTool], dialect: str) -> ProposedRules:
     """Return rules that say what a client's lists say of its servers.
 
     A list of all that a server offers becomes a rule that denies the others: those that it has now, since a rule can't
     tell which will come.
     """
     rules: list[dict[str, Any]] = []
-    notes: list[Note] = []
+    notes: list[PlanNote] = []
     for key, upstream, names in servers:
-        move = Move(key=key, new_key=key, names=names, dialect=dialect)
+        move = NameMove(key=key, new_key=key, names=names, dialect=dialect)
         kept = [name for found in mine for name in found.kept if matches(name, key, None)]
         for name in kept:
             if name.effect in _OUTCOMES:
@@ -64,10 +64,12 @@ def proposed_rules(mine: Sequence[Found], servers: Iterable[Behind], dialect: st
             rules += _only(upstream, offered, move, notes)
     client = client_of(dialect)
     whose = {} if client is None else {"clients": [client]}
-    return Proposed(tuple({**rule, **whose} for rule in _joined(rules)), tuple(dict.fromkeys(notes)))
+    return ProposedRules(tuple({**rule, **whose} for rule in _joined(rules)), tuple(dict.fromkeys(notes)))
 
 
-def _rule(outcome: str, upstream: str, kept: KeptName, move: Move, notes: list[Note]) -> Iterator[dict[str, Any]]:
+def _rule(
+    outcome: str, upstream: str, kept: KeptName, move: NameMove, notes: list[PlanNote]
+) -> Iterator[dict[str, Any]]:
     reason = f"{kept.text} in {kept.path.name}"
     if kept.tool is None and not kept.opaque:
         yield {"outcome": outcome, "servers": [upstream], "reason": reason}
@@ -77,14 +79,16 @@ def _rule(outcome: str, upstream: str, kept: KeptName, move: Move, notes: list[N
         yield {"outcome": outcome, "servers": [upstream], "upstream": [kept.tool], "reason": reason}
     else:
         fact = f"{excerpt(kept.text)} in {kept.path} means no tool of {excerpt(move.key)} that is known"
-        notes.append(Note(kind="names", subject=kept.text, fact=fact, advice="Look at it by hand."))
+        notes.append(PlanNote(kind="names", subject=kept.text, fact=fact, advice="Look at it by hand."))
 
 
-def _only(upstream: str, offered: Sequence[KeptName], move: Move, notes: list[Note]) -> Iterator[dict[str, Any]]:
+def _only(
+    upstream: str, offered: Sequence[KeptName], move: NameMove, notes: list[PlanNote]
+) -> Iterator[dict[str, Any]]:
     if not move.names:
         fact = f"A list says which tools {excerpt(move.key)} offers, and which it has is not known"
         advice = "Start the gateway once (`truename serve`), or give a list of them (--catalog DUMP)."
-        notes.append(Note(kind="names", subject=move.key, fact=fact, advice=advice))
+        notes.append(PlanNote(kind="names", subject=move.key, fact=fact, advice=advice))
         return
     wanted = {name for kept in offered for name in images(kept, move)}
     if others := [own for own in move.names.values() if own not in wanted]:

@@ -1,23 +1,27 @@
-"""A plan: what would be changed in a client's files and why, as values. Making one changes nothing."""
+"""Plan changes of a client's files as values, with their reasons. Planning changes nothing."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from truename.editing import ABSENT
+from truename.clients.carrying import with_text
+from truename.editing import ABSENT, edited, edits, left_alone, reached, replayed, same
+from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from truename.clients.kept_names import KeptName
     from truename.editing import Document, KeyPath
 
-__all__ = ["Change", "Note", "Plan", "Step", "from_plain", "plain"]
+__all__ = ["ConnectionPlan", "FileChange", "PlanDraft", "PlanNote", "PlanStep", "from_plain", "plain"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class FileChange:
     """One thing in a file that becomes another: ``old`` and ``new`` are short texts for people ("" for nothing)."""
 
     where: KeyPath
@@ -27,7 +31,7 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note:
+class PlanNote:
     """Something that whoever reads the plan has to know: a sentence of fact, one of what to do, and what it is about.
 
     ``kind`` is ``left`` (a server that stays as it is), ``names`` (a name that was not carried over), ``token``,
@@ -41,7 +45,7 @@ class Note:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class PlanStep:
     """One file: as it was read (an empty one is not there), its new bytes (None: it is to go), and what that changes.
 
     ``edits`` are the same changes as places and values, and ``entries`` the places of servers among them: kept with
@@ -51,7 +55,7 @@ class Step:
     path: Path
     before: Document
     after: bytes | None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     edits: tuple[tuple[KeyPath, Any], ...] = field(default=(), repr=False)
     entries: tuple[KeyPath, ...] = ()
 
@@ -62,7 +66,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class ConnectionPlan:
     """What `connect` or `disconnect` would do for one client.
 
     ``joined`` are those of the ``servers`` that get one entry together, ``upstreams`` what the gateway calls them all;
@@ -71,8 +75,8 @@ class Plan:
 
     client: str
     title: str
-    steps: tuple[Step, ...] = ()
-    notes: tuple[Note, ...] = ()
+    steps: tuple[PlanStep, ...] = ()
+    notes: tuple[PlanNote, ...] = ()
     servers: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     upstreams: tuple[str, ...] = ()
@@ -91,3 +95,61 @@ def plain(edits: Iterable[tuple[KeyPath, Any]]) -> list[dict[str, Any]]:
 def from_plain(kept: Sequence[Mapping[str, Any]]) -> list[tuple[KeyPath, Any]]:
     """Return edits from what `plain` made. Raises `KeyError` and `TypeError` for anything else."""
     return [(tuple(one["where"]), one.get("value", ABSENT)) for one in kept]
+
+
+class PlanDraft:
+    """The files of one plan. What is put under one path adds up; nothing is written."""
+
+    def __init__(self) -> None:
+        self._documents: dict[Path, Document] = {}
+        self._values: dict[Path, Any] = {}
+        self._changes: defaultdict[Path, list[FileChange]] = defaultdict(list)
+        self._entries: defaultdict[Path, list[KeyPath]] = defaultdict(list)
+
+    def value(self, document: Document, where: KeyPath) -> Any:
+        """Return what is to be at a place, as far as is known by now; `ABSENT` for nothing."""
+        return reached(self._values.get(document.path, document.value), where)
+
+    def enter(self, document: Document, where: KeyPath, key: str, entry: Any, change: FileChange) -> None:
+        """Have a server's entry at a place, or `ABSENT`: none. Raises `ConfigError` where there can be none."""
+        # By its key, also in a list: places in lists move.
+        self._entries[document.path].append((*where[:-1], key))
+        self.put(document, where, entry, change)
+
+    def put(self, document: Document, where: KeyPath, value: Any, change: FileChange | None = None) -> None:
+        """Have a value at a place, or `ABSENT`: nothing. Raises `ConfigError` where there can be none."""
+        try:
+            wanted = replayed(self._value(document), [(where, value)])
+        except TypeError as error:
+            problem = f"what stands above {excerpt(str(where[-1]))} is no object and no list"
+            raise left_alone(document.path, problem, "Nothing was changed; mend the file by hand.") from error
+        self._set(document, wanted, change)
+
+    def respell(self, document: Document, kept: KeptName, texts: Sequence[str], change: FileChange) -> None:
+        """Have other texts in place of a name. Raises `ValueError` where that can't be."""
+        self._set(document, with_text(self._value(document), kept, texts), change)
+
+    def steps(self) -> Iterator[PlanStep]:
+        """Yield what is to be done, file by file; nothing for files that say it already. Raises `ConfigError`."""
+        for path, document in self._documents.items():
+            wanted = self._values[path]
+            if same(document.value, wanted):
+                continue
+            after = edited(document, wanted)
+            yield PlanStep(
+                path=path,
+                before=document,
+                after=after.raw,
+                changes=tuple(self._changes[path]),
+                edits=tuple(edits(document.value, wanted)),
+                entries=tuple(self._entries[path]),
+            )
+
+    def _value(self, document: Document) -> Any:
+        return self._values.get(document.path, document.value)
+
+    def _set(self, document: Document, value: Any, change: FileChange | None) -> None:
+        self._documents.setdefault(document.path, document)
+        self._values[document.path] = value
+        if change is not None:
+            self._changes[document.path].append(change)

@@ -13,15 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from truename.clients.globs import is_glob
-from truename.clients.machine import is_there
+from truename.clients.machine import is_glob, is_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from truename.clients.machine import Machine
 
-__all__ = ["ConfigFile", "Place", "config_files", "name_files"]
+__all__ = ["ConfigFile", "ConfigPlace", "config_files", "name_files"]
 
 _SYSTEMS: Final = ("linux", "macos", "windows")
 _TEXTS: Final = (
@@ -43,7 +42,7 @@ _OTHERS: Final = frozenset({"key", "also", "accepts", "refuses", "paths", "legac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ConfigPlace:
     """Where tool names stand: the spelling, what they do there, and the path of keys to them.
 
     In ``path``, ``*`` is any key or item, ``{server}`` any key, which is a server's, ``{name}`` any key, which is the
@@ -82,8 +81,8 @@ class ConfigFile:
     refuses: frozenset[str] = frozenset()
     paths: Mapping[str, tuple[str, ...]] = field(hash=False)
     legacy: bool = False
-    entry: tuple[Place, ...] = ()
-    kept: tuple[Place, ...] = ()
+    entry: tuple[ConfigPlace, ...] = ()
+    kept: tuple[ConfigPlace, ...] = ()
     builtin: tuple[str, ...] = ()
     how: str = ""
     reload: str = ""
@@ -164,8 +163,8 @@ def _file(row: Mapping[str, Any], content: Mapping[str, Any]) -> ConfigFile:
         refuses=frozenset(row.get("refuses", ())),
         paths=_paths(row["paths"]),
         legacy=row.get("legacy", False),
-        entry=tuple(Place(spelling="tool", effect=effect, path=tuple(path)) for effect, *path in entry),
-        kept=tuple(Place(spelling=spelling, effect=effect, path=tuple(path)) for spelling, effect, *path in kept),
+        entry=tuple(ConfigPlace(spelling="tool", effect=effect, path=tuple(path)) for effect, *path in entry),
+        kept=tuple(ConfigPlace(spelling=spelling, effect=effect, path=tuple(path)) for spelling, effect, *path in kept),
     )
 
 

@@ -28,7 +28,7 @@ from truename.ledger import Ledger
 from truename.naming import utc_today
 from truename.policy import Context
 from truename.policy.principal import LOCAL
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -102,7 +102,7 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ledger = self._ledger or _open_ledger(self.config)
         async with AsyncExitStack() as stack:
-            pins = stack.enter_context(PinBook(self.config.pins_path()))
+            pins = stack.enter_context(PinStore(self.config.pins_path()))
             config = check_identities(ledger, self._served(self.config))
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
             self._audit.started(config, version=own_version())

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from truename.gateway.views.view import ViewSpec
     from truename.ledger import Ledger
     from truename.policy import Context
-    from truename.trust import PinBook
+    from truename.trust import PinStore
 
 __all__ = ["Hub"]
 
@@ -54,7 +54,7 @@ class Hub(Shown):
         settings: Settings,
         today: Callable[[], date] = utc_today,
         *,
-        pins: PinBook | None = None,
+        pins: PinStore | None = None,
         approvals: Path | None = None,
         resting: int = 0,
     ) -> None:

@@ -38,7 +38,7 @@ from truename.gateway.views.tasks import Tasks
 from truename.gateway.views.texts import AS_THEY_ARE, Texts
 from truename.gateway.views.view import View, ViewSpec
 from truename.naming import utc_today
-from truename.trust import PinBook
+from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -82,7 +82,7 @@ class Shown:
         settings: Settings,
         today: Callable[[], date] = utc_today,
         *,
-        pins: PinBook | None = None,
+        pins: PinStore | None = None,
         approvals: Path | None = None,
         resting: int = 0,
     ) -> None:
@@ -104,7 +104,7 @@ class Shown:
         self._day = today()
         self._standing: Mapping[str, Standing] = standing(fleet)
         self._taken: Mapping[str, Standing] | None = None
-        self.vetting = Vetting(PinBook() if pins is None else pins, settings.trust, self._news, ledger)
+        self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._news, ledger)
         self.approving = Approving(Decisions(approvals, settings, self._news), settings, self._news)
         self.rights = Rights(settings, self._news, self.vetting, self.approving)
         self.profiled = Profiled(settings.profiles, self.rights.exposure)

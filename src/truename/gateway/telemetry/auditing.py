@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
-from truename.audit import Journal, Recorder, Redaction, account_of, anchor_file, intent, said
+from truename.audit import AuditLog, AuditRecorder, Redaction, account_of, anchor_file, intent, said
 from truename.config.digest import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
 from truename.gateway.telemetry.definitions import Definitions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.gateway.trust.requests import Requests
     from truename.gateway.upstream.showing import ShownEvent
     from truename.policy.call import CallEvent
-    from truename.trust import PinBook
+    from truename.trust import PinStore
 
 __all__ = ["Auditing", "auditing"]
 
@@ -43,7 +43,7 @@ class Auditing:
     ``required`` and what is kept of arguments may change while it runs.
     """
 
-    def __init__(self, settings: Audit, recorder: Recorder | None = None, book: PinBook | None = None) -> None:
+    def __init__(self, settings: Audit, recorder: AuditRecorder | None = None, book: PinStore | None = None) -> None:
         self._recorder = recorder
         self._definitions = None if book is None else Definitions(book)
         self._withdrawals: Withdrawals | None = None
@@ -80,7 +80,7 @@ class Auditing:
             self._requests.audit = self
 
     @property
-    def recorder(self) -> Recorder | None:
+    def recorder(self) -> AuditRecorder | None:
         """What writes, if anything does."""
         return self._recorder
 
@@ -114,7 +114,7 @@ class Auditing:
     async def _begun(self, event: CallEvent) -> None:
         await asyncio.wrap_future(self.require().written("begin", account_of(event, self._redaction)))
 
-    def require(self) -> Recorder:
+    def require(self) -> AuditRecorder:
         """Return what writes. Raises `StoreError` if what is recorded now would not be written."""
         if self._recorder is None:
             raise StoreError(file="", key="", problem="there is no journal", remedy="Set audit.path.", code="unusable")
@@ -188,7 +188,7 @@ def _fault(error: BaseException) -> Mapping[str, Any]:
 
 
 @asynccontextmanager
-async def auditing(settings: Audit, book: PinBook) -> AsyncIterator[Auditing]:
+async def auditing(settings: Audit, book: PinStore) -> AsyncIterator[Auditing]:
     """Keep the journal of the settings, if there is one, while the block lasts.
 
     Where it can't be kept, that is told, and the gateway runs without; raises `StoreError` if it is required, and where
@@ -205,17 +205,17 @@ async def auditing(settings: Audit, book: PinBook) -> AsyncIterator[Auditing]:
                 await anyio.to_thread.run_sync(recorder.close)
 
 
-def _opened(settings: Audit) -> Recorder | None:
+def _opened(settings: Audit) -> AuditRecorder | None:
     if settings.path is None:
         return None
     key = None if settings.key is None else settings.key.encode()
     try:
         anchor = anchor_file(settings.directory)
-        journal = Journal(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor)
+        journal = AuditLog(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor)
     except StoreError as error:
         # A second gateway would look like one that writes.
         if settings.required or error.code == "busy":
             raise
         log.warning("%s Nothing is written down.", error)
         return None
-    return Recorder(journal, most_waiting=settings.max_waiting)
+    return AuditRecorder(journal, most_waiting=settings.max_waiting)

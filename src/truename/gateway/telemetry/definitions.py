@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.trust.reviewed import BY_LOCK
-from truename.trust.telling import about_definition
+from truename.trust.approval_queue import about_definition
+from truename.trust.pins import BY_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from truename.trust import PinBook
-    from truename.trust.book import Pinned, Seen
+    from truename.trust import PinStore
+    from truename.trust.pins import PinnedTool, SeenDefinition
 
-    Pins = Mapping[str, Pinned]
+    Pins = Mapping[str, PinnedTool]
 
 __all__ = ["Definitions"]
 
@@ -27,7 +27,7 @@ _BY_ITSELF: Final = frozenset({"", BY_LOCK})
 class Definitions:
     """Compares the book of pins with what it held at the last look. What it held at the first is no news."""
 
-    def __init__(self, book: PinBook) -> None:
+    def __init__(self, book: PinStore) -> None:
         self._book = book
         self._pins, self._seen = book.pins(), book.seen()
 
@@ -44,11 +44,11 @@ class Definitions:
         yield from _told([(_became(one, pins), one) for one in new_seen])
 
 
-def _word(seen: Seen | None) -> str:
+def _word(seen: SeenDefinition | None) -> str:
     return "" if seen is None else seen.word
 
 
-def _became(one: Pinned, pins: Pins) -> str:
+def _became(one: PinnedTool, pins: Pins) -> str:
     """Return what became of a definition, of whose tool another one may have been trusted."""
     is_other = one.key in pins
     match getattr(one, "word", ""):
@@ -60,7 +60,7 @@ def _became(one: Pinned, pins: Pins) -> str:
             return "accepted" if one.by else "changed" if is_other else "pinned"
 
 
-def _told(found: list[tuple[str, Pinned]]) -> Iterator[dict[str, Any]]:
+def _told(found: list[tuple[str, PinnedTool]]) -> Iterator[dict[str, Any]]:
     if len(found) > _MOST:
         for (what, server), count in Counter((what, one.server) for what, one in found).items():
             yield {"what": what, "server": server, "count": count}

@@ -12,7 +12,7 @@ from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.telemetry.account import account_now
 from truename.identity import fold
-from truename.trust.answers import said_in, suspicions
+from truename.trust.screening import said_in, suspicions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping

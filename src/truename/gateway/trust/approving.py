@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from truename.gateway.trust.decisions import Decisions
     from truename.gateway.trust.requests import Requests
     from truename.policy import Call, Decision
-    from truename.trust.pending import Pending
+    from truename.trust.approval_queue import PendingCall
 
     Raw = dict[str, Any]
     Run = Callable[[Mapping[str, Any]], Awaitable[Raw]]
@@ -175,7 +175,7 @@ class Approving:
             await self._decisions.finish(once, failed=failed)
         return self._rounds.passed(asked.call, result)
 
-    async def _settle(self, call: Call, waiting: Pending, answer: object, via: str) -> None:
+    async def _settle(self, call: Call, waiting: PendingCall, answer: object, via: str) -> None:
         read = answer_in(answer, waiting.scopes)
         if read is not None:
             await self._decisions.settle(call, waiting, read, via)
@@ -187,7 +187,7 @@ class Approving:
         has_forms = not said or not isinstance(said, dict) or "form" in said
         return self._settings.ask != "operator" and has_forms and can_answer(able, QUESTION, None)
 
-    async def _put(self, asked: _Asked, waiting: Pending) -> None:
+    async def _put(self, asked: _Asked, waiting: PendingCall) -> None:
         """Ask the user of a client of the handshake eras; of calls that are the same one at a time."""
         if (other := self._questions.get(waiting.key)) is not None:
             await other.wait()
@@ -208,7 +208,7 @@ class Approving:
             over.set()
 
     @asynccontextmanager
-    async def _unless_decided(self, call: Call, waiting: Pending) -> AsyncIterator[None]:
+    async def _unless_decided(self, call: Call, waiting: PendingCall) -> AsyncIterator[None]:
         """Break the block off when the operator decides meanwhile, where both are asked."""
         if self._settings.ask != "both":
             yield
@@ -223,7 +223,7 @@ class Approving:
             yield
             both.cancel_scope.cancel()
 
-    async def _decided(self, call: Call, waiting: Pending) -> None:
+    async def _decided(self, call: Call, waiting: PendingCall) -> None:
         """Wait until somebody decided, whatever it was."""
         try:
             while self._decisions.allowed(call, waiting) is None:
@@ -231,7 +231,7 @@ class Approving:
         except NotAllowed:
             return
 
-    async def _waited(self, call: Call, waiting: Pending) -> Call | None:
+    async def _waited(self, call: Call, waiting: PendingCall) -> Call | None:
         """Wait for the operator, if that is set, and return what may be made then. Raises `NotAllowed`."""
         if self._settings.wait:
             with anyio.move_on_after(self._settings.wait):

@@ -22,8 +22,7 @@ from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
 from truename.policy import Approvals, FileStore, MemoryStore, subject_of
 from truename.policy.arguments import json_digest
-from truename.trust.pending import Pending, PendingBook, decided, pending_path
-from truename.trust.telling import about_grant
+from truename.trust.approval_queue import ApprovalQueue, PendingCall, about_grant, decided, pending_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +71,7 @@ class Decisions:
         path: Path | None,
         settings: Settings,
         news: News,
-        books: tuple[Approvals, PendingBook] | None = None,
+        books: tuple[Approvals, ApprovalQueue] | None = None,
         requests: Requests | None = None,
     ) -> None:
         self._path = path
@@ -106,7 +105,7 @@ class Decisions:
         return self._books[0]
 
     @property
-    def _pending(self) -> PendingBook:
+    def _pending(self) -> ApprovalQueue:
         assert self._books is not None  # noqa: S101 - they are open where there is a policy
         return self._books[1]
 
@@ -132,7 +131,7 @@ class Decisions:
         except StoreError as error:
             raise self._unread(call, error) from error
 
-    def allowed(self, call: Call, waiting: Pending) -> Call | None:
+    def allowed(self, call: Call, waiting: PendingCall) -> Call | None:
         """Return the call that may be made now: this one, or as the one call of its request; None for neither.
 
         Raises `NotAllowed`.
@@ -159,13 +158,13 @@ class Decisions:
             known = self._approvals.grants(once.caller.principal, once.caller.agent)
             return [one for one in known if one.scope == "call" and one.call_id == once.call_id]
 
-    async def keep(self, call: Call, decision: Decision) -> Pending:
+    async def keep(self, call: Call, decision: Decision) -> PendingCall:
         """Keep the request for a decision, or find the one that is for the same call.
 
         Raises `ApprovalRequired` where too many wait, and `NotAllowed`.
         """
         caller, most = call.caller, self._settings.max_pending
-        wanted = Pending(
+        wanted = PendingCall(
             principal=caller.principal,
             agent=caller.agent,
             session=caller.session,
@@ -188,7 +187,7 @@ class Decisions:
         self.requests.asked(found)
         return found
 
-    async def settle(self, call: Call, waiting: Pending, answer: Answer, via: str) -> None:
+    async def settle(self, call: Call, waiting: PendingCall, answer: Answer, via: str) -> None:
         """Keep what the client's user answered; ``via`` says how it came."""
 
         def keep() -> Grant:
@@ -281,6 +280,6 @@ def _allowed(call: Call, decision: Decision | None) -> Decision | None:
     return decision
 
 
-def _opened(path: Path | None) -> tuple[Approvals, PendingBook]:
+def _opened(path: Path | None) -> tuple[Approvals, ApprovalQueue]:
     approvals = Approvals(MemoryStore() if path is None else FileStore(path))
-    return approvals, PendingBook(pending_path(path))
+    return approvals, ApprovalQueue(pending_path(path))

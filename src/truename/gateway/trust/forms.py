@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from truename.policy.grants import Scope
-    from truename.trust.pending import Pending
+    from truename.trust.approval_queue import PendingCall
 
 __all__ = ["DECISIONS", "QUESTION", "Answer", "answer_in", "form_of", "shown_arguments"]
 
@@ -82,7 +82,7 @@ def _cut(text: str, limit: int) -> str:
     return f"{_written(head, limit)} [... {left_out:,} characters are not shown ...] {_written(tail, limit)}"
 
 
-def form_of(one: Pending) -> dict[str, Any]:
+def form_of(one: PendingCall) -> dict[str, Any]:
     """Return the parameters of the elicitation: what is called, of which server, with what, and why it is asked."""
     about = one.subject
     why = f"\nWhy it is asked: {printable(one.reason, 300)}" if one.reason else ""

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from truename.config.audit import Audit
 from truename.errors import StoreError
 from truename.gateway.telemetry.auditing import Auditing
-from truename.trust.pending import stamp
-from truename.trust.telling import about_grant, about_request
+from truename.trust.approval_queue import about_grant, about_request, stamp
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from truename.policy import Approvals, Grant
-    from truename.trust.pending import Pending, PendingBook
+    from truename.trust.approval_queue import ApprovalQueue, PendingCall
 
 __all__ = ["Requests"]
 
@@ -30,10 +29,10 @@ class Requests:
     def __init__(self) -> None:
         self.audit = Auditing(Audit())
         self._approvals: Approvals | None = None
-        self._pending: PendingBook | None = None
-        self._open: dict[str, Pending] = {}
+        self._pending: ApprovalQueue | None = None
+        self._open: dict[str, PendingCall] = {}
 
-    def over(self, approvals: Approvals, pending: PendingBook) -> None:
+    def over(self, approvals: Approvals, pending: ApprovalQueue) -> None:
         """Be about these from now on. Raises `StoreError`."""
         if self._pending is not pending:
             self._approvals, self._pending = approvals, pending
@@ -44,14 +43,14 @@ class Requests:
         """How many nobody decided on yet, whichever gateway asked. Raises `StoreError`."""
         return 0 if self._pending is None else self._pending.count()
 
-    def asked(self, one: Pending) -> None:
+    def asked(self, one: PendingCall) -> None:
         """Tell of a request, the first time that it is made."""
         if one.is_open and one.key not in self._open:
             self._open[one.key] = one
             self.audit.note("approval", what="asked", until=stamp(one.until), **about_request(one))
 
     @asynccontextmanager
-    async def answered(self, one: Pending, *, approved: bool, by: str, via: str) -> AsyncIterator[dict[str, Any]]:
+    async def answered(self, one: PendingCall, *, approved: bool, by: str, via: str) -> AsyncIterator[dict[str, Any]]:
         """Tell of the decision that the block makes; what it gives may be added to. Raises `StoreError`."""
         about = {"what": "granted" if approved else "denied", **about_request(one), "by": by, "via": via}
         async with self.audit.deciding("approval", about):

@@ -17,8 +17,8 @@ from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.faults import printable
 from truename.gateway.trust.answers import Answers
-from truename.trust import Admission, Drift, Offer, PinBook, admit
-from truename.trust.reviewed import BY_LOCK, Reviewed
+from truename.trust import Drift, OfferedTools, PinStore, Quarantine, admit
+from truename.trust.pins import BY_LOCK, ReviewedDefinitions
 from truename.trust.screening import screened, screened_text, spellings
 
 if TYPE_CHECKING:
@@ -53,18 +53,18 @@ class Vetting:
     """Admits what servers offer, and says what is kept back and why."""
 
     def __init__(
-        self, book: PinBook, trust: Trust, news: News, ledger: Ledger, *, reviewed: Reviewed | None = None
+        self, book: PinStore, trust: Trust, news: News, ledger: Ledger, *, reviewed: ReviewedDefinitions | None = None
     ) -> None:
         self._book = book
         self._trust = trust
-        self._reviewed = Reviewed(trust.lock) if reviewed is None else reviewed
+        self._reviewed = ReviewedDefinitions(trust.lock) if reviewed is None else reviewed
         self._news = news
         self._ledger = ledger
         self._said: OrderedDict[tuple[ToolId, str], Sequence[Finding]] = OrderedDict()
         # Of each server's instructions the last that were not trusted.
         self._said_of: dict[str, tuple[str, Sequence[Finding]]] = {}
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
-        self._last = Admission()
+        self._last = Quarantine()
         # What was the pin while it was offered here: other gateways may pin what they are offered.
         self._ours: Mapping[str, str] = {}
         self._look_at = -math.inf
@@ -99,7 +99,7 @@ class Vetting:
         return self._last.drifts
 
     @property
-    def book(self) -> PinBook:
+    def book(self) -> PinStore:
         """What is pinned, and what was seen besides."""
         return self._book
 
@@ -149,7 +149,7 @@ class Vetting:
         tools = tuple(catalog.values())
         # Of one that was never reached nothing is known; that another says nothing is remembered, too.
         said = {key: one.instructions for key, one in servers.items() if one.tools is not None}
-        offer = Offer(tools, said, self.digest_of)
+        offer = OfferedTools(tools, said, self.digest_of)
         pins, seen, reviewed = self._book.pins(), self._book.seen(), self._reviewed.digests
         found = admit(
             offer,
@@ -181,7 +181,7 @@ class Vetting:
         """Close the book."""
         self._book.close()
 
-    def _write(self, found: Admission) -> None:
+    def _write(self, found: Quarantine) -> None:
         try:
             for what, write in ((found.pins, self._book.trust), (found.notes, self._book.note)):
                 if what:
@@ -195,7 +195,7 @@ class Vetting:
         if self._trust.is_strict:
             self._keep_back(found)
 
-    def _keep_back(self, found: Admission) -> None:
+    def _keep_back(self, found: Quarantine) -> None:
         """Keep back what could not be pinned, also as another gateway pinned another: nobody would know it again."""
         known = self._book.pins()
         for pin in found.pins:
@@ -206,7 +206,7 @@ class Vetting:
             else:
                 found.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
 
-    def _ours_of(self, found: Admission) -> Mapping[str, str]:
+    def _ours_of(self, found: Quarantine) -> Mapping[str, str]:
         """Return what is shown as it is offered, and is the pin or was it in the meantime."""
         pins, ours = self._book.pins(), self._ours
         digests = {one.key: one.digest for one in found.passed}
@@ -267,7 +267,7 @@ class Vetting:
                 self._news.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
 
 
-def _shown(tool: Tool, found: Admission) -> Tool:
+def _shown(tool: Tool, found: Quarantine) -> Tool:
     """Return a tool with the pinned definition where that is shown; what the server offers stays with it."""
     pinned = found.replaced.get(tool.id)
     return tool if pinned is None else replace(tool, definition=pinned, offered=tool.definition)

@@ -1,0 +1,264 @@
+"""Apply a plan file by file, and undo it: the bytes as they were, or only our own edits."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.clients.plan import FileChange, PlanNote, PlanStep, from_plain, plain
+from truename.clients.selection import secrets_of, servers_in
+from truename.clients.table import config_files, name_files
+from truename.editing import (
+    ABSENT,
+    Backup,
+    Document,
+    KeyPath,
+    backups,
+    check_file,
+    digest,
+    edited,
+    left_alone,
+    merge,
+    reached,
+    remove_file,
+    replace_file,
+    replayed,
+    same,
+)
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from truename.clients.plan import ConnectionPlan
+
+__all__ = ["Disconnection", "check", "connect", "disconnect", "plan_disconnection"]
+
+CONNECT: Final = "connect"
+DISCONNECT: Final = "disconnect"
+# Where an entry says what it leads to.
+_TARGETS: Final = ("url", "uri", "httpUrl", "serverUrl", "baseUrl", "command", "cmd", "args")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disconnection:
+    """What `disconnect` would do: the steps, the backups that are then done with, and files that are left alone.
+
+    ``exact`` are the files that get the very bytes which they had, ``left`` those with a problem: their backups stay.
+    ``secrets`` are texts that must not be shown.
+    """
+
+    client: str
+    steps: tuple[PlanStep, ...] = ()
+    exact: frozenset[Path] = frozenset()
+    left: frozenset[Path] = frozenset()
+    backups: Mapping[Path, tuple[Backup, ...]]
+    notes: tuple[PlanNote, ...] = ()
+    problems: tuple[ConfigError, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) -> Disconnection:
+    """Return how to undo what `connect` did to the files of a client; nothing is changed.
+
+    A file that can't be given back (broken, read-only, a link, gone) is among the ``problems``, with the place of its
+    backup.
+    """
+    named = _file_names(client)
+    made = [one for one in backups(environ, client=client) if one.action == CONNECT]
+    # Whoever could write a record must not be able to have any file replaced by it.
+    done = [one for one in made if any(fnmatchcase(one.path.name, name) for name in named)]
+    by_path = {path: tuple(one for one in done if one.path == path) for path in dict.fromkeys(o.path for o in done)}
+    steps: list[PlanStep] = []
+    exact: set[Path] = set()
+    left: set[Path] = set()
+    notes: list[PlanNote] = []
+    problems: list[ConfigError] = []
+    for path, changes in by_path.items():
+        try:
+            step, is_exact = _undone(path, changes, notes)
+            if step is not None:
+                steps.append(step)
+                exact |= {path} if is_exact else set()
+        except ConfigError as error:
+            left.add(path)
+            problems.append(_with_backup(error, changes))
+    return Disconnection(
+        client=client,
+        steps=tuple(steps),
+        exact=frozenset(exact),
+        left=frozenset(left),
+        backups=by_path,
+        notes=tuple(notes),
+        problems=tuple(problems),
+        secrets=frozenset(secret for step in steps for secret in _secrets(client, step)),
+    )
+
+
+def _file_names(client: str) -> frozenset[str]:
+    rows = [file for file in (*config_files(client), *name_files()) if file.client == client]
+    patterns = [pattern for file in rows for listed in file.paths.values() for pattern in listed]
+    # One that a variable names as a whole may be called anything.
+    return frozenset("*" if pattern.endswith("}") else PureWindowsPath(pattern).name for pattern in patterns)
+
+
+def _secrets(client: str, step: PlanStep) -> Iterator[str]:
+    before = step.before
+    documents = [before] if step.after is None else [before, Document.parse(step.after, step.path, before.format)]
+    for document in documents:
+        yield from secrets_of(servers_in(client, document.value))
+
+
+def _undone(path: Path, changes: Sequence[Backup], notes: list[PlanNote]) -> tuple[PlanStep | None, bool]:
+    """Undo the changes of one file, the newest first, in memory; tell whether all of it is as it was to the byte."""
+    format_ = _format(changes[0])
+    document = _current(path, format_)
+    now: Document | None = document if document.exists else None
+    is_exact = True
+    for change in changes:
+        found = None if now is None else digest(now.raw)
+        if found == change.before:
+            continue
+        if found == change.after:
+            raw = change.original()
+            now = None if raw is None else Document.parse(raw, path, format_)
+        elif now is None:
+            raise left_alone(path, "it is gone", "Nothing was changed; if it is to be there, copy its backup back.")
+        else:
+            now, is_exact = _in_place(now, change, notes), False
+    after = None if now is None else now.raw
+    if after == (document.raw if document.exists else None):
+        return None, is_exact
+    check_file(document)
+    what = "as it was" if is_exact else "our own edits are undone"
+    return PlanStep(path=path, before=document, after=after, changes=(FileChange(where=(), what=what),)), is_exact
+
+
+def _format(change: Backup) -> str:
+    return str(change.note.get("format")) if isinstance(change.note, dict) else "json"
+
+
+def _current(path: Path, format_: str) -> Document:
+    if not path.exists() and not path.is_symlink():
+        return Document.empty(path, format_)
+    try:
+        return Document.read(path, format_)
+    except ConfigError as error:
+        raise left_alone(path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key) from error
+
+
+def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
+    """Undo one change in a file that somebody changed since; what they did to the same things stays."""
+    raw = change.original()
+    before = {} if raw is None else Document.parse(raw, now.path, now.format).value
+    try:
+        after = replayed(before, from_plain(change.note["edits"]))
+        entries = [tuple(where) for where in change.note["entries"]]
+    except (LookupError, TypeError, ValueError) as error:
+        raise left_alone(now.path, "the record of what was changed can't be read") from error
+    theirs = now.value
+    for where in entries:
+        theirs = _without_ours(theirs, before, after, where)
+    merged, contested = merge(after, before, theirs)
+    for where in entries:
+        if any(place[: len(where)] == where for place in contested):
+            merged = _restored(merged, where, theirs)
+            fact = f"{excerpt(str(where[-1]))} in {now.path} was changed since, so it stays as it is now"
+            advice = f"What it was before is in {change.copy}."
+            notes.append(PlanNote(kind="left", subject=str(where[-1]), fact=fact, advice=advice))
+    return edited(now, merged)
+
+
+def _without_ours(theirs: Any, before: Any, after: Any, where: KeyPath) -> Any:
+    """Have an entry that was added, and got more fields since, go as if it had got none: it still leads to us."""
+    ours, found = _entry(after, where), _entry(theirs, where)
+    if _entry(before, where) is not ABSENT or not isinstance(ours, dict) or not isinstance(found, dict):
+        return theirs
+    targets = [key for key in _TARGETS if key in ours]
+    if targets and all(same(ours[key], found.get(key, ABSENT)) for key in targets):
+        return replayed(theirs, [(_place(theirs, where), ours)])
+    return theirs
+
+
+def _entry(value: Any, where: KeyPath) -> Any:
+    return reached(value, _place(value, where))
+
+
+def _place(value: Any, where: KeyPath) -> KeyPath:
+    """Return the place of an entry by its key: in a list, the one that has this name, or the one after the last."""
+    holder = reached(value, where[:-1])
+    if not isinstance(holder, list):
+        return where
+    names = [item.get("name") if isinstance(item, dict) else None for item in holder]
+    return (*where[:-1], names.index(where[-1]) if where[-1] in names else len(holder))
+
+
+def _restored(merged: Any, where: KeyPath, theirs: Any) -> Any:
+    """Have an entry go on as somebody left it, or stay away if they took it out."""
+    place, kept = _place(merged, where), _entry(theirs, where)
+    if kept is ABSENT and reached(merged, place) is ABSENT:
+        return merged
+    return replayed(merged, [(place, kept)])
+
+
+def _with_backup(error: ConfigError, changes: Sequence[Backup]) -> ConfigError:
+    oldest = changes[-1]
+    where = f" What it was before is in {oldest.copy}." if oldest.before is not None else ""
+    return ConfigError(
+        code=error.code, file=error.file, key=error.key, problem=error.problem, remedy=f"{error.remedy}{where}"
+    )
+
+
+def check(plan: ConnectionPlan) -> None:
+    """Raise `ConfigError` (``left_alone``) if a file of the plan is one that would not be touched."""
+    for step in plan.steps:
+        check_file(step.before)
+
+
+def connect(plan: ConnectionPlan, environ: Mapping[str, str] | None = None) -> tuple[Backup, ...]:
+    """Make the changes of a plan and return the backups. All files are looked at before the first is changed.
+
+    Files that hold names only come first: should it end half-way, connecting again does the rest.
+    Raises `ConfigError` (``left_alone``).
+    """
+    check(plan)
+    ordered = sorted(plan.steps, key=lambda step: bool(step.entries))
+    return tuple(_replaced(step, plan.client, environ) for step in ordered)
+
+
+def disconnect(undoing: Disconnection, environ: Mapping[str, str] | None = None) -> None:
+    """Undo what is to be undone, and let go of the backups that are then done with. Raises `ConfigError`."""
+    by_path = {step.path: step for step in undoing.steps}
+    for path, done in undoing.backups.items():
+        if path in undoing.left:
+            continue
+        if path in by_path:
+            _undo(by_path[path], undoing.client, done, environ)
+        for backup in done:
+            backup.discard()
+
+
+def _replaced(step: PlanStep, client: str, environ: Mapping[str, str] | None) -> Backup:
+    note = {
+        "format": step.before.format,
+        "edits": plain(step.edits),
+        "entries": [list(where) for where in step.entries],
+    }
+    return replace_file(step.before, step.after or b"", client=client, action=CONNECT, environ=environ, note=note)
+
+
+def _undo(step: PlanStep, client: str, done: tuple[Backup, ...], environ: Mapping[str, str] | None) -> None:
+    former = [one for one in backups(environ, client=client, path=step.path) if one.action == DISCONNECT]
+    if step.after is None:
+        made = tuple(dict.fromkeys(directory for one in done for directory in one.made))
+        remove_file(step.before, client=client, action=DISCONNECT, environ=environ, made=made)
+    else:
+        replace_file(step.before, step.after, client=client, action=DISCONNECT, environ=environ)
+    # One is enough to take a disconnection back; each holds whatever secrets the file does.
+    for backup in former:
+        with contextlib.suppress(OSError):
+            backup.discard()

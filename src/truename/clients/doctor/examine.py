@@ -1,0 +1,118 @@
+"""The examination: cases in, a diagnosis of each and what concerns no client out. Nothing is started or written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from truename.clients.doctor.file_findings import about_files
+from truename.clients.doctor.tool_findings import about_kept, about_limits, about_lists, about_tools
+from truename.conventions import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from truename.clients.doctor.cases import ClientCase
+    from truename.conventions import Finding
+
+__all__ = ["Diagnosis", "DoctorReport", "examine"]
+
+_REFUSED: Final = ("comment_refused", "trailing_comma_refused", "byte_order_mark_refused")
+_WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What is the matter with one client: its case, and the findings, the worst first."""
+
+    case: ClientCase
+    findings: tuple[Finding, ...]
+
+    def count(self, severity: Severity) -> int:
+        """How many findings there are of this severity."""
+        return sum(one.rule.severity is severity for one in self.findings)
+
+    @property
+    def tools(self) -> int:
+        """How many tools the client's servers list, as far as they were asked."""
+        return self.case.lists.tools
+
+    @cached_property
+    def _refused(self) -> frozenset[str]:
+        files = {one.location.file for one in self.findings if one.rule.name in _REFUSED and one.location}
+        servers = self.case.lists.servers if files else ()
+        return frozenset(one.key for one in servers if one.location and one.location.file in files)
+
+    @property
+    def unread(self) -> int:
+        """How many of them stand in files that the client refuses, so that it has none of them."""
+        return sum(len(one.definitions or ()) for one in self.case.lists.servers if one.key in self._refused)
+
+    @property
+    def lost(self) -> int:
+        """How many of them can't be called from the client for certain: by their names, or because it has no file."""
+        names = (fate for fate in self.case.bare.lost if fate.loss != "unknown")
+        return self.unread + sum(fate.server not in self._refused for fate in names)
+
+    @property
+    def uncertain(self) -> int:
+        """How many share a name in a way whose end is not known."""
+        return sum(fate.loss == "unknown" and fate.server not in self._refused for fate in self.case.bare.lost)
+
+    @property
+    def lost_through(self) -> int:
+        """How many could not be called if the client had them from the gateway."""
+        return self.case.lost_through
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorReport:
+    """A whole examination: the diagnosis of each client, and what is the matter whatever the client."""
+
+    diagnoses: tuple[Diagnosis, ...]
+    general: tuple[Finding, ...] = ()
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, the worst first."""
+        return _sorted([*self.general, *(one for diagnosis in self.diagnoses for one in diagnosis.findings)])
+
+
+def examine(cases: Iterable[ClientCase], general: Iterable[Finding] = ()) -> DoctorReport:
+    """Examine each case, and each set of lists once.
+
+    A case whose servers were not asked gets what its files alone tell. ``general`` are findings made elsewhere, such
+    as servers that did not start.
+    """
+    cases = tuple(cases)
+    lists = {id(case.lists): case.lists for case in cases}
+    # Clients that have the same servers have the same lists.
+    about = {(one.rule.code, one.fact): one for several in lists.values() for one in about_lists(several)}
+    seen: set[object] = set()
+    return DoctorReport(
+        diagnoses=tuple(Diagnosis(case=case, findings=_sorted(_new(_of(case), seen))) for case in cases),
+        general=_sorted([*general, *about.values()]),
+    )
+
+
+def _of(case: ClientCase) -> Iterator[Finding]:
+    return chain(about_files(case.files, case.dialect), about_tools(case), about_limits(case), about_kept(case))
+
+
+def _new(findings: Iterable[Finding], seen: set[object]) -> Iterator[Finding]:
+    """Leave out what was told of the same client before: its cases in other projects share most of their servers."""
+    for one in findings:
+        mark = (one.rule.code, one.client, one.server, one.tools, one.location, "" if one.tools else one.fact)
+        if mark not in seen:
+            seen.add(mark)
+            yield one
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=_rank))
+
+
+def _rank(finding: Finding) -> tuple[int, bool, str]:
+    return _WORST_FIRST.index(finding.rule.severity), finding.confidence == "read", finding.rule.code

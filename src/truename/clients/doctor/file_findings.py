@@ -1,0 +1,347 @@
+"""Find what is wrong with a client's files: text it refuses, servers it ignores, secrets in plain text."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from truename.clients.doctor.rules import RULES
+from truename.clients.server_entries import speaks_http
+from truename.config.entry_keys import misspelt, strange
+from truename.conventions import Finding, Location
+from truename.dialects.mangling import machine
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from truename.clients import FoundFile, Sighting
+    from truename.config import ServerConfig
+    from truename.conventions.findings import Confidence
+    from truename.dialects import Dialect
+    from truename.editing import Document
+
+__all__ = ["MASK", "about_files", "dotted", "literal_secrets", "masked", "place", "would_start"]
+
+MASK: Final = "***"
+_DEEPEST: Final = 8
+_LONGEST: Final = 10_000
+_NAME: Final = re.compile(
+    r"token(?!iz)|secret|passw|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth(?:orization|_|\Z)|bearer",
+    re.IGNORECASE,
+)
+# Whose values are names or places of secrets, not secrets.
+_HARMLESS: Final = re.compile(
+    r"(?:_|-)?(?:file|path|url|uri|env|var|name|helper|type|provider|limit|count)\Z", re.IGNORECASE
+)
+_VALUE: Final = re.compile(
+    r"(?:Bearer |Basic |token )?(?:gh[opsur]_|github_pat_|glpat-|sk-|sk_|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|"
+    r"pypi-|dop_v1_|shpat_|secret_|ntn_|lin_api_|eyJ)[A-Za-z0-9_./+=-]{12,}",
+)
+# ${VAR}, $VAR, %VAR%, {env:VAR}, {{VAR}}, $(...), op://..., and what stands in for a value in documentation.
+_REFERENCE: Final = re.compile(
+    r"\$\{|\$\(|\$[A-Za-z_]|%\w+%|\{env:|\{file:|\{\{|\b(?:op|vault|keychain|keyring|secret)://|<[^<>]*>|\bYOUR[_-]|\.\.\.|x{4,}",
+    re.IGNORECASE,
+)
+_LOGIN: Final = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+# A parameter of an address that is called so: ?access_token=..., and the user's key in front of an @ is _LOGIN's.
+_PARAMETER: Final = re.compile(
+    r"(?<=[?&;])([^=&#?\s]{0,40}(?:token|secret|passw|key|credential|signature|auth)[^=&#?\s]{0,40}=)([^&#\s'\"]+)",
+    re.IGNORECASE,
+)
+_OPTION: Final = re.compile(r"(--?[A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretLeaf:
+    """A text in an entry: the path to it from the entry, and what it is called."""
+
+    where: tuple[str | int, ...]
+    name: str
+    text: str
+
+
+def literal_secrets(entry: Any) -> Iterator[SecretLeaf]:
+    """Return the texts of an entry that look like secrets written out, by their names or their shapes.
+
+    >>> entry = {"env": {"API_KEY": "k3y-9f2c", "KEY_FILE": "/x", "TOKEN": "${TOKEN}"}, "args": ["--token", "s3cret"]}
+    >>> [leaf.name for leaf in literal_secrets(entry)]
+    ['API_KEY', '--token']
+    """
+    return (leaf for leaf in _leaves(entry, (), "") if _is_secret(leaf.name, leaf.text))
+
+
+def masked(text: str, name: str = "") -> str:
+    """Return a text with nothing in it that looks like a secret.
+
+    >>> masked("--api-key=abc123"), masked("ghp_0123456789abcdef0123"), masked("stdio")
+    ('--api-key=***', '***', 'stdio')
+    """
+    option = _OPTION.fullmatch(text)
+    if option and option[2] and (_is_secret(option[1], option[2]) or _NAME.search(option[1])):
+        return f"{option[1]}={MASK}"
+    if not (_LOGIN.search(text) or _PARAMETER.search(text)) and _is_secret(name, text):
+        return MASK
+    return _PARAMETER.sub(rf"\1{MASK}", _LOGIN.sub(MASK, _VALUE.sub(MASK, text)))
+
+
+def would_start(server: ServerConfig) -> str:
+    """Return what starting this server would do, on one line and without secrets: the command line, or the address."""
+    if server.url is not None:
+        headers = f" (headers {', '.join(server.headers)})" if server.headers else ""
+        return f"{server.type.upper()} {_address(server.url)}{headers}"
+    environment = [f"{name}={MASK}" for name in server.env]
+    names = ["", *server.args]
+    words = [masked(word, _option_before(before)) for before, word in zip(names, server.args, strict=False)]
+    where = f" (in {server.cwd})" if server.cwd else ""
+    return " ".join([*environment, *map(_quoted, [server.command or "", *words])]) + where
+
+
+def _leaves(value: Any, where: tuple[str | int, ...], name: str) -> Iterator[SecretLeaf]:
+    if len(where) > _DEEPEST:
+        return
+    if isinstance(value, str):
+        yield from _of_text(value, where, name)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _leaves(one, (*where, key), str(key))
+    elif isinstance(value, list):
+        yield from _of_list(value, where, name)
+
+
+def _of_text(text: str, where: tuple[str | int, ...], name: str) -> Iterator[SecretLeaf]:
+    option = _OPTION.fullmatch(text) if len(text) <= _LONGEST else None
+    yield SecretLeaf(where, option[1], option[2]) if option and option[2] else SecretLeaf(where, name, text)
+
+
+def _of_list(items: Sequence[Any], where: tuple[str | int, ...], name: str) -> Iterator[SecretLeaf]:
+    before = ""
+    for number, item in enumerate(items):
+        yield from _leaves(
+            item, (*where, number), _option_before(before) or (name if not isinstance(item, str) else "")
+        )
+        before = item if isinstance(item, str) else ""
+
+
+def _option_before(word: str) -> str:
+    return word if len(word) <= _LONGEST and (found := _OPTION.fullmatch(word)) and found[2] is None else ""
+
+
+def _is_secret(name: str, text: str) -> bool:
+    if not text or len(text) > _LONGEST or text.startswith("-") or _REFERENCE.search(text):
+        return False
+    if _VALUE.match(text) or _LOGIN.search(text) or _PARAMETER.search(text):
+        return True
+    return len(text) > 3 and bool(_NAME.search(name)) and not _HARMLESS.search(name)
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return MASK
+    who = f"{MASK}@" if "@" in parts.netloc else ""
+    return urlunsplit((parts.scheme, who + host, _VALUE.sub(MASK, parts.path), MASK if parts.query else "", ""))
+
+
+def _quoted(word: str) -> str:
+    plain = word.replace(MASK, "")
+    return word if word and not re.search(r"[\s'\"$`\\;&|<>()*?]", plain) else "'" + word.replace("'", "'\\''") + "'"
+
+
+_PLACE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
+# What a document notes -> the rule, what is there, what to do.
+_QUIRKS: Final = {
+    "comment": ("comment_refused", "it has a comment, which {client} does not read", "Remove the comment."),
+    "trailing-comma": (
+        "trailing_comma_refused",
+        "a comma stands behind the last item, which {client} does not read",
+        "Remove the comma.",
+    ),
+    "bom": (
+        "byte_order_mark_refused",
+        "it begins with a byte order mark, which {client} does not read",
+        "Save it as UTF-8 without one.",
+    ),
+    "duplicate-key": ("duplicate_key", "one key stands twice in one object", "Remove or rename one of the two."),
+}
+_WORDS: Final = {"comment": "comment", "trailing-comma": "trailing comma", "bom": "byte order mark"}
+_TOLD_OF_ONE_KIND: Final = 3
+_LONGEST_KEY: Final = 80
+_LOOPBACK_NAMES: Final = ("localhost", "host.docker.internal")
+
+
+def about_files(files: Sequence[FoundFile], dialect: Dialect) -> Iterator[Finding]:
+    """Tell what is wrong with these files of one client and with the entries in them. Starts nothing."""
+    for found in files:
+        yield from _about_reading(found)
+        for sighting in found.servers:
+            yield from _about_entry(found, sighting, dialect)
+    yield from _about_scopes(files)
+
+
+def place(found: FoundFile, where: tuple[str | int, ...] = ()) -> Location:
+    """Return a place in a file, with line and column where the file could be read."""
+    line, column = 0, 0
+    if found.document is not None and where:
+        try:
+            line, column = found.document.position(where)
+        except (ConfigError, LookupError, ValueError, TypeError):
+            line, column = 0, 0
+    return Location(file=str(found.path), line=line, column=column, key=dotted(where))
+
+
+def dotted(where: Sequence[str | int]) -> str:
+    """Return a path into a file as people read it, printable and not too long."""
+    return excerpt(".".join(map(str, where))[:_LONGEST_KEY])[1:-1] if where else ""
+
+
+def _about_reading(found: FoundFile) -> Iterator[Finding]:
+    if found.problem is not None:
+        at = _PLACE.search(found.problem.key)
+        line, column = (int(at[1]), int(at[2] or 0)) if at else (0, 0)
+        location = Location(file=str(found.path), line=line, column=column, key="" if at else found.problem.key)
+        said = found.problem.problem
+        how = said.removeprefix("it can't be read") if said.startswith("it can't be read") else f": {said}"
+        fact = f"{found.path.name} can't be read{how}."
+        yield _finding("unreadable_file", found, location, fact, found.problem.remedy)
+    if found.document is None:
+        return
+    told: defaultdict[str, int] = defaultdict(int)
+    for quirk in found.document.quirks:
+        row = _QUIRKS.get(quirk.kind)
+        if row is None or (quirk.kind != "duplicate-key" and quirk.kind not in found.file.refuses):
+            continue
+        told[quirk.kind] += 1
+        if told[quirk.kind] > _TOLD_OF_ONE_KIND:
+            continue
+        rule, fact, remedy = row
+        location = Location(file=str(found.path), line=quirk.line, column=quirk.column)
+        fact = f"{found.path.name}: {fact.format(client=found.file.title)}.{_known(found, quirk.kind)}"
+        yield _finding(rule, found, location, fact, remedy)
+
+
+def _known(found: FoundFile, kind: str) -> str:
+    """Return what is noted in the table of what the client does then; some move the file away."""
+    notes = (note for note in found.file.notes if kind in _WORDS and _WORDS[kind] in note.lower())
+    return f" {note}" if (note := next(notes, "")) else ""
+
+
+def _about_entry(found: FoundFile, sighting: Sighting, dialect: Dialect) -> Iterator[Finding]:
+    server, key = sighting.server, excerpt(sighting.server.key, 64)
+    here = place(found, sighting.where)
+    if machine(dialect.mangling).ignores(server.key):
+        fact = f"{found.file.title} never connects the server {key}: its key has characters that it ignores."
+        yield _finding(
+            "server_ignored", found, here, fact, "Use letters, digits, _ and - in the key.", server=server.key
+        )
+    if server.disabled:
+        return
+    if server.command is None and server.url is None:
+        fact = f"The entry {key} says neither what to start nor where to connect."
+        yield _finding(
+            "server_not_understood", found, here, fact, "Give it a command or an address.", server=server.key
+        )
+    if server.url is not None and not speaks_http(found.file.shape):
+        fact = f"{found.file.title} can't connect {key}: it takes commands only, not addresses."
+        remedy = f"`truename connect {found.file.client}` puts a command in between."
+        yield _finding("server_ignored", found, here, fact, remedy, server=server.key)
+    if server.url is not None and _is_open(server.url):
+        fact = f"{key} is reached over the network without TLS."
+        yield _finding("unencrypted_server", found, here, fact, "Use https, or a tunnel.", server=server.key)
+    yield from _about_keys(found, sighting)
+    yield from _about_secrets(found, sighting)
+
+
+def _about_keys(found: FoundFile, sighting: Sighting) -> Iterator[Finding]:
+    entry = _at(found.document, sighting.where)
+    for word in strange(entry) if isinstance(entry, dict) else ():
+        if meant := misspelt(word):
+            fact = f"{excerpt(sighting.server.key, 64)} has the key {excerpt(word, 64)}, which has no effect."
+            here = place(found, (*sighting.where, word))
+            yield _finding("unknown_key", found, here, fact, f"Did you mean {meant!r}?", server=sighting.server.key)
+
+
+def _about_secrets(found: FoundFile, sighting: Sighting) -> Iterator[Finding]:
+    leaves = list(literal_secrets(_at(found.document, sighting.where)))
+    if not leaves:
+        return
+    names = ", ".join(dict.fromkeys(excerpt(leaf.name or "a text", 40) for leaf in leaves))
+    fact = f"{excerpt(sighting.server.key, 64)} has what looks like a secret in plain text: {names}."
+    remedy = "Put it into an environment variable, and write a reference to that."
+    here = place(found, (*sighting.where, *leaves[0].where))
+    yield _finding("literal_secret", found, here, fact, remedy, server=sighting.server.key)
+
+
+def _at(document: Document | None, where: Sequence[str | int]) -> Any:
+    value: Any = None if document is None else document.value
+    for step in where:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value
+
+
+def _is_open(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").rstrip(".").lower()
+    except ValueError:
+        return False
+    if parts.scheme != "http" or not host or host in _LOOPBACK_NAMES or host.endswith(".localhost"):
+        return False
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return True
+
+
+def _about_scopes(files: Sequence[FoundFile]) -> Iterator[Finding]:
+    """Tell of servers that several files of the client configure; projects other than one's own don't meet."""
+    seen: defaultdict[str, list[tuple[FoundFile, Sighting]]] = defaultdict(list)
+    for found in files:
+        for sighting in found.servers:
+            if all(not _apart(sighting, other) for _, other in seen[sighting.server.key]):
+                seen[sighting.server.key].append((found, sighting))
+    for key, sightings in seen.items():
+        if len(sightings) > 1:
+            yield _several(key, sightings)
+
+
+def _apart(one: Sighting, other: Sighting) -> bool:
+    """Whether two entries are never read together, being those of two projects in one file."""
+    return one.path == other.path and one.where[:-1] != other.where[:-1]
+
+
+def _several(key: str, sightings: Sequence[tuple[FoundFile, Sighting]]) -> Finding:
+    first = sightings[0][1].server
+    same = all(sighting.server == first for _, sighting in sightings)
+    where = " and ".join(f"{found.path} ({sighting.scope})" for found, sighting in sightings[:3])
+    found, sighting = sightings[-1]
+    fact = f"{excerpt(key, 64)} is configured {'alike' if same else 'differently'} in {where}."
+    remedy = "Keep one of them." if same else "Keep one of them, or give one another key."
+    rule = "repeated_server" if same else "shadowed_server"
+    return _finding(rule, found, place(found, sighting.where), fact, remedy, server=key)
+
+
+def _finding(rule: str, found: FoundFile, location: Location, *said: str, server: str = "") -> Finding:
+    fact, remedy = said
+    return Finding(
+        rule=RULES[rule],
+        fact=fact,
+        remedy=remedy,
+        location=location,
+        client=found.file.client,
+        confidence=_confidence(found),
+        server=server,
+    )
+
+
+def _confidence(found: FoundFile) -> Confidence:
+    return "run" if found.file.confidence == "run" else "read"

@@ -1,0 +1,219 @@
+"""What one client would make of the tools of its servers: for each tool what the model sees and what a call runs.
+
+A prediction can be laid beside what was seen when the client was run: tool by tool, `Fate.shown` is the name in the
+request, `Fate.reaches` the tool that ran, `Fate.loss` why a tool can't be called.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from truename.dialects import simulation
+from truename.dialects.mangling import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from truename.dialects import Dialect
+
+__all__ = ["Key", "Prediction", "Roster", "ToolFate", "effect", "predict"]
+
+Key: TypeAlias = tuple[str, str]
+_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class ToolFate(NamedTuple):
+    """What becomes of one tool.
+
+    ``shown`` is the name under which the model sees it, None if it doesn't. ``reaches`` is the tool (server, name)
+    that a call of this name runs, None if it runs nothing. ``loss`` is empty for a tool that can be called, else why
+    not: ``refused`` (its name makes ``scope``, a tool, server or request, fail), ``falls`` (along with that),
+    ``misrouted`` (shown, but a call runs another tool or none), ``merged`` (another tool took its name), ``dropped``
+    (left out), ``unknown`` (one name with another; what the client does then is not known). ``change`` says what
+    happened to a name that can be called: ``cut``, ``respelled``, or nothing but the client's prefix.
+    """
+
+    server: str
+    tool: str
+    shown: str | None
+    reaches: Key | None
+    loss: str = ""
+    scope: str = ""
+    change: str = ""
+
+    @property
+    def key(self) -> Key:
+        """The tool: its server's key and its name there."""
+        return self.server, self.tool
+
+
+class Roster:
+    """The tools of several servers in their order, with all that is the same whatever client has them."""
+
+    def __init__(self, servers: Iterable[tuple[str, Iterable[str]]], addresses: Mapping[str, str] = _NOWHERE) -> None:
+        self.listed: tuple[Key, ...] = tuple((server, name) for server, names in servers for name in names)
+        self.keys = tuple(dict.fromkeys(self.listed))
+        self.addresses = addresses
+
+    @cached_property
+    def _by_key(self) -> tuple[simulation.Entry[Key], ...]:
+        return tuple(simulation.Entry(key, *key) for key in self.listed)
+
+    @cached_property
+    def _by_nobody(self) -> tuple[simulation.Entry[Key], ...]:
+        return tuple(simulation.Entry(key, "", key[1]) for key in self.listed)
+
+    @cached_property
+    def _by_address(self) -> tuple[simulation.Entry[Key], ...]:
+        known = self.addresses
+        return tuple(simulation.Entry(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
+
+    def entries(self, dialect: Dialect) -> tuple[simulation.Entry[Key], ...]:
+        """Return the tools under the servers as this dialect knows them; a provider knows none."""
+        if dialect.kind == "provider":
+            return self._by_nobody
+        return self._by_address if dialect.mangling.part == "address" and self.addresses else self._by_key
+
+    @cached_property
+    def namesakes(self) -> Mapping[str, tuple[Key, ...]]:
+        """The tools that have one name; where such names are refused, the simulation has no group of them."""
+        groups: defaultdict[str, list[Key]] = defaultdict(list)
+        for key in self.keys:
+            groups[key[1]].append(key)
+        return {name: tuple(keys) for name, keys in groups.items() if len(keys) > 1}
+
+
+class Prediction:
+    """One client's treatment of a set of tools; ``groups`` are the tools that share a name, by that name."""
+
+    def __init__(self, dialect: Dialect, roster: Roster) -> None:
+        self._roster = roster
+        self._judge = _Judge(dialect, roster)
+        self.scope = self._judge.simulation.scope
+
+    @cached_property
+    def groups(self) -> Mapping[str, tuple[Key, ...]]:
+        """The tools that share a name, by that name."""
+        merged = self._judge.simulation.merged
+        groups = {text: tuple(dict.fromkeys(keys)) for text, keys in merged.items()}
+        if self._judge.provider:
+            groups |= self._roster.namesakes
+        return {text: keys for text, keys in groups.items() if len(keys) > 1}
+
+    @cached_property
+    def clashing(self) -> frozenset[Key]:
+        """The tools that share a name with another."""
+        return frozenset(key for keys in self.groups.values() for key in keys)
+
+    @cached_property
+    def fates(self) -> tuple[ToolFate, ...]:
+        """What becomes of each tool, in the order of the lists."""
+        return tuple(map(self._judge.fate, self._roster.keys))
+
+    @cached_property
+    def lost(self) -> tuple[ToolFate, ...]:
+        """The tools that can't be called."""
+        shown = self._judge.simulation.shown.keys()
+        return tuple(map(self._judge.fate, [key for key in self._roster.keys if key not in shown]))
+
+    @cached_property
+    def changed(self) -> tuple[ToolFate, ...]:
+        """The tools that can be called, but under a name that was cut or spelled otherwise."""
+        shown = self._judge.simulation.shown
+        odd = (key for key, text in shown.items() if not text.endswith(key[1]))
+        return tuple(fate for fate in map(self._judge.fate, odd) if fate.change)
+
+    @cached_property
+    def by_key(self) -> Mapping[Key, ToolFate]:
+        """Each fate by its tool."""
+        return {fate.key: fate for fate in self.fates}
+
+
+def effect(dialect: Dialect) -> tuple[object, ...]:
+    """Return all of a dialect that has an effect on a prediction: dialects that agree in it share one."""
+    rules = (dialect.mangling, dialect.chars, dialect.first, dialect.last, dialect.words, dialect.max_length)
+    return (*rules, dialect.reserved, dialect.unknown, dialect.kind == "provider")
+
+
+def predict(
+    dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]], addresses: Mapping[str, str] = _NOWHERE
+) -> Prediction:
+    """Return what this client, framework or provider does with the tools of these servers, in their order.
+
+    A name that a server lists twice counts once. A provider knows no servers: all tools stand in one request. Some
+    clients know a server by its address; ``addresses`` are those of servers, by key, as far as they are known.
+
+    >>> from truename import dialects
+    >>> seen = predict(dialects.get("google-adk"), [("one", ["search"]), ("two", ["search"])])
+    >>> [(fate.server, fate.shown, fate.loss, fate.reaches) for fate in seen.fates]
+    [('one', 'search', 'misrouted', ('two', 'search')), ('two', 'search', '', ('two', 'search'))]
+    """
+    return Prediction(dialect, Roster(servers, addresses))
+
+
+def _joining(dialect: Dialect, servers: int) -> Dialect:
+    """Return the dialect as it joins names of so many servers."""
+    rules = dialect.mangling
+    if not rules.several or servers < 2:
+        return dialect
+    return replace(dialect, mangling=replace(rules, join=rules.several))
+
+
+class _Judge:
+    """One simulation, asked tool by tool."""
+
+    def __init__(self, dialect: Dialect, roster: Roster) -> None:
+        entries = roster.entries(dialect)
+        joining = _joining(dialect, len({entry.server for entry in entries}))
+        rules = joining.mangling
+        self.provider = dialect.kind == "provider"
+        self.simulation = outcome = simulation.run(joining, entries)
+        self._refused = frozenset(outcome.refused)
+        self._known = roster.addresses if rules.part == "address" else _NOWHERE
+        self._limit = joining.known_length
+        self._engine = machine(rules)
+        self._behind = rules.join.startswith("{tool}") and rules.join != "{tool}"
+        equal = roster.namesakes.values() if self.provider and rules.duplicate == "unknown" else ()
+        self._uncertain = {key for keys in equal for key in keys}
+        self._down = {server for server, _ in outcome.refused} if outcome.scope == "server" else set()
+
+    @cached_property
+    def _clash(self) -> Mapping[Key, str]:
+        return {key: text for text, keys in self.simulation.merged.items() for key in keys}
+
+    @cached_property
+    def _seen(self) -> Mapping[Key, str]:
+        return {key: text for text, keys in self.simulation.seen.items() for key in keys}
+
+    def fate(self, key: Key) -> ToolFate:
+        outcome = self.simulation
+        if key in outcome.shown:
+            shown = outcome.shown[key]
+            return ToolFate(key[0], key[1], shown, key, change=self._change(key, shown))
+        if key in self._refused:
+            return ToolFate(key[0], key[1], None, None, "refused", outcome.scope)
+        if key[0] in self._down or outcome.scope == "request":
+            return ToolFate(key[0], key[1], None, None, "falls", outcome.scope)
+        if key in self._seen:
+            text = self._seen[key]
+            return ToolFate(key[0], key[1], text, outcome.winner(text), "misrouted")
+        return self._unseen(key)
+
+    def _unseen(self, key: Key) -> ToolFate:
+        text = self._clash.get(key)
+        if text is None:
+            return ToolFate(key[0], key[1], None, None, "unknown" if key in self._uncertain else "dropped")
+        known = self.simulation.seen.get(text)
+        return ToolFate(key[0], key[1], None, self.simulation.winner(text), "merged" if known else "unknown")
+
+    def _change(self, key: Key, shown: str) -> str:
+        """Tell what happened to the tool's own part of the name; what is put in front or behind is no change."""
+        server, tool = key
+        if shown.endswith(tool) or (self._behind and shown.startswith(tool)):
+            return ""
+        cut = self._limit is not None and self._engine.spell(self._known.get(server, server), tool).size > self._limit
+        return "cut" if cut else "respelled"

@@ -1,0 +1,308 @@
+"""Give a client the address of the gateway, and tell which names it will see there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from urllib.parse import unquote
+
+from truename import dialects
+from truename.catalog import Catalog
+from truename.clients.server_entries import read_entry, speaks_http, write_entry
+from truename.config import ServerConfig
+from truename.config.addresses import path_of, servers_in
+from truename.errors import LedgerError
+from truename.identity import ToolId
+from truename.ledger import Ledger
+from truename.naming import DEFAULT_SERVER_NAME, project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from truename.clients.table import ConfigFile
+    from truename.config import Config, Settings
+    from truename.config.entries import Seen
+    from truename.dialects import Dialect
+
+NewNames = Mapping[str, Mapping[str, str]]
+
+Overrides = Mapping[str, Mapping[ToolId | str, str]]
+
+__all__ = [
+    "ONLY_STYLE",
+    "TOKEN",
+    "WAY",
+    "GatewayAddress",
+    "ShownAddress",
+    "UpcomingNames",
+    "alone",
+    "alone_path",
+    "client_of",
+    "entry_for",
+    "reference",
+    "remembered",
+    "shown_by",
+    "together",
+]
+
+_EVERYONES: Final = "universal"
+# As the gateway shows one server.
+ONLY_STYLE: Final = "on-conflict"
+# The ledger's word for a second server of the same key, which no configuration has.
+_REPEATED: Final = "\x1f"
+
+
+@dataclass(frozen=True)
+class UpcomingNames:
+    """The names at the gateway as far as they are known: of servers `alone`, and of those that are shown `together`."""
+
+    alone: NewNames
+    together: NewNames
+
+
+def remembered(ledger: Ledger) -> dict[str, list[str]]:
+    """Return the tools that a ledger has seen, by server key: also those that are not there at the moment."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for server, name in ledger.bindings():
+        if _REPEATED not in server:
+            found[server].append(name)
+    return dict(found)
+
+
+def alone_path(server: str, dialect: str, *, search: bool = False) -> str:
+    """Return the address of one server, for a client of this dialect: its names are as long as this client takes them.
+
+    >>> alone_path("my server", "claude-code"), alone_path("my server", "universal")
+    ('/mcp/for/claude-code/only/my%20server', '/mcp/only/my%20server')
+    """
+    return path_of(client=client_of(dialect), search=search, server=server)
+
+
+def client_of(dialect: str) -> str | None:
+    """Return the client that an address is to name; None for one of which nothing is known."""
+    name = dialects.get(dialect).name
+    return None if name == _EVERYONES else name
+
+
+def alone(
+    listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
+) -> NewNames:
+    """Return the names under `alone_path`, for each server that is listed.
+
+    Raises what `truename.naming.project` raises.
+    """
+    settings = config.settings
+    catalog = _catalog(listed, config, ledger)
+    make = partial(_names, style=ONLY_STYLE, server_name=_server_name(settings, ledger))
+    names: dict[str, Mapping[str, str]] = {}
+    for server in listed:
+        scoped = None if ledger is None else ledger.scoped(f"only/{server}")
+        rules = dialects.own(client_of(dialect), server)
+        names[server] = make(catalog.only(server), ledger=scoped, dialect=rules).get(server, {})
+    return MappingProxyType(names)
+
+
+def together(
+    listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
+) -> NewNames:
+    """Return the names of all servers under one address: ``/mcp``, or ``/mcp/for/CLIENT``.
+
+    Raises what `truename.naming.project` raises.
+    """
+    settings, recorded = config.settings, None if ledger is None else ledger.settings
+    lone = ONLY_STYLE if len(listed) == 1 else "prefixed"
+    style = settings.style or (lone if recorded is None else recorded.style)
+    return _names(
+        _catalog(listed, config, ledger),
+        ledger=ledger,
+        dialect=dialect,
+        style="canonical" if dialect == "native" else style,
+        server_name=_server_name(settings, ledger),
+        overrides=cast("Overrides", settings.overrides),
+    )
+
+
+def _catalog(listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None) -> Catalog:
+    settings, recorded = config.settings, None if ledger is None else ledger.settings
+    aliases = settings.aliases if settings.aliases is not None or recorded is None else recorded.aliases
+    tools = {server: list(names) for server, names in listed.items()}
+    known = Ledger.memory() if ledger is None else ledger
+    return Catalog.from_mcp(
+        tools, aliases, known.bindings(), owners=known.origins(), identities=config.identities, strict=False
+    )
+
+
+def _names(
+    catalog: Catalog,
+    *,
+    ledger: Ledger | None,
+    dialect: Dialect | str,
+    style: str,
+    server_name: str,
+    overrides: Overrides | None = None,
+) -> NewNames:
+    make = partial(project, catalog, dialect, style=style, overrides=overrides, server_name=server_name)
+    try:
+        table = make(ledger=ledger)
+    except LedgerError as error:
+        if error.code != "style_mismatch":
+            raise
+        # The gateway restyles a server's own view when it starts; until then there is nothing to go by.
+        table = make()
+    names: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for id, wire in table.items():
+        origin = table.catalog[id].origin
+        names[origin.server][origin.name] = wire
+    return MappingProxyType(dict(names))
+
+
+def _server_name(settings: Settings, ledger: Ledger | None) -> str:
+    recorded = None if ledger is None else ledger.settings
+    chosen = settings.server_name
+    return recorded.server_name if chosen == DEFAULT_SERVER_NAME and recorded is not None else chosen
+
+
+_ALONE: Final = "/only/"
+_ONLY: Final = "--only"
+_SERVER: Final = "--server"
+TOKEN: Final = "TRUENAME_TOKEN"  # noqa: S105 - a variable's name
+# How each client writes an environment variable in a header: run or documented; one that is missing has no known way.
+_REFERENCES: Final[Mapping[str, str]] = {
+    "amp": "${%s}",
+    "claude-code": "${%s}",
+    "cline": "${env:%s}",
+    "cline-legacy": "${env:%s}",
+    "codex": "${%s}",
+    "continue": "${{ secrets.%s }}",
+    "copilot-cli": "${%s}",
+    "crush": "$%s",
+    "cursor": "${env:%s}",
+    "gemini-cli": "${%s}",
+    "goose": "${%s}",
+    "librechat": "${%s}",
+    "mcporter": "${%s}",
+    "opencode": "{env:%s}",
+    "qwen-code": "${%s}",
+    "roo-code": "${env:%s}",
+    "tabnine": "$%s",
+    "vscode": "${env:%s}",
+    "vscode-insiders": "${env:%s}",
+    "vscode-server": "${env:%s}",
+    "windsurf": "${env:%s}",
+    "windsurf-jetbrains": "${env:%s}",
+}
+# What an entry says of the way to its server; everything else in it (lists of tools, times, trust) stays.
+WAY: Final = frozenset(
+    {
+        *(
+            "command",
+            "cmd",
+            "args",
+            "env",
+            "envs",
+            "env_keys",
+            "env_vars",
+            "envFile",
+            "environment",
+            "cwd",
+            "working_directory",
+        ),
+        *("url", "uri", "httpUrl", "serverUrl", "baseUrl", "type", "transport", "headers", "headersHelper"),
+        *("http_headers", "env_http_headers", "bearer_token_env_var", "requestOptions", "apiKey", "oauth", "auth"),
+        *("oauth_client_id", "oauth_resource", "scopes", "authProviderType"),
+    }
+)
+
+
+class ShownAddress(NamedTuple):
+    """Which of the gateway's servers an entry shows: ``only`` one, under its own names, or these ``servers``.
+
+    These, or all if they are None, have the names that are unique among all servers of the gateway.
+    """
+
+    only: str | None = None
+    servers: tuple[str, ...] | None = None
+
+
+def reference(client: str) -> str | None:
+    """Return how this client writes the environment variable of the token, None where no way is known."""
+    form = _REFERENCES.get(client)
+    return None if form is None else form % TOKEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayAddress:
+    """Where the gateway is: its configuration, the URL that it serves at, and the program that starts it.
+
+    ``answers`` is whether it was reached there; ``environ`` is what references stand for; ``was_made`` tells whether a
+    server was made of a client's entry.
+    """
+
+    config: Config
+    url: str
+    program: str
+    answers: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    was_made: Callable[[str, Seen], bool] = field(default=lambda _, __: False, repr=False)
+
+    def server(self, key: str, shown: ShownAddress, *, file: ConfigFile, stdio: bool, search: bool) -> ServerConfig:
+        """Return what a client is to have under ``key``; ``search`` has its tools searched there."""
+        if stdio or not speaks_http(file.shape):
+            asked = ["--search"] if search else []
+            if shown.only is not None:
+                client = client_of(file.dialect)
+                asked = [*(["--for", client] if client else []), *asked, _ONLY, shown.only]
+            asked += [word for one in sorted(shown.servers or ()) for word in (_SERVER, one)]
+            return ServerConfig(key=key, command=self.program, args=("serve", str(self.config.path), *asked))
+        path = path_of(search=search, servers=shown.servers)
+        if shown.only is not None:
+            path = alone_path(shown.only, file.dialect, search=search)
+        token = reference(file.client) if self.config.asks_for_token else None
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
+
+    def is_met(self, server: ServerConfig) -> bool:
+        """Tell whether a client's server is this gateway already."""
+        if server.url is not None:
+            mine = f"{self.url}/mcp"
+            return server.url == mine or server.url.startswith(f"{mine}/")
+        words = server.args[:2]
+        return server.command == self.program and words == ("serve", str(self.config.path))
+
+    def is_elsewhere(self, server: ServerConfig) -> bool:
+        """Tell whether a client's server looks like this gateway at another address."""
+        before, only, key = (server.url or "").rpartition(_ALONE)
+        return bool(only) and "/mcp" in before and unquote(key) in {one.key for one in self.config.servers}
+
+
+def shown_by(server: ServerConfig) -> ShownAddress:
+    """Return what an entry that leads to a gateway shows its client.
+
+    >>> shown_by(ServerConfig(key="tn", url="http://127.0.0.1:8750/mcp/servers/git,mail")).servers
+    ('git', 'mail')
+    """
+    if server.url is not None:
+        _, only, key = server.url.rpartition(_ALONE)
+        return ShownAddress(only=unquote(key)) if only else ShownAddress(servers=servers_in(server.url))
+    asked = [(option, value) for option, value in pairwise(server.args) if option in {_ONLY, _SERVER}]
+    several = tuple(value for option, value in asked if option == _SERVER)
+    return ShownAddress(next((value for option, value in asked if option == _ONLY), None), several or None)
+
+
+def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, Any]:
+    """Return the entry in the client's own form; what a former one says of other things than the way stays."""
+    fresh = write_entry(shape, server)
+    if not isinstance(former, dict):
+        return fresh
+    kept = {key: value for key, value in former.items() if key not in WAY}
+    # In the order of the former entry, so that what stays also stays where it is.
+    mixed = {key: kept.get(key, fresh.get(key)) for key in former if key in kept or key in fresh}
+    mixed |= {key: value for key, value in fresh.items() if key not in mixed}
+    found = read_entry(shape, server.key, mixed)
+    same = (found.url, found.command, found.args) == (server.url, server.command, server.args)
+    return mixed if same and not found.disabled else fresh

@@ -1,0 +1,112 @@
+"""Docker's MCP Toolkit: its directory of YAML files (registry, config, tools), or a catalogue of servers."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from truename.clients.importers.reading import ConfigReading, TakenKeys, read_plain
+from truename.config.model import ServerConfig
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from truename.clients.importers.reading import ImportedConfig
+
+__all__ = ["NAMES", "docker"]
+
+NAMES: Final = ("registry.yaml", "config.yaml", "tools.yaml")
+_REGISTRY: Final = "registry"
+_ABOUT: Final = (
+    *("description", "title", "type", "icon", "upstream", "source", "readme", "toolsUrl", "dateAdded", "metadata"),
+    *("prompts", "resources", "ref", "name", "displayName", "longLived", "allowHosts", "disableNetwork"),
+)
+
+
+def docker(values: dict[str, Any], path: Path) -> ImportedConfig:
+    """Read which servers are switched on: each is run through ``docker mcp gateway run``, with what Docker knows of it.
+
+    A catalogue says how each server is started, which becomes ``docker run`` or its address. Surprising: secrets and
+    the new profiles are in Docker's own stores, and stay there.
+    """
+    reading = ConfigReading("docker", "Docker MCP Toolkit", path)
+    top = TakenKeys(values, "")
+    for key, entry in top.object(_REGISTRY).items():
+        taken = TakenKeys(entry, f"{_REGISTRY}.{key}")
+        if endpoint := taken.text("sseEndpoint"):
+            reading.server(ServerConfig(key=key, url=endpoint, type="sse"), taken.where("sseEndpoint"))
+        elif "remote" in taken:
+            reading.server(_remote(key, taken, reading), taken.where("remote"))
+        elif "image" in taken:
+            reading.server(_contained(key, taken, reading), taken.where("image"))
+        else:
+            reading.server(_through_docker(key), f"{_REGISTRY}.{key}")
+        shown = taken.items("tools")
+        taken.ignore(*_ABOUT, "tools" if shown else "")
+        reading.rest(taken, server=key)
+    if path.name == NAMES[0]:
+        _beside(path, reading)
+    top.ignore("version", "name", "displayName")
+    reading.rest(top)
+    return reading.result()
+
+
+def _through_docker(key: str) -> ServerConfig:
+    return ServerConfig(key=key, command="docker", args=("mcp", "gateway", "run", "--servers", key))
+
+
+def _remote(key: str, taken: TakenKeys, reading: ConfigReading) -> ServerConfig:
+    remote = taken.inside("remote")
+    kind: Literal["http", "sse"] = "sse" if (remote.text("transport_type") or "") == "sse" else "http"
+    headers = MappingProxyType(remote.pairs("headers"))
+    url = remote.text("url") or ""
+    reading.rest(remote, server=key)
+    # Which variables its headers refer to stands in the headers.
+    taken.ignore("secrets")
+    return ServerConfig(key=key, url=url, headers=headers, type=kind)
+
+
+def _contained(key: str, taken: TakenKeys, reading: ConfigReading) -> ServerConfig:
+    env = dict(_variables(taken))
+    volumes = (word for volume in taken.texts("volumes") for word in ("-v", volume))
+    names = (word for name in env for word in ("-e", name))
+    arguments = ("run", "-i", "--rm", *volumes, *names, taken.text("image") or "", *taken.texts("command"))
+    if any("{{" in word for word in (*arguments, *env.values())):
+        fact = f"{excerpt(key)} has places that Docker fills in from its config.yaml."
+        reading.leave("kept-elsewhere", fact, taken.where("command"), server=key)
+    taken.ignore("config")
+    return ServerConfig(key=key, command="docker", args=arguments, env=MappingProxyType(env))
+
+
+def _variables(taken: TakenKeys) -> Iterator[tuple[str, str]]:
+    for secret in taken.items("secrets"):
+        held = TakenKeys(secret, "")
+        if name := held.text("env"):
+            yield name, f"${{docker secret:{name}}}"
+    for variable in taken.items("env"):
+        held = TakenKeys(variable, "")
+        if name := held.text("name"):
+            yield name, held.text("value") or ""
+
+
+def _beside(path: Path, reading: ConfigReading) -> None:
+    """Tell what the files beside the registry say: which tools are on, and what each server is configured with."""
+    for key, tools in _other(path, "tools.yaml", reading):
+        taken = TakenKeys({key: tools}, "tools.yaml")
+        reading.filtered(taken, key, server=key)
+    for key, _ in _other(path, "config.yaml", reading):
+        fact = f"{excerpt(key)} is configured in config.yaml, which Docker goes on reading."
+        reading.leave("setting", fact, f"config.yaml: {key}", server=key)
+
+
+def _other(path: Path, name: str, reading: ConfigReading) -> list[tuple[str, Any]]:
+    other = path.with_name(name)
+    if not other.is_file():
+        return []
+    try:
+        return [(key, value) for key, value in read_plain(other).items() if isinstance(key, str)]
+    except ConfigError as error:
+        reading.leave("kept-elsewhere", f"{name} beside it can't be read: {error.problem}.", name)
+        return []

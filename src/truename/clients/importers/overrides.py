@@ -1,0 +1,102 @@
+"""Renames of another gateway as overrides of ours: tool ids with names that are legal, each its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from truename import dialects
+from truename.catalog import Catalog
+from truename.clients.importers.reading import left
+from truename.errors import InvalidName, excerpt
+from truename.identity import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from truename.clients.importers.reading import ImportedConfig, ImportedRename
+    from truename.conventions import Finding
+
+    # By file and key there: the key that a server has here.
+    Keys = Mapping[tuple[str, str], str]
+
+__all__ = ["UNIVERSAL", "OverrideNames", "names_of"]
+
+UNIVERSAL: Final = "universal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverrideNames:
+    """What another gateway called tools and servers: names by tool id, aliases by server, and what can't be kept."""
+
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    left: tuple[Finding, ...] = ()
+
+
+def names_of(imports: Iterable[ImportedConfig], keys: Keys, server_name: str) -> OverrideNames:
+    """Return the names by tool id, and a finding for each that can't be kept.
+
+    Ids are made as the catalogue makes them. A name that is not legal in the universal dialect (it has capitals, say),
+    or that another tool has already, is not declared.
+    """
+    imports = tuple(imports)
+    ids = _ids(imports, keys)
+    named: dict[str, str] = {}
+    holders: dict[str, str] = {}
+    findings: list[Finding] = []
+    for imported in imports:
+        for rename in imported.renames:
+            id = ids.get((keys.get((imported.file, rename.server), ""), rename.tool))
+            problem = _problem(rename, id, server_name, holders)
+            if problem is None and id is not None:
+                holders[fold(rename.name)] = id
+                named[id] = rename.name
+            else:
+                findings.append(_finding(imported, rename, problem or "it has no id"))
+    aliases, unfit = _aliases(imports, keys)
+    return OverrideNames(overrides=MappingProxyType(named), aliases=MappingProxyType(aliases), left=(*findings, *unfit))
+
+
+def _ids(imports: Iterable[ImportedConfig], keys: Keys) -> dict[tuple[str, str], str]:
+    listed: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for imported in imports:
+        for rename in imported.renames:
+            if (imported.file, rename.server) in keys:
+                listed[keys[imported.file, rename.server]][rename.tool] = None
+    catalog = Catalog.from_mcp({key: list(tools) for key, tools in listed.items()}, strict=False)
+    return {(tool.origin.server, tool.origin.name): str(id) for id, tool in catalog.items()}
+
+
+def _problem(rename: ImportedRename, id: str | None, server_name: str, holders: Mapping[str, str]) -> str | None:
+    if id is None:
+        return "it is not among the tools that were carried over"
+    if reasons := dialects.get(UNIVERSAL).check(rename.name, server_name):
+        return "; ".join(reason.text for reason in reasons)
+    if (holder := holders.get(fold(rename.name), id)) != id:
+        return f"{holder} has that name"
+    return None
+
+
+def _finding(imported: ImportedConfig, rename: ImportedRename, problem: str) -> Finding:
+    whose = f"{excerpt(rename.tool)} of {excerpt(rename.server)}"
+    fact = f"Tool {whose} can't be called {excerpt(rename.name)}: {problem}."
+    return left("rename", fact, file=imported.file, where=rename.where, server=rename.server, tools=(rename.tool,))
+
+
+def _aliases(imports: Iterable[ImportedConfig], keys: Keys) -> tuple[dict[str, str], list[Finding]]:
+    aliases: dict[str, str] = {}
+    findings: list[Finding] = []
+    for imported in imports:
+        for server, alias in imported.aliases.items():
+            try:
+                key = keys[imported.file, server]
+                Catalog.of(aliases={key: alias})
+            except (KeyError, InvalidName, ExceptionGroup):
+                fact = f"Server {excerpt(server)} can't have the short name {excerpt(alias)}."
+                findings.append(left("rename", fact, file=imported.file, where="", server=server))
+            else:
+                aliases[key] = alias
+    return aliases, findings

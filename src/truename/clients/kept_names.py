@@ -1,0 +1,472 @@
+"""Read the tool names that clients keep in their files: allow lists, approvals, hooks, policies and agents."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from truename.clients.machine import like
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from truename.clients.table import ConfigFile, ConfigPlace
+
+Where = tuple[str | int, ...]
+
+__all__ = ["SPELLINGS", "KeptName", "kept_names", "matches", "parts", "respelled"]
+
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+_SUFFIX: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)?\Z")
+_LONGEST: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSpelling:
+    """``tool`` is the template of one tool's name, ``whole`` are those that mean all tools of a server.
+
+    ``argument``: something in parentheses may follow. ``split``: an unknown server ends at the first separator;
+    else such a name can't be taken apart. ``pattern``: names are regular expressions.
+    """
+
+    name: str
+    tool: str
+    whole: tuple[str, ...]
+    argument: bool = False
+    split: bool = True
+    pattern: bool = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether a name of this spelling says nothing about its server."""
+        return not any("{server}" in template for template in (self.tool, *self.whole))
+
+
+class KeptNameParts(NamedTuple):
+    """What a name is made of: ``template.format(server=..., tool=...) + suffix``; without a tool the whole server."""
+
+    server: str | None
+    tool: str | None
+    template: str
+    suffix: str = ""
+
+
+SPELLINGS: Final[Mapping[str, KeptSpelling]] = {
+    one.name: one
+    for one in (
+        KeptSpelling(name="tool", tool="{tool}", whole=("*",), argument=True),
+        KeptSpelling(name="tool(pattern)", tool="{tool}", whole=("*",), argument=True),
+        KeptSpelling(name="server", tool="", whole=("{server}",)),
+        KeptSpelling(
+            name="mcp__server__tool",
+            tool="mcp__{server}__{tool}",
+            whole=("mcp__{server}__*", "mcp__{server}"),
+            argument=True,
+        ),
+        KeptSpelling(
+            name="mcp__server__tool.*",
+            tool="mcp__{server}__{tool}",
+            whole=("mcp__{server}__.*", "mcp__{server}.*", "mcp__{server}__", "mcp__{server}"),
+            pattern=True,
+        ),
+        KeptSpelling(name="server:tool", tool="{server}:{tool}", whole=("{server}:*",)),
+        KeptSpelling(name="mcp:server:tool", tool="mcp:{server}:{tool}", whole=("mcp:{server}:*", "mcp:{server}")),
+        KeptSpelling(name="Mcp(server:tool)", tool="Mcp({server}:{tool})", whole=("Mcp({server}:*)", "Mcp({server})")),
+        KeptSpelling(name="server(tool)", tool="{server}({tool})", whole=("{server}(*)", "{server}")),
+        KeptSpelling(name="@server/tool", tool="@{server}/{tool}", whole=("@{server}/*", "@{server}")),
+        KeptSpelling(name="server/tool", tool="{server}/{tool}", whole=("{server}/*",)),
+        KeptSpelling(name="server_tool", tool="{server}_{tool}", whole=("{server}_*", "{server}*"), split=False),
+        KeptSpelling(name="mcp_server_tool", tool="mcp_{server}_{tool}", whole=("mcp_{server}_*",), argument=True),
+        KeptSpelling(name="server__tool", tool="{server}__{tool}", whole=("{server}__*",)),
+    )
+}
+
+
+@lru_cache(maxsize=4096)
+def variants(name: str) -> tuple[str, ...]:
+    """Return a name as it stands, and as clients write it whose names have letters, digits, ``_`` and ``-`` only.
+
+    >>> variants("claude.ai  Foo")
+    ('claude.ai  Foo', 'claude_ai__Foo', 'claude_ai_Foo')
+    """
+    plain = _ILLEGAL.sub("_", name)
+    return tuple(dict.fromkeys((name, plain, re.sub("_+", "_", plain))))
+
+
+def parts(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -> KeptNameParts | None:
+    """Take a kept name apart, or return None for one that is not spelled so: most often a tool of the client itself.
+
+    >>> parts("mcp__git_hub__*", SPELLINGS["mcp__server__tool"]).server
+    'git_hub'
+    >>> parts("a__b__c", SPELLINGS["server__tool"], ["a__b"])
+    Parts(server='a__b', tool='c', template='{server}__{tool}', suffix='')
+    """
+    if not text or len(text) > _LONGEST:
+        return None
+    if spelling.pattern and text.startswith("^"):
+        found = parts(text[1:], spelling, servers)
+        return found._replace(template="^" + found.template) if found and found.template else found
+    whole, suffix = _without_suffix(text, spelling)
+    if spelling.is_bare:
+        return (
+            KeptNameParts(None, None, "*") if whole in spelling.whole else KeptNameParts(None, whole, "{tool}", suffix)
+        )
+    return _known(spelling, tuple(servers)).of(whole, suffix) or _split(whole, suffix, spelling)
+
+
+def _without_suffix(text: str, spelling: KeptSpelling) -> tuple[str, str]:
+    if spelling.pattern and text.endswith("$"):
+        return text[:-1], "$"
+    if not spelling.argument or not (found := _SUFFIX.search(text)) or not found.start():
+        return text, ""
+    return text[: found.start()], found[0]
+
+
+class _Known:
+    """The known servers by what names of theirs begin with: a name is looked up, not compared with each of them."""
+
+    def __init__(self, spelling: KeptSpelling, servers: Iterable[str]) -> None:
+        before, _, self._after = spelling.tool.partition("{tool}")
+        self._spelling = spelling
+        self._wholes: dict[str, tuple[str, str]] = {}
+        self._starts: dict[str, str] = {}
+        for server in sorted(servers, key=len, reverse=True):
+            for written in variants(server):
+                for template in spelling.whole:
+                    self._wholes.setdefault(template.format(server=written), (server, template))
+                if before:
+                    self._starts.setdefault(before.format(server=written), server)
+        self._lengths = sorted({len(start) for start in self._starts}, reverse=True)
+
+    def of(self, text: str, suffix: str) -> KeptNameParts | None:
+        """Take a name apart that is of one of them."""
+        if text in self._wholes:
+            server, template = self._wholes[text]
+            return KeptNameParts(server, None, template, suffix)
+        for length in self._lengths:
+            server = self._starts.get(text[:length], "")
+            if server and len(text) > length + len(self._after) and text.endswith(self._after):
+                tool = text[length : len(text) - len(self._after)]
+                return KeptNameParts(server, tool, self._spelling.tool, suffix)
+        return None
+
+
+@lru_cache(maxsize=64)
+def _known(spelling: KeptSpelling, servers: tuple[str, ...]) -> _Known:
+    return _Known(spelling, servers)
+
+
+def _split(text: str, suffix: str, spelling: KeptSpelling) -> KeptNameParts | None:
+    """Take a name apart whose server is not known."""
+    if not spelling.split:
+        return KeptNameParts(None, text, "", suffix)
+    for template, pattern in _patterns(spelling):
+        if found := pattern.fullmatch(text):
+            named = found.groupdict()
+            return KeptNameParts(named["server"], named.get("tool"), template, suffix)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _patterns(spelling: KeptSpelling) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple(_compiled(spelling))
+
+
+def _compiled(spelling: KeptSpelling) -> Iterator[tuple[str, re.Pattern[str]]]:
+    for template in (*spelling.whole[:1], spelling.tool, *spelling.whole[1:]):
+        escaped = re.escape(template).replace(r"\{server\}", "(?P<server>.+?)").replace(r"\{tool\}", "(?P<tool>.+)")
+        if template:
+            yield template, re.compile(escaped, re.DOTALL)
+
+
+_NOT_SIMPLE: Final = re.compile(r"[\\()\[\]{}+?^$|]")
+_WILD: Final = re.compile(r"[*?]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptName:
+    """A name in a client's file. Without a ``tool`` it means the whole ``server``; either may hold globs.
+
+    ``where`` leads to the text: to a value, or to a key if ``is_key``. ``within`` is the whole text where the name is
+    only a piece of it, as in a hook's ``mcp__a__x|mcp__b__y``. ``server`` is the server's key where it is known, and
+    None where a name can't be taken apart (opencode's ``a_b_c``).
+    ``effect`` is allow, deny or ask (a permission), only or without (what is offered), hook, alias or setting.
+    ``opaque``: a regular expression that is not understood here; what it matches can't be said, so it has neither.
+    """
+
+    text: str
+    spelling: str
+    path: Path
+    where: tuple[str | int, ...]
+    server: str | None
+    tool: str | None
+    effect: str
+    is_key: bool = False
+    within: str = ""
+    opaque: bool = False
+    template: str = field(default="", repr=False)
+    suffix: str = field(default="", repr=False)
+
+
+def matches(kept: KeptName, server: str, tool: str | None, shown: str | None = None) -> bool:
+    """Tell whether a kept name means this tool, or with None: may mean anything of this server.
+
+    ``shown`` is the tool as its client shows it, if that is known. What is opaque may mean anything of any server, but
+    no certain tool.
+
+    >>> from pathlib import Path
+    >>> kept = KeptName(text="mcp__a__get_*", spelling="mcp__server__tool", path=Path(), where=(), server="a",
+    ...                 tool="get_*", effect="allow")
+    >>> matches(kept, "a", "get_it"), matches(kept, "a", "set_it"), matches(kept, "a", None)
+    (True, False, True)
+    """
+    spelling = SPELLINGS[kept.spelling]
+    pattern = glob_of(kept.text.removesuffix(kept.suffix), regular=spelling.pattern)
+    if kept.opaque or pattern is None:
+        return tool is None
+    if spelling.is_bare:
+        return _means_bare(kept, pattern, server, tool)
+    if pattern in _wholes(spelling, server) or (shown is not None and like(shown, pattern)):
+        return True
+    if tool is None or not spelling.tool:
+        return _may_mean(kept, pattern, server, spelling)
+    return any(like(form, pattern) for form in _forms(spelling, server, tool))
+
+
+def respelled(kept: KeptName, server: str, tool: str | None) -> str:
+    """Return the text that means the same for another server, and for another tool if one is given.
+
+    A whole server stays a whole server, and a glob that takes the new name in stays as it is.
+
+    >>> from pathlib import Path
+    >>> kept = KeptName(text="@git/*", spelling="@server/tool", path=Path(), where=(), server="git", tool=None,
+    ...                 effect="allow", template="@{server}/*")
+    >>> respelled(kept, "tn", None), respelled(kept, "tn", "status")
+    ('@tn/*', '@tn/status')
+    """
+    if kept.opaque or (server == kept.server and tool == kept.tool):
+        return kept.text
+    spelling = SPELLINGS[kept.spelling]
+    if kept.server is None and tool is None and not spelling.is_bare:
+        return kept.text
+    template = kept.template or (spelling.tool if tool or kept.tool else spelling.whole[0])
+    if kept.tool is None and tool is not None:
+        template = ("^" if template.startswith("^") else "") + spelling.tool if spelling.tool else template
+    return template.format(server=_owner(kept, server, spelling), tool=_tool(kept, tool, spelling)) + kept.suffix
+
+
+def glob_of(text: str, *, regular: bool) -> str | None:
+    """Return a kept text as a glob; None for a regular expression that is more than one.
+
+    >>> glob_of("^mcp__a__.*", regular=True), glob_of("mcp__(a|b)__.*", regular=True)
+    ('mcp__a__*', None)
+    """
+    if not regular:
+        return text
+    simple = text.removeprefix("^").removesuffix("$").replace(".+", ".*").replace(".*", "*")
+    return None if _NOT_SIMPLE.search(simple) else simple.replace(".", "?")
+
+
+def _means_bare(kept: KeptName, pattern: str, server: str, tool: str | None) -> bool:
+    owned = kept.server is None or _covers(kept.server, server, regular=False)
+    return owned and (tool is None or any(like(one, pattern) for one in variants(tool)))
+
+
+def _may_mean(kept: KeptName, pattern: str, server: str, spelling: KeptSpelling) -> bool:
+    if kept.server is not None:
+        return _covers(kept.server, server, regular=spelling.pattern)
+    # It could not be taken apart: it begins as a name of this server does, or is a glob that allows it.
+    start = spelling.tool.partition("{tool}")[0]
+    starts = [start.format(server=owner) for owner in variants(server)]
+    literal = _WILD.split(pattern)[0]
+    return any(literal.startswith(one) or (literal != pattern and one.startswith(literal)) for one in starts)
+
+
+def _forms(spelling: KeptSpelling, server: str, tool: str) -> Iterator[str]:
+    return (spelling.tool.format(server=owner, tool=one) for owner in variants(server) for one in variants(tool))
+
+
+def _wholes(spelling: KeptSpelling, server: str) -> set[str]:
+    texts = (template.format(server=owner) for template in spelling.whole for owner in variants(server))
+    return {glob for text in texts if (glob := glob_of(text, regular=spelling.pattern)) is not None}
+
+
+def _owner(kept: KeptName, server: str, spelling: KeptSpelling) -> str:
+    # A piece that covers every server goes on covering them.
+    known = kept.server or ""
+    return known if _WILD.search(known) and _covers(known, server, regular=spelling.pattern) else server
+
+
+def _tool(kept: KeptName, tool: str | None, spelling: KeptSpelling) -> str | None:
+    if tool is None or kept.tool is None or not _WILD.search(kept.tool):
+        return kept.tool if tool is None else tool
+    glob = glob_of(kept.tool, regular=spelling.pattern)
+    return kept.tool if glob is not None and like(tool, glob) else tool
+
+
+def _covers(kept: str, server: str, *, regular: bool) -> bool:
+    if kept in variants(server):
+        return True
+    pattern = glob_of(kept, regular=regular) if _WILD.search(kept) else None
+    return pattern is not None and any(like(one, pattern) for one in variants(server))
+
+
+_MOST: Final = 10_000
+_HOOK: Final = "mcp__server__tool.*"
+_EFFECTS: Final[Mapping[object, str]] = {
+    True: "allow",
+    False: "deny",
+    "allow": "allow",
+    "deny": "deny",
+    "ask": "ask",
+    "confirm": "ask",
+    "ask_user": "ask",
+}
+
+
+class _Spot(NamedTuple):
+    """A text that may be a kept name: where it stands, what stands there with it, and the server that is said."""
+
+    where: Where
+    text: str
+    value: Any
+    server: str | None
+    is_key: bool = False
+
+
+class _Reading(NamedTuple):
+    """The file that is read, and the servers that are known."""
+
+    path: Path
+    value: Any
+    servers: tuple[str, ...]
+
+
+def kept_names(
+    file: ConfigFile, path: Path, value: Any, entries: Iterable[tuple[str, Where]], servers: Iterable[str]
+) -> tuple[KeptName, ...]:
+    """Return the names that a file keeps; ``entries`` are its servers with their places, ``servers`` all known ones.
+
+    What is a tool of the client itself is left out.
+    """
+    reading = _Reading(path, value, tuple(servers))
+    inside = (name for key, where in entries for place in file.entry for name in _in_entry(place, reading, key, where))
+    beside = (name for place in file.kept for name in _at(place, reading))
+    names = (name for both in (inside, beside) for name in both if not _is_builtin(file, name))
+    return tuple(islice(names, _MOST))
+
+
+def _in_entry(place: ConfigPlace, reading: _Reading, key: str, where: Where) -> Iterator[KeptName]:
+    entry = reading.value
+    for step in where:
+        entry = entry[step]
+    for spot in _reach(entry, place.path, where, key):
+        yield from _plain(spot, place.spelling, place.effect, reading)
+
+
+def _at(place: ConfigPlace, reading: _Reading) -> Iterator[KeptName]:
+    for spot in _reach(reading.value, place.path, (), None):
+        if place.spelling == "policy":
+            yield from _rule(spot, reading)
+        elif place.effect == "hook":
+            yield from _hooked(spot, reading)
+        else:
+            yield from _plain(spot, place.spelling, _effect(place.effect, spot.value), reading)
+
+
+def _plain(spot: _Spot, spelling: str, effect: str, reading: _Reading) -> Iterator[KeptName]:
+    found = parts(spot.text, SPELLINGS[spelling], reading.servers)
+    if found is not None:
+        owned = found if spot.server is None else found._replace(server=spot.server)
+        yield _name(spot, spelling, effect, reading.path, owned)
+
+
+def _hooked(spot: _Spot, reading: _Reading) -> Iterator[KeptName]:
+    for piece in _pieces(spot.text):
+        known = glob_of(piece, regular=True) is not None
+        found = parts(piece, SPELLINGS[_HOOK], reading.servers) if known else None
+        yield _name(spot, _HOOK, "hook", reading.path, found or KeptNameParts(None, None, ""), piece)
+
+
+def _pieces(matcher: str) -> tuple[str, ...]:
+    """Return the alternatives of a hook's matcher that are names of MCP tools; one with groups is not taken apart."""
+    if "mcp__" not in matcher or "(" in matcher:
+        return (matcher,) if "mcp__" in matcher else ()
+    return tuple(piece for piece in matcher.split("|") if piece.removeprefix("^").startswith("mcp__"))
+
+
+def _rule(spot: _Spot, reading: _Reading) -> Iterator[KeptName]:
+    """Read one rule of Gemini CLI's policies: a tool's name, or a server's with or without its own name for a tool."""
+    rule = spot.value if isinstance(spot.value, dict) else {}
+    effect = _EFFECTS.get(str(rule.get("decision")), "setting")
+    server = rule.get("mcpName")
+    server = server if isinstance(server, str) and server else None
+    if server is not None:
+        at = _Spot((*spot.where, "mcpName"), server, None, server)
+        yield _name(at, "server", effect, reading.path, KeptNameParts(server, None, "{server}"))
+    for at in _reach(rule, ("toolName",), spot.where, server):
+        yield from _plain(at, "mcp_server_tool" if server is None else "tool", effect, reading)
+
+
+def _name(spot: _Spot, spelling: str, effect: str, path: Path, found: KeptNameParts, piece: str = "") -> KeptName:  # noqa: PLR0917
+    text = piece or spot.text
+    return KeptName(
+        text=text,
+        spelling=spelling,
+        path=path,
+        where=spot.where,
+        server=found.server,
+        tool=found.tool,
+        effect=effect,
+        is_key=spot.is_key,
+        within="" if text == spot.text else spot.text,
+        opaque=SPELLINGS[spelling].pattern and glob_of(text, regular=True) is None,
+        template=found.template,
+        suffix=found.suffix,
+    )
+
+
+def _reach(value: Any, path: tuple[str, ...], where: Where, server: str | None) -> Iterator[_Spot]:
+    """Yield the texts at a path of keys; at its end a text, the texts of a list, or an object for who asked for it."""
+    if not path:
+        yield from _end(value, where, server)
+        return
+    step, rest = path[0], path[1:]
+    if step == "{name}":
+        yield from (_Spot((*where, key), str(key), item, server, is_key=True) for key, item in _items(value))
+    elif step in {"*", "{server}"}:
+        for key, item in _items(value):
+            yield from _reach(item, rest, (*where, key), str(key) if step == "{server}" else server)
+    elif isinstance(value, dict) and step in value:
+        yield from _reach(value[step], rest, (*where, step), server)
+
+
+def _end(value: Any, where: Where, server: str | None) -> Iterator[_Spot]:
+    if isinstance(value, str):
+        yield _Spot(where, value, value, server)
+    elif isinstance(value, dict):
+        yield _Spot(where, "", value, server)
+    elif isinstance(value, list):
+        yield from (_Spot((*where, at), item, item, server) for at, item in enumerate(value) if isinstance(item, str))
+
+
+def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
+def _effect(effect: str, value: Any) -> str:
+    if effect != "by-value":
+        return effect
+    told = value.get("default") if isinstance(value, dict) else value
+    return _EFFECTS.get(told, "setting") if isinstance(told, str | bool) else "setting"
+
+
+def _is_builtin(file: ConfigFile, name: KeptName) -> bool:
+    text = name.text.removesuffix(name.suffix)
+    return any(text == builtin or (builtin != "*" and like(text, builtin)) for builtin in file.builtin)

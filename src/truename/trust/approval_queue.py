@@ -1,0 +1,298 @@
+"""Queue calls that need approval, in a file that gateways and the command line share."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.errors import InvalidToolId
+from truename.identity import ToolId
+from truename.policy import Grant
+from truename.policy.grants import Subject
+from truename.state import Schema, StateFile
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from truename.policy import Approvals
+    from truename.policy.grants import Scope
+    from truename.trust.pins import PinnedTool
+
+__all__ = [
+    "ApprovalQueue",
+    "PendingCall",
+    "about_definition",
+    "about_grant",
+    "about_request",
+    "decided",
+    "pending_path",
+    "stamp",
+]
+
+_COLUMNS: Final = (
+    *("key", "principal", "agent", "session", "fingerprint", "tool", "digest", "shape", "server", "name", "endpoint"),
+    *("arguments_digest", "arguments", "wire_name", "client", "rule", "reason", "at", "until"),
+)
+_TEXTS: Final = _COLUMNS[:-2]
+_TABLE: Final = f"""
+CREATE TABLE pending (
+    {", ".join(f"{name} TEXT NOT NULL" for name in _TEXTS)}, at REAL NOT NULL, until REAL NOT NULL,
+    PRIMARY KEY (key), UNIQUE (principal, agent, fingerprint)
+)
+"""
+_SCHEMA: Final = Schema(1, (_TABLE,))
+_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM pending"  # noqa: S608 - of words that stand here
+_INSERT: Final = f"INSERT INTO pending VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above
+# Of all principals together; and of one, those that were decided and are not over.
+_MOST: Final = 10_000
+_MOST_DECIDED: Final = 200
+_TRIMMED: Final = """
+DELETE FROM pending WHERE principal = ? AND arguments = '' AND rowid NOT IN
+    (SELECT rowid FROM pending WHERE principal = ? AND arguments = '' ORDER BY rowid DESC LIMIT ?)
+"""
+_SUFFIX: Final = ".pending"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingCall:
+    """One call that waits: whose, of what, and what the person who decides is shown of it.
+
+    ``fingerprint`` is that of the call (`Call.fingerprint`), ``arguments`` what is shown of them, "" once it is
+    decided. ``session`` is "" where its client has none. Times are seconds since 1970.
+    """
+
+    key: str = ""
+    principal: str
+    agent: str = ""
+    session: str = ""
+    fingerprint: str
+    subject: Subject
+    arguments_digest: str
+    arguments: str = ""
+    wire_name: str = ""
+    client: str = ""
+    rule: str = ""
+    reason: str = ""
+    at: float = 0.0
+    until: float = 0.0
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """What a decision may cover, from the narrowest."""
+        return ("call", "arguments", *(("session",) if self.session else ()), "always")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody decided yet."""
+        return self.arguments != ""
+
+
+def pending_path(approvals: Path | None) -> Path | None:
+    """Return the file of what waits, beside that of the decisions."""
+    return None if approvals is None else approvals.with_name(approvals.name + _SUFFIX)
+
+
+def stamp(seconds: float) -> str:
+    """Return a time as decisions have it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+class ApprovalQueue:
+    """What waits for a word, in a file that processes share; None is a book that ends with its process.
+
+    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``, and where said ``full``. May be
+    used from several threads.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, now: Callable[[], float] = time.time) -> None:
+        self._file = StateFile(path, _SCHEMA)
+        self._now = now
+        if self._file.rows("SELECT 1 FROM pending WHERE until <= ? LIMIT 1", now()):
+            with self._file.change() as data:
+                _sweep(data, now())
+
+    def ask(self, wanted: PendingCall, *, most: int, lasts: float) -> PendingCall:
+        """Keep a request for ``lasts`` seconds and return it; the one that waits already if it is for the same call.
+
+        Raises `StoreError` (``full``) where ``most`` of this principal wait, or too many of all.
+        """
+        now = self._now()
+        with self._file.change() as data:
+            _sweep(data, now)
+            whose = (wanted.principal, wanted.agent, wanted.fingerprint)
+            known = data.execute(f"{_SELECT} WHERE principal = ? AND agent = ? AND fingerprint = ?", whose).fetchone()
+            if known is not None:
+                found = replace(self._read(known), session=wanted.session)
+                # Whoever decides for a session decides for the one that calls now.
+                data.execute("UPDATE pending SET session = ? WHERE key = ?", (found.session, found.key))
+                return found
+            # Who answers their own questions must not take the room of all.
+            data.execute(_TRIMMED, (wanted.principal, wanted.principal, _MOST_DECIDED))
+            (own,) = data.execute(
+                "SELECT count(*) FROM pending WHERE principal = ? AND arguments != ''", whose[:1]
+            ).fetchone()
+            (all_,) = data.execute("SELECT count(*) FROM pending").fetchone()
+            if own >= most or all_ >= _MOST:
+                many = f"{own:,} calls of this caller" if own >= most else f"{all_:,} calls"
+                self._file.refuse(f"{many} wait already", "full", "Decide on them.")
+            kept = replace(wanted, key=secrets.token_hex(8), at=now, until=now + lasts)
+            data.execute(_INSERT, _row(kept))
+        return kept
+
+    def find(self, key: str) -> PendingCall | None:
+        """Return the request of this key, if it is there still."""
+        found = self._file.rows(f"{_SELECT} WHERE key = ? AND until > ?", key, self._now())
+        return self._read(found[0]) if found else None
+
+    def all(self) -> Sequence[PendingCall]:
+        """Return all requests, decided or not, the oldest first."""
+        found = self._file.rows(f"{_SELECT} WHERE until > ? ORDER BY at, rowid", self._now())
+        return [self._read(row) for row in found]
+
+    def count(self) -> int:
+        """Return how many nobody decided on yet."""
+        ((found,),) = self._file.rows("SELECT count(*) FROM pending WHERE arguments != '' AND until > ?", self._now())
+        return int(found)
+
+    def settle(self, key: str, until: float) -> None:
+        """Write down that a request was decided for its one call; what was shown of the arguments goes."""
+        with self._file.change() as data:
+            data.execute("UPDATE pending SET arguments = '', until = ? WHERE key = ?", (until, key))
+
+    def drop(self, key: str) -> None:
+        """Forget a request: the next such call is asked about anew."""
+        with self._file.change() as data:
+            data.execute("DELETE FROM pending WHERE key = ?", (key,))
+
+    def has_news(self) -> bool:
+        """Tell whether another process changed something since this was asked last."""
+        return self._file.has_news()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, row: Sequence[Any]) -> PendingCall:
+        values = dict(zip(_COLUMNS, row, strict=True))
+        if not all(isinstance(values[name], str) for name in _TEXTS):
+            self._file.refuse("an entry is none")
+        try:
+            id = ToolId.parse(values.pop("tool"))
+        except InvalidToolId:
+            self._file.refuse(f"the entry {values['key']!r} is none")
+        about = {name: values.pop(name) for name in ("digest", "shape", "server", "name", "endpoint")}
+        return PendingCall(subject=Subject(id, **about), **values)
+
+
+def _sweep(data: sqlite3.Connection, now: float) -> None:
+    """Take out what is over: nobody is to find the arguments of a call that is long forgotten."""
+    data.execute("DELETE FROM pending WHERE until <= ?", (now,))
+
+
+def _row(one: PendingCall) -> list[object]:
+    about = one.subject._asdict()
+    values = {**vars(one), **about, "tool": str(about["id"])}
+    return [values[name] for name in _COLUMNS]
+
+
+def decided(
+    one: PendingCall,
+    scope: Scope,
+    approvals: Approvals,
+    book: ApprovalQueue,
+    *,
+    approved: bool,
+    by: str = "",
+    message: str = "",
+    lasts: float,
+    grant_lasts: float | None = None,
+    most: int | None = None,
+) -> Grant:
+    """Decide on a request: keep the decision, and let the request go. The one way, whoever was asked and however.
+
+    ``lasts`` is how many seconds a decision on a single call counts, ``grant_lasts`` any approval (None: for ever),
+    ``most`` how many decisions are kept that ``by`` made for this principal (None: any number).
+    Raises what `Approvals.keep` raises, and `StoreError`.
+    """
+    now = time.time()
+    spans = [span for span in (grant_lasts, lasts if scope == "call" else None) if span is not None]
+    grant = approvals.keep(
+        Grant(
+            key=secrets.token_hex(8),
+            approved=approved,
+            scope=scope,
+            principal=one.principal,
+            agent=one.agent,
+            subject=one.subject,
+            # A call that is made again may come in another session: its key tells it.
+            session=one.session if scope == "session" else "",
+            call_id=one.key,
+            arguments=one.arguments_digest,
+            message=message,
+            by=by,
+            at=stamp(now),
+            wire_name=one.wire_name,
+            until=stamp(now + min(spans)) if spans and (approved or scope == "call") else "",
+        ),
+        most=most,
+    )
+    if scope == "call":
+        book.settle(one.key, now + lasts)
+    else:
+        book.drop(one.key)
+    return grant
+
+
+def about_tool(subject: Subject) -> dict[str, Any]:
+    """Return which tool a decision is about, as it was then."""
+    return {
+        "tool": str(subject.id),
+        "server": subject.server,
+        "upstream_name": subject.name,
+        "digest": subject.digest,
+    }
+
+
+def about_request(one: PendingCall) -> dict[str, Any]:
+    """Return which call somebody is to decide on."""
+    return {
+        "who": one.principal,
+        "agent": one.agent,
+        "client": one.client,
+        "request": one.key,
+        "name": one.wire_name,
+        "rule": one.rule,
+        "arguments_digest": one.arguments_digest,
+        **about_tool(one.subject),
+    }
+
+
+def about_grant(one: Grant) -> dict[str, Any]:
+    """Return what was decided, and until when it counts."""
+    return {
+        "who": one.principal,
+        "agent": one.agent,
+        "request": one.call_id,
+        "grant": one.key,
+        "covers": one.scope,
+        "until": one.until,
+        **about_tool(one.subject),
+    }
+
+
+def about_definition(one: PinnedTool) -> dict[str, Any]:
+    """Return which definition is meant: a tool's, or where there is no tool a server's instructions."""
+    tool = None if one.id is None else str(one.id)
+    return {"tool": tool, "server": one.server, "upstream_name": one.name, "digest": one.digest}

@@ -1,0 +1,354 @@
+"""Keep pins: for each tool the trusted definition, those seen since, and those reviewed in `truename.lock`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from truename.config.watch import Watch
+from truename.errors import ConfigError, InvalidToolId
+from truename.identity import ToolId, definition_digest
+from truename.migration import LOCK_FILE
+from truename.migration.lock_file import read_lock
+from truename.state import Schema, StateFile
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Self
+
+    from truename.catalog import Tool, Unfolded
+
+Digests = Mapping[tuple[str, str], str]
+
+__all__ = [
+    "BY_LOCK",
+    "NOTHING_REVIEWED",
+    "PinRecord",
+    "PinStore",
+    "PinnedTool",
+    "ReviewedDefinitions",
+    "SeenDefinition",
+    "digest_of",
+    "pin_before",
+]
+
+Word = Literal["waiting", "rejected"]
+
+# A key is a tool's id, or for a server's instructions the server's key behind a word that begins no id.
+_PINS: Final = """
+CREATE TABLE pin (
+    key TEXT PRIMARY KEY, server TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, content TEXT NOT NULL,
+    at TEXT NOT NULL, by TEXT NOT NULL
+)
+"""
+_SEEN: Final = """
+CREATE TABLE seen (
+    key TEXT NOT NULL, digest TEXT NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL, content TEXT NOT NULL,
+    word TEXT NOT NULL CHECK (word IN ('waiting', 'rejected')), at TEXT NOT NULL, by TEXT NOT NULL,
+    PRIMARY KEY (key, digest)
+)
+"""
+_SCHEMA: Final = Schema(1, (_PINS, _SEEN))
+_NOTED: Final[Mapping[Word, str]] = {
+    "waiting": "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+    "rejected": "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET word = excluded.word, at = excluded.at, by = excluded.by",
+}
+_TIDIED: Final = """
+DELETE FROM seen WHERE key = ? AND rowid NOT IN
+    (SELECT rowid FROM seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, rowid DESC LIMIT ?)
+"""
+_FOLLOWED: Final = (
+    "INSERT OR IGNORE INTO pin SELECT ?, server, name, digest, content, at, by FROM pin WHERE key = ?",
+    "INSERT OR IGNORE INTO seen SELECT ?, digest, server, name, content, word, at, by FROM seen WHERE key = ?",
+)
+# Of one tool: a server that says something new each time fills no disk.
+_MOST_SEEN: Final = 20
+_LONGEST: Final = 1024 * 1024
+_SERVER: Final = "server:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedTool:
+    """What is trusted: a tool's definition (or, where ``id`` is None, a server's instructions), since when, by whom.
+
+    ``by`` is "" where it was trusted because it was there first.
+    """
+
+    id: ToolId | None
+    server: str
+    name: str
+    digest: str
+    content: Any
+    at: str
+    by: str = ""
+
+    @property
+    def key(self) -> str:
+        """Under what it is kept."""
+        return _SERVER + self.server if self.id is None else str(self.id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenDefinition(PinnedTool):
+    """What was seen instead of it, or before it was trusted: it waits for a word, or was rejected."""
+
+    word: Word = "waiting"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class PinStore:
+    """The pins of one gateway, in a file that processes share; None is a book that ends with its process.
+
+    All methods raise `StoreError`: ``corrupt``, ``newer`` (of a later version), ``busy``, ``unusable``. May be used
+    from several threads.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, now: Callable[[], str] = _now) -> None:
+        self._file = StateFile(path, _SCHEMA)
+        self._now = now
+        self._known: dict[tuple[Any, ...], PinnedTool] = {}
+        self._pins: dict[str, PinnedTool] = {}
+        self._seen: dict[tuple[str, str], SeenDefinition] = {}
+        try:
+            self.refresh()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is kept."""
+        return self._file.path
+
+    def refresh(self) -> bool:
+        """Take in what other processes wrote, and tell whether there was anything: a cheap look at the file."""
+        if not self._file.has_news():
+            return False
+        self._read()
+        return True
+
+    def has_news(self) -> bool:
+        """Tell, without taking it in and without waiting, whether another process wrote something."""
+        return self._file.is_behind()
+
+    def _read(self) -> None:
+        # Each row is proved once: a book has thousands, and a word changes one.
+        known, self._known = self._known, {}
+        for row in self._file.rows("SELECT * FROM pin"):
+            self._known[row] = known.get(row) or self._pin(row)
+        self._pins = {pin.key: pin for pin in self._known.values()}
+        found = map(self._waiting, self._file.rows("SELECT * FROM seen ORDER BY at, rowid"))
+        self._seen = {(one.key, one.digest): one for one in found}
+
+    def pins(self) -> Mapping[str, PinnedTool]:
+        """Return all that is trusted, by its key."""
+        return self._pins
+
+    def seen(self) -> Mapping[tuple[str, str], SeenDefinition]:
+        """Return what was seen besides, by key and digest, in the order of its coming."""
+        return self._seen
+
+    def trust(self, what: Iterable[PinnedTool], *, by: str = "") -> None:
+        """Pin these, in the place of what was pinned before; they wait no longer.
+
+        Without anybody's word (``by``) those are left out about which another process wrote since this one looked.
+        """
+        at = self._now()
+        rows = [(one.key, one.server, one.name, one.digest, self._written(one), at, by) for one in what]
+        with self._change() as data:
+            if not by:
+                rows = [row for row in rows if self._is_as_read(data, row[0], row[3])]
+            data.executemany("INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            data.executemany("DELETE FROM seen WHERE key = ? AND digest = ?", [(row[0], row[3]) for row in rows])
+            if by:
+                # Who said a word saw what waited. What is offered still, comes again.
+                data.executemany("DELETE FROM seen WHERE key = ? AND word = 'waiting'", [row[:1] for row in rows])
+
+    def note(self, what: Iterable[PinnedTool], word: Word = "waiting", *, by: str = "") -> None:
+        """Write down what was seen instead of a pin; one that was seen before keeps its word unless it is rejected.
+
+        Of each tool the last 20 are kept.
+        """
+        at = self._now()
+        rows = [(one.key, one.digest, one.server, one.name, self._written(one), word, at, by) for one in what]
+        with self._change() as data:
+            data.executemany(_NOTED[word], rows)
+            for key in {row[0] for row in rows}:
+                data.execute(_TIDIED, (key, key, _MOST_SEEN))
+
+    def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
+        """Have tools keep their pins, and what was said of them, under new ids, ``(old, new)``.
+
+        What a new id has already stays. The old ids keep theirs: another gateway may go by them still.
+        """
+        rows = [(str(new), str(old)) for old, new in moves]
+        with self._change() as data:
+            for statement in _FOLLOWED:
+                data.executemany(statement, rows)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Forget all about these: what comes next is trusted because it is there first."""
+        rows = [(key,) for key in keys]
+        with self._change() as data:
+            data.executemany("DELETE FROM pin WHERE key = ?", rows)
+            data.executemany("DELETE FROM seen WHERE key = ?", rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        with self._file.change() as data:
+            yield data
+        self._read()
+
+    def _is_as_read(self, data: sqlite3.Connection, key: str, digest: str) -> bool:
+        pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
+        word = data.execute("SELECT word FROM seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()
+        before, seen = self._pins.get(key), self._seen.get((key, digest))
+        return (pinned, word) == (before and (before.digest,), seen and (seen.word,))
+
+    def _pin(self, row: tuple[Any, ...]) -> PinnedTool:
+        key, server, name, digest, content, at, by = row
+        return PinnedTool(server=server, name=name, at=at, by=by, **self._checked(key, server, digest, content))
+
+    def _waiting(self, row: tuple[Any, ...]) -> SeenDefinition:
+        key, digest, server, name, content, word, at, by = row
+        return SeenDefinition(
+            server=server, name=name, at=at, by=by, word=word, **self._checked(key, server, digest, content)
+        )
+
+    def _checked(self, key: str, server: str, digest: str, content: str) -> dict[str, Any]:
+        """Read a row strictly: a definition that is not of its digest would be shown as if it had been trusted."""
+        try:
+            id = None if key == _SERVER + server else ToolId.parse(key)
+            read = json.loads(content)
+        except (InvalidToolId, ValueError, RecursionError):
+            self._file.refuse(f"the entry {key!r} is none")
+        if read is not None and digest_of(read) != digest:
+            self._file.refuse(f"the definition of {key!r} is not the one that was trusted")
+        return {"id": id, "digest": digest, "content": read}
+
+    @staticmethod
+    def _written(one: PinnedTool) -> str:
+        try:
+            content = json.dumps(one.content, ensure_ascii=True, separators=(",", ":"))
+        except (ValueError, RecursionError, TypeError):
+            return "null"
+        # Without it the digest still tells that something changed, though not what.
+        return content if len(content) <= _LONGEST and digest_of(json.loads(content)) == one.digest else "null"
+
+
+def digest_of(content: object) -> str:
+    """Return the digest of a definition, or of a text as if it were a description."""
+    return definition_digest(content if isinstance(content, Mapping) else {"description": content})
+
+
+BY_LOCK: Final = LOCK_FILE
+"""By whom a definition is trusted that the lock has, whatever the file is called."""
+NOTHING_REVIEWED: Final[Digests] = MappingProxyType({})
+
+
+class ReviewedDefinitions:
+    """The digests of a lock, by server's key and name; with None for a file there are none.
+
+    Raises `ConfigError` for a lock that is not there or can't be read: what it should hold back would be trusted.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self._path = None if path is None else Path(path)
+        # Before it is read: what is written meanwhile is news.
+        self._watch = Watch(lambda: () if self._path is None else (self._path,))
+        self.digests: Digests = NOTHING_REVIEWED if self._path is None else _read(self._path)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the lock is."""
+        return self._path
+
+    @property
+    def unkeyed(self) -> int:
+        """How many of its tools are of no server: no tool of a gateway is meant by them."""
+        return sum(not server for server, _ in self.digests)
+
+    def digest_of(self, tool: Tool) -> str | None:
+        """Return what the lock says of a tool."""
+        return self.digests.get((tool.origin.server_id, tool.origin.name))
+
+    def refresh(self) -> bool:
+        """Take in another lock once it is written, and tell whether it says anything else; a cheap look at the file.
+
+        Raises `ConfigError`, once, for one that can't be read: what was read before counts on.
+        """
+        path = self._path
+        if path is None or not self._watch.look():
+            return False
+        found = self._watch.read(lambda: _read(path))
+        if found is None or found == self.digests:
+            return False
+        self.digests = found
+        return True
+
+
+def _read(path: Path) -> Digests:
+    if not path.exists():
+        remedy = f"Write it with `truename lock CONFIGURATION --file {path.name}`, or leave trust.lock out."
+        raise ConfigError(file=str(path), key="", problem="there is no such lock", remedy=remedy)
+    return MappingProxyType({pin.key: pin.digest for pin in read_lock(path).tools})
+
+
+def pin_before(now: PinnedTool, kept: PinnedTool | None, reviewed: Digests) -> PinnedTool | None:
+    """Return what a tool is held against: somebody's word, else the lock's, else what was there first.
+
+    Its ``by`` says which. Of a definition that only the lock knows there is no more than the digest.
+    """
+    digest = None if now.id is None else reviewed.get((now.server, now.name))
+    if digest is None or (kept is not None and kept.by not in {"", BY_LOCK}):
+        return kept
+    if kept is not None and kept.digest == digest:
+        return replace(kept, by=BY_LOCK)
+    return PinnedTool(id=now.id, server=now.server, name=now.name, digest=digest, content=None, at="", by=BY_LOCK)
+
+
+class PinRecord(NamedTuple):
+    """Pins by key, what was seen besides by key and digest, and the digests of the lock."""
+
+    pins: Mapping[str, PinnedTool]
+    seen: Mapping[tuple[str, str], SeenDefinition]
+    reviewed: Digests
+
+    def pin(self, now: PinnedTool, plain: Sequence[Unfolded]) -> PinnedTool | None:
+        """Return the pin of a tool: under its id, else that of the same tool of the same server under a plain id."""
+        if (found := self.pins.get(now.key)) is not None or not plain:
+            return found
+        known = (self.pins.get(str(one)) for one in plain)
+        return next((one for one in known if one is not None and _is_same(one, now)), None)
+
+    def said_before(self, now: PinnedTool, plain: Sequence[Unfolded]) -> SeenDefinition | None:
+        """Return what was said of just this definition: under its id, else a no to the same tool under a plain id."""
+        if (found := self.seen.get((now.key, now.digest))) is not None or not plain:
+            return found
+        known = (self.seen.get((str(one), now.digest)) for one in plain)
+        return next((one for one in known if one is not None and one.word == "rejected" and _is_same(one, now)), None)
+
+
+def _is_same(one: PinnedTool, now: PinnedTool) -> bool:
+    return (one.server, one.name) == (now.server, now.name)

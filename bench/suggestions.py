@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from bench.names import real_pairs
 from truename.identity import fold
-from truename.naming.suggest import Suggester
+from truename.naming.suggest import NameSuggester
 from truename.naming.words import words
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def main() -> None:
     meant = chance.choices(list(names), k=_TEXTS)
     texts = [mistyped(name, chance) for name in meant]
     began = time.thread_time()
-    quick = Suggester(names)
+    quick = NameSuggester(names)
     quick.prepare()
     built = time.thread_time() - began
     thorough = Thorough(names)

@@ -16,10 +16,10 @@ from fastmcp import Client, FastMCP
 
 from truename import project
 from truename.adapters.fastmcp import mount, register
-from truename.adapters.toolbox import Naming, Toolbox, told
+from truename.adapters.toolbox import Toolbox, ToolboxNames, told
 from truename.conventions import Convention, catalog_of, implementations, tool
 from truename.errors import TruenameError
-from truename.migration import Recorder, read_recording, replay
+from truename.migration import CallRecorder, read_recording, replay
 from truename.policy import Call, Caller, Context, Exposure, Policy
 
 PHONE = Caller(principal="ada", session="monday", platform="ios", app="myapp")
@@ -91,7 +91,7 @@ async def served() -> list[str]:
     """Serve the same tools with FastMCP, and return what this session is shown."""
     phone, app = FastMCP("phone"), FastMCP("all")
     register(phone, *TOOLS)
-    policy, naming = Policy(default="allow", exposure=EXPOSURE), Naming(dialect="openai", style="declared")
+    policy, naming = Policy(default="allow", exposure=EXPOSURE), ToolboxNames(dialect="openai", style="declared")
     mount(app, {"phone": phone}, naming=naming, policy=policy, caller=PHONE)
     async with Client(app) as client:
         return [one.name for one in await client.list_tools()]
@@ -102,7 +102,7 @@ def main() -> None:
     names = project(catalog_of(*TOOLS, server="phone"), "openai", style="declared")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "calls.jsonl"
-        policy = Policy(default="allow", exposure=EXPOSURE, recorder=Recorder(path, EXPOSURE).write)
+        policy = Policy(default="allow", exposure=EXPOSURE, recorder=CallRecorder(path, EXPOSURE).write)
         box = Toolbox(names=names, policy=policy, caller=PHONE)
         sys.stdout.write(f"shown: {', '.join(offer.key.name for offer in box.offered)}\n")
         asked = [

@@ -25,6 +25,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add an item for every file that declares tools, or about which there is something to say."""
     if config.getoption(_OPTION):
-        from truename.lint import pytest_items  # noqa: PLC0415 - only where the option is given
+        from truename.lint import pytest_plugin  # noqa: PLC0415 - only where the option is given
 
-        items += pytest_items.items(session, config.getini(_SOURCES))
+        items += pytest_plugin.items(session, config.getini(_SOURCES))

@@ -14,11 +14,9 @@ from tests.acceptance.agents import call_of, shown_key, tools_of
 from truename.catalog import Origin
 from truename.compat import openai_agents as compat
 from truename.compat.openai_approvals import AgentApprovals
-from truename.compat.openai_calls import tool_invocation_identity
-from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_items import AgentCall
+from truename.compat.openai_calls import AgentCall, tool_invocation_identity
 from truename.compat.openai_mcp import held_by, prefixed_names, reserved_names, unprefixed_names
-from truename.compat.openai_tools import AgentTool
+from truename.compat.openai_tools import AgentsError, AgentTool
 from truename.identity import LookupKey, ToolNames
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tests.acceptance.rows import AGENTS
 from truename import Catalog, dialects, project
 from truename.compat import openai_agents as compat
 from truename.compat.openai_approvals import AgentApprovals
-from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_items import AgentCall
+from truename.compat.openai_calls import AgentCall
+from truename.compat.openai_tools import AgentsError
 from truename.identity import (
     LookupKey,
     call_id,

@@ -11,7 +11,7 @@ from tests.acceptance.rows import AGENTS
 from tests.acceptance.world import typed
 from truename.compat.openai_agents import should_allow_bare_name_approval_alias
 from truename.compat.openai_approvals import AgentApprovals
-from truename.compat.openai_items import AgentCall
+from truename.compat.openai_calls import AgentCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from tests.acceptance.agents import key_of, shown_key, tool_of, tools_of
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.rows import AGENTS
 from truename.compat import openai_calls, openai_mcp, openai_responses
-from truename.compat.openai_items import AgentCall
+from truename.compat.openai_calls import AgentCall
 
 
 def _servers(given: Given) -> list[tuple[str, list[str]]]:

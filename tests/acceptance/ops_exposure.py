@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.ops import Facts, Given, op
 from tests.acceptance.words import CONVENTION, METADATA_FIELDS
-from truename.adapters.toolbox import Naming, Toolbox
+from truename.adapters.toolbox import Toolbox, ToolboxNames
 from truename.conventions import catalog_of, declared, tool
 from truename.conventions.convention import Convention
-from truename.migration.recording import Recorder, read_recording
+from truename.migration.recordings import CallRecorder, read_recording
 from truename.policy import Caller, Exposure, Policy
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _box(given: Given) -> Toolbox:
     functions = [_declared(one) for one in given["tools"]]
     listed = {_SERVER: [one.definition for function in functions for one in declared(function)]}
     return Toolbox(
-        names=Naming(dialect="native", style="declared").table(listed),
+        names=ToolboxNames(dialect="native", style="declared").table(listed),
         policy=Policy(default="allow", exposure=Exposure(convention=_convention(given))),
         caller=Caller(platform=given["platform"], app=given["app"], origin=given.get("origin", "llm")),
     )
@@ -87,11 +87,11 @@ def shared_impl(given: Given) -> Facts:
 @op("record", needs="tool")
 def record(given: Given) -> Facts:
     box = Toolbox(
-        names=Naming().table({_SERVER: [one.definition for one in declared(_declared(given["tool"]))]}),
+        names=ToolboxNames().table({_SERVER: [one.definition for one in declared(_declared(given["tool"]))]}),
         policy=Policy(default="allow"),
     )
     call = box.call(box.offered[0].key.name, "call-1", {})
-    with TemporaryDirectory() as folder, Recorder(Path(folder) / "calls.jsonl") as recorder:
+    with TemporaryDirectory() as folder, CallRecorder(Path(folder) / "calls.jsonl") as recorder:
         told = recorder.write(call)
         found = list(read_recording(Path(folder) / "calls.jsonl"))
     return {"recorded": bool(found), "told": told}

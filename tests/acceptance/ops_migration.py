@@ -28,7 +28,7 @@ from truename.migration import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.migration import Proposal
+    from truename.migration import RenameProposal
 
 # What is renamed where a row leaves that to the driver (seed 002's own example).
 _RENAMED: Final = ("powershell.exec", "powershell_exec")
@@ -46,7 +46,7 @@ def rename_plan(given: Given) -> Facts:
     }
 
 
-def _proposal(style: str, names: list[str]) -> Proposal:
+def _proposal(style: str, names: list[str]) -> RenameProposal:
     if style == "underscore":
         return underscored(names)
     if style == "convention":

@@ -9,7 +9,7 @@ from tests.acceptance.words import BEFORE_RENAME, GATES, MIGRATIONS
 from tests.acceptance.world import NotChecked
 from truename import Catalog, Ledger, NameTable, project, resolve
 from truename.errors import PolicyError, ResolutionError
-from truename.migration.skew import resolve_between, skew
+from truename.migration.protocol_versions import resolve_between, skew
 from truename.policy import Approvals, CallRule, Policy, bound_call
 
 _SERVER = "kenny"

@@ -13,12 +13,12 @@ from tests.acceptance.rows import read
 from tests.acceptance.verdict import FAILED, PASSED
 from tests.shared import data
 from truename.compat import openai_agents, openai_tools
-from truename.compat.openai_items import AgentCall
+from truename.compat.openai_calls import AgentCall
 from truename.dialects import detection
 from truename.gateway.views import descriptors
 from truename.identity import LookupKey, ToolNames
-from truename.migration import record
-from truename.migration import skew as versions
+from truename.migration import decision_record
+from truename.migration import protocol_versions as versions
 from truename.naming.assign import Assignment
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def a_peer_that_knows_nothing(broken: pytest.MonkeyPatch) -> None:
 
 
 def a_record_without_consequences(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(record, "_consequences", lambda *_: iter(()))
+    broken.setattr(decision_record, "_consequences", lambda *_: iter(()))
 
 
 def a_record_without_the_outcome(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(record, "_outcome", lambda *_: iter(("Chosen: something.",)))
+    broken.setattr(decision_record, "_outcome", lambda *_: iter(("Chosen: something.",)))
 
 
 def names_that_are_forgotten(broken: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from tests.adapters.model_apis import BENCHES, Bench, obeys_provider
 from truename import Catalog, NameTable, ToolId, project
 
 if TYPE_CHECKING:
-    from truename.adapters.history import Rewritten
+    from truename.adapters.history import RewrittenHistory
 
 SEARCH, LIST, WEATHER, DELETE = "docs@1/search@1", "docs@1/fs.list@1", "web@1/search@1", "docs@1/delete_everything@1"
 
@@ -54,6 +54,6 @@ def recorded(names: NameTable) -> list[dict[str, Any]]:
     ]
 
 
-def accepted(bench: Bench, told: Rewritten) -> None:
+def accepted(bench: Bench, told: RewrittenHistory) -> None:
     bench.accepts(told.messages)
     obeys_provider(bench, told.messages)

@@ -24,11 +24,11 @@ from lab.model.turn import marked
 from tests.adapters.bedrock_endpoint import BedrockEndpoint, accepts_bedrock
 from truename import Catalog, NameTable, project
 from truename.adapters import anthropic, bedrock, gemini, openai_chat, openai_responses
-from truename.adapters.recorded import anthropic as past_anthropic
-from truename.adapters.recorded import bedrock as past_bedrock
-from truename.adapters.recorded import gemini as past_gemini
-from truename.adapters.recorded import openai_chat as past_chat
-from truename.adapters.recorded import openai_responses as past_responses
+from truename.adapters import anthropic as past_anthropic
+from truename.adapters import bedrock as past_bedrock
+from truename.adapters import gemini as past_gemini
+from truename.adapters import openai_chat as past_chat
+from truename.adapters import openai_responses as past_responses
 from truename.adapters.turns import ToolCall, Turn
 
 if TYPE_CHECKING:

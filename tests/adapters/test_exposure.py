@@ -25,13 +25,13 @@ from truename import Catalog, Ledger, project
 from truename.adapters import openai_chat
 from truename.adapters.fastmcp import mount, register
 from truename.adapters.langchain import NamedTools
-from truename.adapters.layout import Layout
+from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_agents import AgentTools
 from truename.adapters.pydantic_ai import NamedToolset
-from truename.adapters.toolbox import Naming, Toolbox, told
+from truename.adapters.toolbox import Toolbox, ToolboxNames, told
 from truename.conventions import declared, metadata_of, tool
 from truename.errors import DuplicateTool, NotAllowed, UnknownTool
-from truename.migration.recording import RecordedCall, Recorder, read_recording
+from truename.migration.recordings import CallRecorder, RecordedCall, read_recording
 from truename.policy import Caller, CallRule, Exposure, Policy
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def phone() -> Phone:
 
 
 def test_the_toolbox_offers_and_runs_what_is_for_the_session(phone: Phone) -> None:
-    box = Toolbox(names=Naming().table(phone.listed), policy=POLICY, caller=ANDROID)
+    box = Toolbox(names=ToolboxNames().table(phone.listed), policy=POLICY, caller=ANDROID)
 
     assert [offer.key.name for offer in box.offered] == SHOWN
     for name, why in REFUSED.items():
@@ -111,15 +111,15 @@ def test_what_was_redirected_stays_kept_from_models(phone: Phone) -> None:
     ledger = Ledger.memory()
     policy = Policy(default="allow", exposure=Exposure(metadata={"phone/press": {"is_for_llm": False}}))
     ledger.redirect("phone@1/press@1", "phone@1/tap@1")
-    box = Toolbox(names=Naming(ledger=ledger).table(phone.listed), policy=policy, caller=ANDROID)
+    box = Toolbox(names=ToolboxNames(ledger=ledger).table(phone.listed), policy=policy, caller=ANDROID)
 
     assert [offer.key.name for offer in box.offered] == ["phone_wipe", "phone_swipe"]
 
 
 def test_a_layout_for_a_model_api_has_what_is_for_the_session(phone: Phone) -> None:
     names = project(Catalog.from_mcp(phone.listed), "openai")
-    layout = Layout.of(names).visible_to(POLICY, ANDROID)
-    deferred = Layout.of(names).deferring().visible_to(POLICY, ANDROID)
+    layout = NamespaceLayout.of(names).visible_to(POLICY, ANDROID)
+    deferred = NamespaceLayout.of(names).deferring().visible_to(POLICY, ANDROID)
 
     assert [one["function"]["name"] for one in openai_chat.tools(layout)] == SHOWN
     assert deferred.deferred == set(deferred.keys)
@@ -236,7 +236,7 @@ async def test_declared_tools_are_registered_with_their_metadata_or_none_is() ->
 
 
 async def test_what_a_framework_runs_is_recorded_and_what_it_refuses_is_not(phone: Phone, tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path / "calls.jsonl")
+    recorder = CallRecorder(tmp_path / "calls.jsonl")
     app = FastMCP[Any]("all")
     policy = Policy(rules=RULES, default="allow", exposure=Exposure(), recorder=recorder.write)
     mount(app, {"phone": phone.server()}, policy=policy, caller=ANDROID)
@@ -249,9 +249,9 @@ async def test_what_a_framework_runs_is_recorded_and_what_it_refuses_is_not(phon
     ]
 
 
-def _redirected(phone: Phone) -> Naming:
+def _redirected(phone: Phone) -> ToolboxNames:
     """Return a naming under which the phone's "press" became "tap", listed until the end of March."""
-    naming = Naming(ledger=Ledger.memory())
+    naming = ToolboxNames(ledger=Ledger.memory())
     naming.table({"phone": [{"name": "press"}, *phone.listed["phone"]]})
     assert naming.ledger is not None
     naming.ledger.redirect("phone@1/press@1", "phone@1/tap@1", until="2999-03-31")

@@ -12,7 +12,7 @@ from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 
 from tests.adapters.offline import BASES, CLASHING, EVERY, NAMES, PROVIDERS, illegal, upstreams
 from truename.adapters.fastmcp import mount
-from truename.adapters.toolbox import Naming
+from truename.adapters.toolbox import ToolboxNames
 from truename.ledger import Ledger
 from truename.policy import Approvals, Caller, CallRule, Policy
 
@@ -239,7 +239,7 @@ async def test_a_client_that_can_ask_nobody_is_told_that_an_approval_is_needed()
 
 
 async def test_with_a_ledger_names_stay_when_a_server_joins_and_tools_change(tmp_path: Path) -> None:
-    naming = Naming(ledger=Ledger.open(tmp_path / "ledger"))
+    naming = ToolboxNames(ledger=Ledger.open(tmp_path / "ledger"))
     desk = Desk(docs=["search"], crm=["search"])
     app = FastMCP[Any]("all")
     names = mount(app, {"docs": desk.servers["docs"]}, naming=naming, policy=ALLOW, caller=Caller(agent="clerk"))

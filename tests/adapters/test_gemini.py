@@ -10,7 +10,7 @@ from google.genai import types
 from tests.adapters.model_apis import GEMINI, awkward_catalog
 from truename import Catalog, project
 from truename.adapters import gemini
-from truename.adapters.wire import Refused
+from truename.adapters.wire import RefusedCall
 from truename.errors import InvalidCall
 
 NAMES = project(Catalog.of("a@1/b@1"), "google-gemini")
@@ -124,7 +124,9 @@ def test_results_are_output_or_error_and_images_stand_beside_them() -> None:
         gemini.result(call, {"degrees": 1}),
         gemini.result(call, "no", is_error=True),
         gemini.result(call, [image, {"type": "text", "text": "b"}]),
-        gemini.result(Refused(call_id="d", wire_name="x", namespace=None, error=InvalidCall(field="a", problem="b"))),
+        gemini.result(
+            RefusedCall(call_id="d", wire_name="x", namespace=None, error=InvalidCall(field="a", problem="b"))
+        ),
     ]
 
     GEMINI.accepts([{"role": "user", "parts": made}])

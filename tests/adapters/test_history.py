@@ -30,7 +30,7 @@ from tests.adapters.model_apis import BENCHES, awkward_catalog, obeys_provider
 from tests.adapters.test_model_apis import model
 from truename.adapters import anthropic, openai_chat
 from truename.adapters.history import rewrite
-from truename.adapters.layout import Layout
+from truename.adapters.layout import NamespaceLayout
 from truename.errors import ApprovalRequired, CallRepeated
 from truename.identity.keys import call_id
 from truename.policy import Approvals, Caller, Policy
@@ -95,7 +95,7 @@ def test_a_call_that_waits_for_an_approval_is_carried_and_told() -> None:
 
 
 def test_namespaces_are_written_for_responses_and_left_behind_elsewhere() -> None:
-    layout = Layout.by_server(BENCHES["openai_responses"].names(CATALOG))
+    layout = NamespaceLayout.by_server(BENCHES["openai_responses"].names(CATALOG))
     chat = chat_names()
 
     there = rewrite(recorded(chat), "openai_chat", "openai_responses", chat, layout)
@@ -109,7 +109,7 @@ def test_namespaces_are_written_for_responses_and_left_behind_elsewhere() -> Non
 
 def test_a_deferred_tool_is_called_with_its_own_name_as_namespace() -> None:
     chat = chat_names()
-    layout = Layout.of(BENCHES["openai_responses"].names(CATALOG)).deferring([SEARCH])
+    layout = NamespaceLayout.of(BENCHES["openai_responses"].names(CATALOG)).deferring([SEARCH])
 
     there = rewrite(recorded(chat), "openai_chat", "openai_responses", chat, layout)
     back = rewrite(there.messages, "openai_responses", "openai_responses", layout, chat)

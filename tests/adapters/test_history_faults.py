@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tests.adapters.model_apis import BENCHES
 from truename import Catalog
-from truename.adapters.call_ids import CALL_IDS, CallIds
-from truename.adapters.history import rewrite
-from truename.adapters.layout import Layout
+from truename.adapters.history import CALL_IDS, CallIds, rewrite
+from truename.adapters.layout import NamespaceLayout
 from truename.errors import InvalidPayload, TruenameError
 
 CATALOG = Catalog.of("a@1/b@1")
@@ -143,7 +142,7 @@ def test_a_history_that_is_nested_too_deep_is_refused() -> None:
 
 
 def test_a_layout_with_namespaces_is_refused_where_the_api_has_none() -> None:
-    layout = Layout.by_server(BENCHES["openai_responses"].names(CATALOG))
+    layout = NamespaceLayout.by_server(BENCHES["openai_responses"].names(CATALOG))
 
     with pytest.raises(InvalidPayload) as caught:
         rewrite([], "openai_responses", "openai_chat", layout, layout)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.adapters.model_apis import BENCHES, obeys_provider
 from truename import Catalog, project
-from truename.adapters.history import Rewritten, rewrite
+from truename.adapters.history import RewrittenHistory, rewrite
 from truename.errors import InvalidPayload
 
 CATALOG = Catalog.of("a@1/b@1")
@@ -17,12 +17,12 @@ PNG = base64.b64encode(b"hello").decode()
 CHAT_CALL = {"id": "c", "type": "function", "function": {"name": "a_b", "arguments": ""}}
 
 
-def rewritten(messages: Any, source: str, target: str, **more: Any) -> Rewritten:
+def rewritten(messages: Any, source: str, target: str, **more: Any) -> RewrittenHistory:
     names, now = BENCHES[source].names(CATALOG), BENCHES[target].names(CATALOG)
     return rewrite(messages, source, target, names, now, **more)  # type: ignore[arg-type]
 
 
-def carried(messages: Any, source: str, target: str, **more: Any) -> Rewritten:
+def carried(messages: Any, source: str, target: str, **more: Any) -> RewrittenHistory:
     told = rewritten(messages, source, target, **more)
     BENCHES[target].accepts(told.messages)
     obeys_provider(BENCHES[target], told.messages)

@@ -31,7 +31,7 @@ from tests.adapters.offline import (
 )
 from truename import Ledger
 from truename.adapters.langchain import NamedTools
-from truename.adapters.toolbox import Naming
+from truename.adapters.toolbox import ToolboxNames
 from truename.errors import DuplicateTool
 from truename.policy import Approvals, Caller, CallRule, Policy
 
@@ -129,7 +129,7 @@ async def test_an_old_name_in_mid_run_is_answered_with_a_text_and_the_run_goes_o
 
 async def test_an_old_name_reaches_the_renamed_tool_where_the_ledger_redirects_it() -> None:
     ledger = Ledger.memory()
-    naming = Naming(ledger=ledger)
+    naming = ToolboxNames(ledger=ledger)
     naming.table({"docs": [{"name": "search"}]})
     ledger.redirect("docs_search", "docs/search_v2")
     with upstreams(docs=["search_v2"]) as up, model(call_named("docs_search")) as server:

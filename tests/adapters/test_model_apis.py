@@ -13,8 +13,8 @@ import pytest
 from lab.model.turn import plain_text
 from tests.adapters.bedrock_endpoint import BedrockEndpoint
 from tests.adapters.model_apis import BENCHES, DENIED, NAMES, Bench, awkward_catalog, obeys_provider, scripted
-from truename.adapters.layout import Layout
-from truename.adapters.wire import Refused
+from truename.adapters.layout import NamespaceLayout
+from truename.adapters.wire import RefusedCall
 from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, UnknownTool
 from truename.identity.keys import CallId
 from truename.policy import Approvals, Call, Caller, CallRule, Policy
@@ -60,8 +60,8 @@ class Servers:
     def __init__(self) -> None:
         self.ran: list[tuple[str, str, Any]] = []
 
-    def run(self, bench: Bench, call: Call | Refused) -> dict[str, Any]:
-        if isinstance(call, Refused):
+    def run(self, bench: Bench, call: Call | RefusedCall) -> dict[str, Any]:
+        if isinstance(call, RefusedCall):
             return dict(bench.adapter.result(call, str(call.error), is_error=True))
         try:
             POLICY.enforce(call)
@@ -139,7 +139,7 @@ def test_a_call_waits_is_approved_and_resumed_from_a_stored_conversation_once(be
 @pytest.mark.parametrize("defer", [False, True], ids=["listed", "deferred"])
 def test_namespaces_keep_the_tools_of_two_servers_apart_under_short_names(stream: bool, defer: bool) -> None:
     bench, servers = BENCHES["openai_responses"], Servers()
-    layout = Layout.by_server(bench.names(awkward_catalog("docs", "search")), defer=defer)
+    layout = NamespaceLayout.by_server(bench.names(awkward_catalog("docs", "search")), defer=defer)
 
     with model(bench) as server:
         converse(bench, server.url, layout, servers, stream=stream)
@@ -170,7 +170,7 @@ def test_a_wrong_name_is_told_to_the_model_with_the_right_one_and_the_other_call
 
     refused, call = bench.adapter.read(answer, names, CALLER)
 
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedCall)
     assert isinstance(refused.error, UnknownTool)
     assert right.wire_name in refused.error.suggestions
     assert call.id == right.id

@@ -32,7 +32,7 @@ from tests.adapters.offline import (
     upstreams,
 )
 from truename.adapters.openai_agents import AgentTools
-from truename.adapters.toolbox import Naming
+from truename.adapters.toolbox import ToolboxNames
 from truename.errors import DuplicateTool, InvalidCall, TruenameError
 from truename.ledger import Ledger
 from truename.policy import Caller, CallRule, Policy
@@ -212,7 +212,7 @@ async def test_a_check_that_denies_runs_nothing_and_the_model_reads_why() -> Non
 async def test_with_a_ledger_names_stay_when_a_server_joins(tmp_path: Any) -> None:
     with upstreams(docs=["search"], crm=["search"]) as up:
         urls = {"docs": up.urls["docs"], "docs!": up.urls["crm"]}
-        naming = Naming(ledger=Ledger.open(tmp_path / "ledger"))
+        naming = ToolboxNames(ledger=Ledger.open(tmp_path / "ledger"))
         async with connected(urls) as servers:
             alone = await AgentTools.of({"docs": servers["docs"]}, naming=naming)
             both = await AgentTools.of(servers, naming=naming)

@@ -16,7 +16,7 @@ from tests.adapters.model_apis import (
 )
 from truename import Catalog, ToolId, project
 from truename.adapters import openai_chat
-from truename.adapters.layout import Layout
+from truename.adapters.layout import NamespaceLayout
 from truename.errors import InvalidCall, InvalidName, InvalidPayload, UnknownTool
 from truename.policy import Caller
 
@@ -215,7 +215,7 @@ def test_results_are_one_text_or_several_and_failures_are_marked() -> None:
 
 
 def test_namespaces_are_refused() -> None:
-    layout = Layout.by_server(RESPONSES.names(Catalog.of("a@1/b@1")))
+    layout = NamespaceLayout.by_server(RESPONSES.names(Catalog.of("a@1/b@1")))
 
     for ask in (openai_chat.tools, lambda names: openai_chat.calls(completion(CALL), names)):
         with pytest.raises(InvalidPayload, match="has namespaces or deferred tools"):

@@ -10,13 +10,13 @@ from tests.adapters.model_apis import RESPONSES, accepts_responses_tools, awkwar
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.adapters import openai_responses
 from truename.adapters.history import rewrite
-from truename.adapters.layout import Layout, namespace_of
+from truename.adapters.layout import NamespaceLayout, namespace_of
 from truename.errors import DuplicateTool, InvalidCall, InvalidPayload, UnknownTool
 from truename.identity import LookupKey
 
 CATALOG = Catalog.of("crm@1/lookup@1", "billing@1/lookup@1", "crm@1/update@1", aliases={})
 NAMES = project(CATALOG, "openai-responses")
-SPACES = Layout.by_server(NAMES)
+SPACES = NamespaceLayout.by_server(NAMES)
 LOOKUP, BILLING, UPDATE = map(ToolId.parse, ("crm/lookup", "billing/lookup", "crm/update"))
 ITEM: dict[str, Any] = {"type": "function_call", "call_id": "c", "name": "crm_lookup", "arguments": "{}"}
 
@@ -29,9 +29,9 @@ def response(*items: Any) -> dict[str, Any]:
     "layout",
     [
         RESPONSES.names(awkward_catalog()),
-        Layout.by_server(RESPONSES.names(awkward_catalog())),
-        Layout.by_server(RESPONSES.names(awkward_catalog()), defer=True, descriptions={"crm": "Customers"}),
-        Layout.of(NAMES).deferring([LOOKUP]),
+        NamespaceLayout.by_server(RESPONSES.names(awkward_catalog())),
+        NamespaceLayout.by_server(RESPONSES.names(awkward_catalog()), defer=True, descriptions={"crm": "Customers"}),
+        NamespaceLayout.of(NAMES).deferring([LOOKUP]),
     ],
 )
 @pytest.mark.parametrize("search", ["server", "client", None])
@@ -54,7 +54,7 @@ def test_tools_of_one_namespace_stand_together_where_the_first_of_them_stood() -
 
 
 def test_a_deferred_tool_brings_one_tool_search() -> None:
-    tools = openai_responses.tools(Layout.of(NAMES).deferring([LOOKUP]))
+    tools = openai_responses.tools(NamespaceLayout.of(NAMES).deferring([LOOKUP]))
 
     assert [tool.get("defer_loading") for tool in tools] == [True, None, None, None]
     assert tools[-1] == {"type": "tool_search"}
@@ -62,7 +62,7 @@ def test_a_deferred_tool_brings_one_tool_search() -> None:
 
 
 def test_what_a_client_s_tool_search_finds_is_sent_in_the_shape_of_the_tools() -> None:
-    layout = Layout.by_server(NAMES, defer=True)
+    layout = NamespaceLayout.by_server(NAMES, defer=True)
 
     item = openai_responses.found("s", [UPDATE], layout)
 
@@ -74,8 +74,10 @@ def test_what_a_client_s_tool_search_finds_is_sent_in_the_shape_of_the_tools() -
 
 def test_a_server_s_short_names_do_not_depend_on_who_else_is_there() -> None:
     ledger = Ledger.memory()
-    before = Layout.by_server(project(Catalog.of("crm@1/lookup@1", aliases={}), "openai-responses", ledger=ledger))
-    after = Layout.by_server(project(CATALOG, "openai-responses", ledger=ledger))
+    before = NamespaceLayout.by_server(
+        project(Catalog.of("crm@1/lookup@1", aliases={}), "openai-responses", ledger=ledger)
+    )
+    after = NamespaceLayout.by_server(project(CATALOG, "openai-responses", ledger=ledger))
 
     assert before.keys[LOOKUP] == after.keys[LOOKUP] == LookupKey("namespaced", "lookup", "crm")
 
@@ -84,14 +86,14 @@ def test_a_short_name_that_was_shown_is_never_another_tool_s() -> None:
     ledger = Ledger.memory()
     one, two = Catalog.of("crm@1/get_data@1"), Catalog.from_mcp({"crm": ["get-data"]})
 
-    first = Layout.by_server(project(one, "openai-responses", ledger=ledger))
-    second = Layout.by_server(project(two, "openai-responses", ledger=ledger))
+    first = NamespaceLayout.by_server(project(one, "openai-responses", ledger=ledger))
+    second = NamespaceLayout.by_server(project(two, "openai-responses", ledger=ledger))
 
     assert set(first.ids).isdisjoint(second.ids)
 
 
 def test_a_tool_called_like_its_namespace_gets_another_short_name() -> None:
-    layout = Layout.by_server(project(Catalog.of("search@1/search@1"), "openai-responses"))
+    layout = NamespaceLayout.by_server(project(Catalog.of("search@1/search@1"), "openai-responses"))
 
     assert [key.kind for key in layout.keys.values()] == ["namespaced"]
     assert next(iter(layout.ids)).name != "search"
@@ -109,7 +111,7 @@ def test_a_layout_that_reads_two_ways_is_refused() -> None:
     keys = {LOOKUP: LookupKey("bare", "crm.lookup"), BILLING: LookupKey("namespaced", "lookup", "crm")}
 
     with pytest.raises(DuplicateTool) as caught:
-        Layout(NAMES, keys)
+        NamespaceLayout(NAMES, keys)
 
     assert caught.value.code == "ambiguous_qualified_name"
 
@@ -124,7 +126,7 @@ def test_a_layout_that_reads_two_ways_is_refused() -> None:
         (SPACES, "crm.lookup", {"type": "function", "name": "crm.lookup"}),
         (SPACES, BILLING, {"type": "function", "name": "billing.lookup"}),
         (SPACES, "billing_lookup", {"type": "function", "name": "billing.lookup"}),
-        (Layout.of(NAMES).deferring([LOOKUP]), UPDATE, {"type": "function", "name": "crm_update"}),
+        (NamespaceLayout.of(NAMES).deferring([LOOKUP]), UPDATE, {"type": "function", "name": "crm_update"}),
     ],
 )
 def test_a_choice_is_a_mode_or_a_callable_tool(layout: Any, choice: Any, made: Any) -> None:
@@ -136,9 +138,9 @@ def test_a_choice_is_a_mode_or_a_callable_tool(layout: Any, choice: Any, made: A
     [
         (SPACES, "crm", "is a namespace"),
         (SPACES, "update", "is a short name inside a namespace"),
-        (Layout.of(NAMES).deferring([LOOKUP]), LOOKUP, "is deferred"),
-        (Layout.of(NAMES).deferring([LOOKUP]), "crm_lookup", "is deferred"),
-        (Layout.by_server(NAMES, defer=[UPDATE]), "crm.update", "is deferred"),
+        (NamespaceLayout.of(NAMES).deferring([LOOKUP]), LOOKUP, "is deferred"),
+        (NamespaceLayout.of(NAMES).deferring([LOOKUP]), "crm_lookup", "is deferred"),
+        (NamespaceLayout.by_server(NAMES, defer=[UPDATE]), "crm.update", "is deferred"),
     ],
 )
 def test_what_the_api_can_not_choose_is_refused(layout: Any, choice: Any, problem: str) -> None:
@@ -162,7 +164,7 @@ def test_a_choice_of_a_tool_that_is_not_there_is_an_error() -> None:
         (SPACES, "lookup", "billing", BILLING),
         (SPACES, "crm_update", None, UPDATE),
         (NAMES, "crm_lookup", None, LOOKUP),
-        (Layout.of(NAMES).deferring([LOOKUP]), "crm_lookup", "crm_lookup", LOOKUP),
+        (NamespaceLayout.of(NAMES).deferring([LOOKUP]), "crm_lookup", "crm_lookup", LOOKUP),
         (NAMES, "crm_lookup", "crm_lookup", LOOKUP),
     ],
 )
@@ -180,7 +182,7 @@ def test_a_call_is_found_by_name_and_namespace(layout: Any, name: str, namespace
     [("lookup", "nowhere"), ("update", "billing"), ("crm.lookup", None), ("CRM.Lookup", None), ("crm.lookup", "")],
 )
 def test_the_text_of_a_qualified_name_and_a_wrong_namespace_are_no_calls(name: str, namespace: str | None) -> None:
-    layout = Layout.by_server(project(Catalog.of("crm@1/lookup@1", "billing@1/lookup@1"), "openai-responses"))
+    layout = NamespaceLayout.by_server(project(Catalog.of("crm@1/lookup@1", "billing@1/lookup@1"), "openai-responses"))
 
     with pytest.raises(UnknownTool):
         openai_responses.calls(response({**ITEM, "name": name, "namespace": namespace}), layout)
@@ -191,7 +193,7 @@ def test_a_call_that_lost_its_namespace_is_never_one_of_a_tool_that_was_not_show
     name: str, namespace: str | None
 ) -> None:
     catalog = Catalog.of("a@1/b.c@1", "a_b@1/c@1", "crm@1/crm@1", "lookup@1/crm@1")
-    layout = Layout.by_server(project(catalog, "openai-responses"))
+    layout = NamespaceLayout.by_server(project(catalog, "openai-responses"))
     item = {**ITEM, "name": name, "namespace": namespace}
 
     # The flat names alone lead to a@1/b.c and crm@1/crm, which are called "a.b_c" and "crm.crm_crm" here.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, project
-from truename.adapters.toolbox import Naming, Toolbox, told
+from truename.adapters.toolbox import Toolbox, ToolboxNames, told
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, TruenameError, UnknownTool
 from truename.ledger import Ledger
 from truename.policy import Approvals, Call, Caller, CallRule, Policy, Presentation
@@ -20,11 +20,11 @@ ALLOW = Policy(default="allow")
 
 
 def box(policy: Policy = ALLOW, **more: Any) -> Toolbox:
-    return Toolbox(names=Naming().table(LISTED), policy=policy, **more)
+    return Toolbox(names=ToolboxNames().table(LISTED), policy=policy, **more)
 
 
 def test_what_can_not_be_admitted_is_left_out_and_reported() -> None:
-    names = Naming().table({"docs": [{"name": "search"}, {"name": ""}, {"name": 7}, {}]})
+    names = ToolboxNames().table({"docs": [{"name": "search"}, {"name": ""}, {"name": 7}, {}]})
 
     assert list(names.values()) == ["docs_search"]
     assert [notice.code for notice in names.catalog.notices] == ["invalid"] * 3
@@ -39,7 +39,7 @@ def test_a_model_reads_what_the_operator_says_of_a_tool() -> None:
 
 
 def test_names_stay_with_a_ledger_whatever_joins() -> None:
-    naming = Naming(ledger=Ledger.memory())
+    naming = ToolboxNames(ledger=Ledger.memory())
     before = dict(naming.table({"docs": ["search"]}))
 
     assert before.items() <= dict(naming.table({"docs-": ["search"], "docs": ["search", "Search"]})).items()

@@ -11,7 +11,7 @@ from mcp_types import ListToolsResult
 from mcp_types import Tool as SdkTool
 
 from truename import Catalog, Origin, ToolId
-from truename.catalog import Notice
+from truename.catalog import AdmissionNotice
 from truename.identity import digest_of
 
 TOOL = {"name": "get_data", "inputSchema": {"type": "object"}}
@@ -64,7 +64,7 @@ def test_a_name_listed_twice_is_admitted_once_and_reported() -> None:
     catalog = Catalog.from_mcp({"a": [{"name": "x", "title": "first"}, {"name": "x", "title": "second"}, "y"]})
 
     assert [tool.definition.get("title") for tool in catalog.values()] == ["first", None]
-    assert catalog.notices == (Notice("duplicate", "a", "x", "'a' lists 'x' twice; the first is used"),)
+    assert catalog.notices == (AdmissionNotice("duplicate", "a", "x", "'a' lists 'x' twice; the first is used"),)
 
 
 def test_of_case_twins_on_one_server_the_lower_case_one_keeps_the_key() -> None:

@@ -14,7 +14,7 @@ from truename.auth.outbound.logins import Logins, login_vault
 from truename.config import load
 from truename.config.credentials import Login
 from truename.config.trust import Trust
-from truename.files.person import whoami
+from truename.files.user import whoami
 from truename.policy import Approvals, Caller, bound_call, subject_of
 from truename.trust import OfferedTools, PinStore, admit
 from truename.trust.approval_queue import ApprovalQueue, PendingCall, pending_path

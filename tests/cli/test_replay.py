@@ -11,7 +11,7 @@ import pytest
 from tests.adapters.offline import upstreams
 from tests.cli.conftest import HOSTILE
 from truename import Catalog, Ledger, ToolId, project
-from truename.migration.recording import Recorder
+from truename.migration.recordings import CallRecorder
 from truename.policy import Caller, bound_call
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def recorded(tmp_path: Path) -> Callable[..., Path]:
 
     def record(*names: str, server: str = "phone") -> Path:
         table = project(Catalog.from_mcp({server: [*names]}), "universal")
-        with Recorder(tmp_path / "calls.jsonl") as recorder:
+        with CallRecorder(tmp_path / "calls.jsonl") as recorder:
             for number, name in enumerate(names):
                 text, id = f"{server}/{name}", f"c{number}"
                 caller = Caller(platform="ios")

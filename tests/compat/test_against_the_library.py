@@ -21,11 +21,11 @@ from openai.types.responses import ResponseFunctionToolCall
 from truename.compat import openai_agents as ours
 from truename.compat.openai_approvals import AgentApprovals
 from truename.compat.openai_calls import (
+    AgentCall,
     get_hosted_mcp_approval_request_identity,
     get_tool_approval_item_call_id,
     tool_invocation_identity,
 )
-from truename.compat.openai_items import AgentCall
 from truename.compat.openai_tools import AgentTool, member_of
 from truename.identity import LookupKey, ToolNames
 

@@ -11,8 +11,8 @@ import pytest
 from tests.compat.tools import payload, theirs, tool
 from truename.compat import openai_agents as compat
 from truename.compat.openai_agents import AgentsError, AgentTool
-from truename.compat.openai_errors import _TEXTS as TEXTS
-from truename.identity import LookupKey, Member, ToolNames
+from truename.compat.openai_tools import _TEXTS as TEXTS
+from truename.identity import LookupKey, ToolNames, ToolSetMember
 
 
 def test_each_code_has_a_sentence_of_fact_and_one_of_what_to_do() -> None:
@@ -55,7 +55,7 @@ def test_what_is_called_in_another_way_has_no_identity_as_a_function(other: Any)
     assert compat.normalize_tool_call_for_function_tool(payload(), other) == payload()
 
 
-@pytest.mark.parametrize("given", [ToolNames(name="x"), Member(ToolNames(name="x")), tool("x"), theirs("x")])
+@pytest.mark.parametrize("given", [ToolNames(name="x"), ToolSetMember(ToolNames(name="x")), tool("x"), theirs("x")])
 def test_all_shapes_of_a_tool_give_one_key(given: object) -> None:
     assert compat.build_function_tool_lookup_map([given]) == {LookupKey("bare", "x"): given}
 

@@ -9,10 +9,8 @@ import pytest
 
 from tests.compat.tools import call, payload, served, tool
 from truename.compat.openai_agents import AgentsError, AgentTool
-from truename.compat.openai_approvals import AgentApprovals
-from truename.compat.openai_calls import tool_invocation_identity
-from truename.compat.openai_items import AgentCall
-from truename.compat.openai_records import Filed, Record
+from truename.compat.openai_approvals import AgentApprovals, DecisionRecord, FiledDecisions
+from truename.compat.openai_calls import AgentCall, tool_invocation_identity
 from truename.identity import LookupKey
 
 if TYPE_CHECKING:
@@ -226,7 +224,7 @@ def test_the_message_of_a_rejection_is_for_the_calls_that_it_covers() -> None:
 
 
 def test_what_is_on_file_is_what_the_library_would_have_written() -> None:
-    record = Record()
+    record = DecisionRecord()
     record.decide("1", approve=True, always=False)
     record.decide("1", approve=False, always=False)
     assert (record.approved, record.rejected, record.status("1")) == ([], ["1"], False)
@@ -234,12 +232,12 @@ def test_what_is_on_file_is_what_the_library_would_have_written() -> None:
     assert record.rejected == ["1"]
     record.decide("2", approve=False, always=True)
     record.decide("3", approve=False, always=False)
-    assert record == Record(approved=False, rejected=True)
+    assert record == DecisionRecord(approved=False, rejected=True)
     assert record.status("9") is False
     record.decide("4", approve=True, always=False)
     assert (record.approved, record.status("4"), record.exactly("9")) == (["4"], True, None)
     record.decide("5", approve=True, always=True)
-    assert record == Record(approved=True, rejected=[])
+    assert record == DecisionRecord(approved=True, rejected=[])
     assert record.status("9") is True
 
 
@@ -322,4 +320,4 @@ def test_of_an_older_state_only_a_decision_on_the_very_call_that_waits_counts(
 
     assert approvals.get_approval_status(waiting) is status
     assert approvals.get_approval_status(call(X, "9")) is None
-    assert all(filed == Filed("", ("x",)) for filed in approvals.records)
+    assert all(filed == FiledDecisions("", ("x",)) for filed in approvals.records)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.compat.tools import call, payload, served, tool
 from truename.compat.openai_agents import AgentsError
-from truename.compat.openai_items import AgentCall
+from truename.compat.openai_calls import AgentCall
 from truename.identity import ToolNames
 
 DEFERRED = call(tool("?x"))

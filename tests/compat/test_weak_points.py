@@ -9,7 +9,7 @@ from truename import Catalog, Ledger, dialects, project
 from truename.compat.openai_approvals import AgentApprovals
 from truename.compat.openai_mcp import prefixed_names, reserved_names
 from truename.errors import DuplicateTool
-from truename.identity import Member, ToolNames, collisions, is_reserved
+from truename.identity import ToolNames, ToolSetMember, collisions, is_reserved
 from truename.policy import Approvals, bound_call
 
 LONG = "the-very-long-name-of-a-server-that-somebody-installed-yesterday"
@@ -107,7 +107,7 @@ def test_2_and_7_a_name_that_was_shown_stays_when_a_server_joins() -> None:
     assert after["foo@1/create@1"] == before["foo@1/create@1"]
 
 
-def naive_reserved(members: list[Member]) -> set[str]:
+def naive_reserved(members: list[ToolSetMember]) -> set[str]:
     """Only function tools and handoffs are looked at (weak point 10)."""
     return {member.names.name for member in members if member.kind in {"function", "handoff"}}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from truename.catalog import Origin
 from truename.compat.openai_agents import AgentTool
-from truename.compat.openai_items import AgentCall
+from truename.compat.openai_calls import AgentCall
 from truename.identity import ToolNames
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.corpus.collection import catalogues
 from tests.migration.listed import bare, pairs
 from tests.shared import data
 from truename.conventions.declarations import Declaration
-from truename.migration import Certainty, Kind, diff
+from truename.migration import Certainty, ChangeKind, diff
 from truename.naming.words import words
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def test_swapped_names_are_never_taken_for_anything_else() -> None:
         one["name"], other["name"] = other["name"], one["name"]
         changes = diff(declared(tools), declared(new))
 
-        assert not any(change.kind is Kind.RENAMED for change in changes)
-        told += any(change.kind is Kind.SWAPPED for change in changes)
+        assert not any(change.kind is ChangeKind.RENAMED for change in changes)
+        told += any(change.kind is ChangeKind.SWAPPED for change in changes)
     assert told / len(servers()) >= 0.97
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truename import dialects
 from truename.dialects.legality import breaks, legal_pattern
-from truename.dialects.mangling import Mangling, machine
+from truename.dialects.transformation import NameTransformation, machine
 
 ALL = dialects.table()
 UNIVERSAL = dialects.get("universal")
@@ -120,7 +120,7 @@ def test_a_name_that_begins_with_the_servers_own_is_not_universal() -> None:
 
 
 def test_asking_for_what_a_dialect_does_not_have_is_an_error() -> None:
-    engine = machine(Mangling())
+    engine = machine(NameTransformation())
     with pytest.raises(ValueError, match="digest"):
         engine.digested(engine.spell("lab", "x"), None)
     with pytest.raises(ValueError, match="printable"):

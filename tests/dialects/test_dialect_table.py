@@ -15,7 +15,7 @@ import pytest
 
 from tests.shared import ROOT, data
 from truename import dialects
-from truename.dialects import rows as rows_module
+from truename.dialects import registry as rows_module
 from truename.dialects.dialect import STYLES
 from truename.errors import UnknownDialect
 

@@ -8,9 +8,8 @@ import unicodedata
 import pytest
 
 from truename import dialects
-from truename.dialects.mangling import Mangling, machine
-from truename.dialects.rows import _dialect
-from truename.dialects.steps import compile_steps
+from truename.dialects.registry import _dialect
+from truename.dialects.transformation import NameTransformation, compile_steps, machine
 
 COMPOSED = unicodedata.normalize("NFC", "café_open")
 DECOMPOSED = unicodedata.normalize("NFD", "café_open")
@@ -169,7 +168,7 @@ def test_a_row_cites_its_runs() -> None:
     row = _dialect({"name": "x", "kind": "client", "title": "X", "lab": ["x-1.0.json"]})
 
     assert row.lab == ("x-1.0.json",)
-    assert machine(Mangling()).parts(["a", "a"]) == {}
+    assert machine(NameTransformation()).parts(["a", "a"]) == {}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from truename.editing import Document, check_file, remove_file, replace_file, replacement
 from truename.editing.replacement import Backup, backups, backups_directory
 from truename.errors import ConfigError
-from truename.files.durable import write_new
+from truename.files.private import write_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from tests.fuzz.mutation import mutated_bytes, text, value
 from truename import Catalog, NameTable, project
 from truename.conventions import metadata_of
 from truename.conventions.metadata import FIELDS
-from truename.migration import BrokenLine, Recorder, read_recording, rehearse
+from truename.migration import BrokenLine, CallRecorder, read_recording, rehearse
 from truename.policy import Caller, Context, Exposure, Policy, bound_call, read_metadata
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _names() -> NameTable:
 
 @cache
 def _recording() -> bytes:
-    with tempfile.TemporaryDirectory() as folder, Recorder(Path(folder, "calls.jsonl")) as recorder:
+    with tempfile.TemporaryDirectory() as folder, CallRecorder(Path(folder, "calls.jsonl")) as recorder:
         for name in ("phone_tap", "phone_swipe"):
             caller = Caller(platform="ios")
             recorder.write(bound_call(name=name, call_id=name, arguments={"x": 1}, names=_names(), caller=caller))
@@ -83,7 +83,7 @@ def recordings(chance: Random) -> None:
         path.write_bytes(mutated_bytes(chance, _recording()))
         before = list(read_recording(path))
         list(rehearse(before, _names(), policy=Policy(exposure=Exposure(required=()))))
-        with Recorder(path) as recorder:
+        with CallRecorder(path) as recorder:
             recorder.write(bound_call(name="phone_tap", call_id="c", arguments={}, names=_names()))
         last = list(read_recording(path))[-1]
         must(not isinstance(last, BrokenLine), "what is written after a damage is read again")

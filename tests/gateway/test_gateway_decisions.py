@@ -17,7 +17,7 @@ from truename.cli import main
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
 from truename.errors import StoreError
-from truename.files.person import whoami
+from truename.files.user import whoami
 from truename.gateway import Gateway, listening
 from truename.policy import Approvals
 

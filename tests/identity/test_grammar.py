@@ -10,7 +10,7 @@ from tests.shared import UNHURRIED
 from truename import ToolId, ToolRef
 from truename.errors import InvalidToolId
 from truename.identity import LATEST, MAX_ID_LENGTH, lower_ascii
-from truename.identity.grammar import is_name, is_suite
+from truename.identity.tool_id import is_name, is_suite
 
 LONGEST = "a" * 250
 

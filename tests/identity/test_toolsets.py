@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.errors import DuplicateTool
-from truename.identity import Member, ToolNames, check, clashes, collisions
+from truename.identity import ToolNames, ToolSetMember, check, clashes, collisions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from truename.identity.toolsets import Kind
 
 
-def tool(text: str, kind: Kind = "function", owner: str = "") -> Member:
+def tool(text: str, kind: Kind = "function", owner: str = "") -> ToolSetMember:
     """Write ``n/x`` for a tool in a namespace and ``?x`` for a deferred one."""
     namespace, _, name = text.rpartition("/")
-    return Member(ToolNames(name=name.lstrip("?"), namespace=namespace or None, defer_loading="?" in text), kind, owner)
+    return ToolSetMember(
+        ToolNames(name=name.lstrip("?"), namespace=namespace or None, defer_loading="?" in text), kind, owner
+    )
 
 
-def tools(*texts: str) -> list[Member]:
+def tools(*texts: str) -> list[ToolSetMember]:
     return [tool(text, owner=str(number)) for number, text in enumerate(texts)]
 
 
@@ -87,7 +89,7 @@ def test_a_handoff_that_reads_like_a_tool_in_a_namespace_is_refused_too() -> Non
 KINDS: list[Kind] = ["function", "agent_tool", "handoff", "custom", "hosted"]
 
 
-def naive_clash(one: Member, other: Member) -> bool:
+def naive_clash(one: ToolSetMember, other: ToolSetMember) -> bool:
     """The way of the reference: only functions and handoffs are compared."""
     return {one.kind, other.kind} <= {"function", "agent_tool", "handoff"} and one.names.name == other.names.name
 
@@ -131,7 +133,7 @@ def test_several_collisions_are_all_told() -> None:
     ],
 )
 def test_with_warn_the_last_handoff_or_else_the_last_tool_keeps_the_name(
-    members: list[Member], left: list[str]
+    members: list[ToolSetMember], left: list[str]
 ) -> None:
     assert [member.owner for member in collisions(members, "warn").members] == left
 
@@ -168,7 +170,7 @@ MEMBERS = st.lists(
 
 
 @given(MEMBERS)
-def test_what_is_kept_can_be_called_apart(members: list[Member]) -> None:
+def test_what_is_kept_can_be_called_apart(members: list[ToolSetMember]) -> None:
     try:
         kept = collisions(members, "warn")
     except (DuplicateTool, ExceptionGroup):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from truename.conventions import Finding, Location
 from truename.lint import UPKEEP
-from truename.lint.excerpts import excerpt_of
-from truename.lint.text import told
+from truename.lint.excerpts import excerpt_of, told
 
 if TYPE_CHECKING:
     from pathlib import Path

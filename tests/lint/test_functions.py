@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.lint.library_sources import AGENTS, FASTMCP, LANGCHAIN, OURS, SDK
 from tests.lint.test_python_sources import listed, module, of_fastmcp, of_langchain, of_ours, of_sdk, source
-from truename.lint.functions import read_functions
-from truename.migration import Plan, plan, rewrite, survey
+from truename.lint.python_tools import read_functions
+from truename.migration import RenamePlan, plan, rewrite, survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +118,7 @@ def test_what_the_library_lists_after_the_rename_has_the_new_names(
     text: str, listing: Callable[[ModuleType], Listed], source: Path
 ) -> None:
     before = listing(module(source, text))
-    done: Plan = plan({one.name: f"{one.name}_anew" for one in read_functions(text, "a.py") if one.gaps})
+    done: RenamePlan = plan({one.name: f"{one.name}_anew" for one in read_functions(text, "a.py") if one.gaps})
     assert done.renames
 
     found = survey(done, [source], functions=read_functions)

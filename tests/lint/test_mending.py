@@ -8,7 +8,7 @@ import pytest
 
 from truename.conventions import Convention
 from truename.errors import ConfigError
-from truename.lint import Configured, Fix, read_declared, weigh
+from truename.lint import Fix, LintConfiguration, read_declared, weigh
 from truename.lint.fixes import replace_bytes, without_comments
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def mended(path: Path) -> bytes:
-    report = weigh(read_declared([path]), Configured(convention=Convention(), base=path.parent))
+    report = weigh(read_declared([path]), LintConfiguration(convention=Convention(), base=path.parent))
     for fix in without_comments(report.unused):
         replace_bytes(fix)
     return path.read_bytes()

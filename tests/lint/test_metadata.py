@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.conventions import Finding
-    from truename.lint import Report
+    from truename.lint import LintReport
 
 
 def dump(path: Path, *tools: dict[str, Any], server: str = "phone") -> Path:
@@ -23,7 +23,7 @@ def dump(path: Path, *tools: dict[str, Any], server: str = "phone") -> Path:
     return file
 
 
-def linted(file: Path) -> Report:
+def linted(file: Path) -> LintReport:
     return weigh(read_declared([file]), configured_at(file.parent))
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truename.lint import read_declared
-from truename.lint.positions import places_of
+from truename.lint.dumps import places_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from truename.conventions import Convention, Declaration, Location, Severity
 from truename.errors import ConfigError
 from truename.lint import (
-    Configured,
-    Declared,
-    Report,
+    DeclaredTools,
+    LintConfiguration,
+    LintReport,
     configured_at,
     read_baseline,
     read_declared,
@@ -43,12 +43,12 @@ def write(path: Path, *tools: str, before: str = "") -> Path:
     return path
 
 
-def of(path: Path, *, baseline: Any = None, rules: tuple[str, ...] = (), convention: Convention = STRICT) -> Report:
-    configured = Configured(convention=convention, base=path.parent)
+def of(path: Path, *, baseline: Any = None, rules: tuple[str, ...] = (), convention: Convention = STRICT) -> LintReport:
+    configured = LintConfiguration(convention=convention, base=path.parent)
     return weigh(read_declared([path]), configured, baseline=baseline, rules=rules)
 
 
-def codes(report: Report) -> list[str]:
+def codes(report: LintReport) -> list[str]:
     return [one.rule.name for one in report.findings]
 
 
@@ -63,7 +63,10 @@ def test_a_fingerprint_is_the_same_whatever_else_is_read(tmp_path: Path) -> None
     for name in ("docs", "web"):
         (tmp_path / f"{name}.py").write_text(server.format(name), "utf-8")
     both, alone = (
-        {one.finding.location: one.fingerprint for one in weigh(read_declared([path]), Configured(base=tmp_path)).shown}
+        {
+            one.finding.location: one.fingerprint
+            for one in weigh(read_declared([path]), LintConfiguration(base=tmp_path)).shown
+        }
         for path in (tmp_path, tmp_path / "web.py")
     )
     assert len(set(both.values())) == len(both) == 2
@@ -175,7 +178,7 @@ def test_stale_entries_are_findings_with_their_line(tmp_path: Path) -> None:
 
 def test_entries_of_files_that_were_not_linted_are_left_alone_unless_they_are_gone(tmp_path: Path) -> None:
     path, other = write(tmp_path / "a.py", "fs list"), write(tmp_path / "b.py", "fs read")
-    both = Configured(convention=STRICT, base=tmp_path)
+    both = LintConfiguration(convention=STRICT, base=tmp_path)
     report = weigh(read_declared([path, other]), both)
     baseline = tmp_path / "b.jsonl"
     baseline.write_bytes(written_baseline(report.entries(tmp_path)))
@@ -223,7 +226,10 @@ def test_fingerprints_are_one_to_one_and_keep_when_lines_move(names: list[str], 
             Declaration(name=name, location=Location(file="a.py", line=number + offset, column=1))
             for number, name in enumerate(names, 1)
         )
-        return [one.fingerprint for one in weigh(Declared(declarations=tools), Configured(convention=STRICT)).shown]
+        return [
+            one.fingerprint
+            for one in weigh(DeclaredTools(declarations=tools), LintConfiguration(convention=STRICT)).shown
+        ]
 
     assert marks(0) == marks(shift)
     assert len(set(marks(0))) == len(marks(0))
@@ -254,7 +260,7 @@ def test_a_broken_convention_is_told_with_its_line_and_the_files_are_checked(tmp
 )
 def test_what_is_wrong_with_a_configuration_has_its_line(tmp_path: Path, name: str, text: str, line: int) -> None:
     (tmp_path / name).write_text(text, "utf-8")
-    findings = weigh(Declared(), configured_at(tmp_path)).findings
+    findings = weigh(DeclaredTools(), configured_at(tmp_path)).findings
     assert findings
     assert findings[0].location is not None
     assert (findings[0].location.file, findings[0].location.line) == (name, line)
@@ -265,11 +271,11 @@ def test_a_suppression_of_the_convention_that_takes_nothing_back_is_told(tmp_pat
         '[tool.truename.convention]\nsuppressions = [\n  { rule = "TN103", tools = ["old *"], reason = "b" },\n]\n',
         "utf-8",
     )
-    (finding,) = weigh(Declared(), configured_at(tmp_path)).findings
+    (finding,) = weigh(DeclaredTools(), configured_at(tmp_path)).findings
     assert finding.rule.name == "unused_suppression"
     assert finding.location is not None
     assert finding.location.line == 3
-    assert weigh(Declared(), configured_at(tmp_path), is_whole=False).findings == ()
+    assert weigh(DeclaredTools(), configured_at(tmp_path), is_whole=False).findings == ()
 
 
 def test_settings_are_read_from_the_nearest_file_upwards(tmp_path: Path) -> None:

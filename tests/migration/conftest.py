@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.migration import Change, plan, survey
+from truename.migration import FileRewrite, plan, survey
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PLAN = plan({"fs.list": "fs_list"})
 
 
-def changes(root: Path, *, rename_files: bool = False) -> tuple[Change, ...]:
+def changes(root: Path, *, rename_files: bool = False) -> tuple[FileRewrite, ...]:
     return survey(PLAN, [root], rename_files=rename_files).changes
 
 

@@ -9,7 +9,7 @@ from truename.conventions.declarations import Declaration
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.migration import Changes
+    from truename.migration import ToolChanges
 
 LIST = "List the files of a directory on this machine."
 READ = "Read one whole file from the disk as text."
@@ -31,7 +31,7 @@ def bare(*names: str) -> list[Declaration]:
     return [Declaration(name=name) for name in names]
 
 
-def told(changes: Changes) -> list[tuple[str, str, str]]:
+def told(changes: ToolChanges) -> list[tuple[str, str, str]]:
     """Return kind, old name and new name of each change, a guess with a ``?`` behind its kind."""
     return [
         (
@@ -43,7 +43,7 @@ def told(changes: Changes) -> list[tuple[str, str, str]]:
     ]
 
 
-def pairs(changes: Changes) -> set[tuple[str, str]]:
+def pairs(changes: ToolChanges) -> set[tuple[str, str]]:
     """Return the renames, guessed or certain."""
     return {(one.old.name, one.new.name) for one in changes.renames() if one.old and one.new}
 

@@ -14,7 +14,7 @@ from tests.migration.repository import contents
 from truename.errors import ConfigError, LedgerError
 from truename.ledger.lock import locked
 from truename.migration import apply, undo
-from truename.migration.originals import kept
+from truename.migration.apply import kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,7 @@ def test_a_failure_between_the_renames_is_taken_back(root: Path, state: Path, mo
 
 def test_where_no_copy_can_be_kept_nothing_is_changed(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, before = changes(root), contents(root)
-    monkeypatch.setattr("truename.migration.originals.os.fsync", _full)
+    monkeypatch.setattr("truename.migration.apply.os.fsync", _full)
 
     with pytest.raises(ConfigError, match="no copy of the files could be kept there"):
         apply(wanted, state)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.migration.listed import LIST, READ, SEND, bare, pairs, told, tool
 from truename import Catalog
-from truename.migration import Certainty, Effect, Kind, diff, pinned
+from truename.migration import Certainty, ChangeEffect, ChangeKind, diff, pinned
 
 if TYPE_CHECKING:
     import random
@@ -162,7 +162,7 @@ def test_a_guess_says_what_else_is_different() -> None:
     old, new = tool("fs_list", LIST, "path"), tool("list_dir", f"{LIST} Deep.", "path", "depth")
     (change,) = diff([old], [new])
 
-    assert (change.kind, change.certainty) == (Kind.RENAMED, Certainty.SUGGESTED)
+    assert (change.kind, change.certainty) == (ChangeKind.RENAMED, Certainty.SUGGESTED)
     assert 0.4 <= change.score < 1
     assert any("descriptions are alike" in reason for reason in change.reasons)
     assert any("'depth' is a new required parameter" in str(detail) for detail in change.details)
@@ -240,7 +240,7 @@ def test_a_lost_promise_is_told_loudly() -> None:
     (change,) = diff([old], [tool("a", annotations={})])
 
     assert "it changes something now, and was called read-only (annotations.readOnlyHint)." in change.fact
-    assert next(one for one in change.details if one.breaking).effect is Effect.RESTATED
+    assert next(one for one in change.details if one.breaking).effect is ChangeEffect.RESTATED
 
 
 def test_the_breaking_changes_come_first() -> None:
@@ -301,9 +301,17 @@ def test_the_order_of_tools_says_nothing(
 @given(LISTS, LISTS)
 def test_every_tool_is_accounted_for_once(old: Sequence[Declaration], new: Sequence[Declaration]) -> None:
     changes = diff(old, new)
-    found = [one for one in changes if one.kind in (Kind.RENAMED, Kind.MOVED, Kind.SWAPPED, Kind.REUSED)]
+    found = [
+        one
+        for one in changes
+        if one.kind in (ChangeKind.RENAMED, ChangeKind.MOVED, ChangeKind.SWAPPED, ChangeKind.REUSED)
+    ]
     proved = [one for one in found if one.certainty is Certainty.CERTAIN and one.old and one.new]
-    guessed = [one for one in found if one.certainty is Certainty.SUGGESTED and one.kind in (Kind.RENAMED, Kind.MOVED)]
+    guessed = [
+        one
+        for one in found
+        if one.certainty is Certainty.SUGGESTED and one.kind in (ChangeKind.RENAMED, ChangeKind.MOVED)
+    ]
     certain = [one for one in proved if one.old and one.new and one.old.key != one.new.key]
 
     for several in (certain, guessed):

@@ -6,7 +6,7 @@ import re
 
 from tests.shared import ROOT
 from truename.identity import definition_digest
-from truename.migration import Kind, Lock
+from truename.migration import ChangeKind, Lock
 
 PAGE = (ROOT / "docs" / "diff-and-lock.md").read_text("utf-8")
 
@@ -18,7 +18,7 @@ def test_the_example_runs() -> None:
 
 
 def test_every_kind_of_change_is_explained() -> None:
-    assert {kind.value for kind in Kind} <= set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+    assert {kind.value for kind in ChangeKind} <= set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
 
 
 def test_the_lock_that_is_shown_is_one_but_for_what_is_cut_short() -> None:

@@ -20,7 +20,7 @@ from truename.migration import Lock, diff, is_lock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from truename.migration.pins import Tools
+    from truename.migration.lock import Tools
 
 TOOLS = [tool("fs_read", READ, "path"), tool("fs_list", LIST, "path", "depth?", server="files"), tool("ping")]
 DIGEST = f"sha256:{'0' * 64}"

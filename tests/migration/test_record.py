@@ -12,7 +12,7 @@ from truename.migration import (
     FIELDS,
     HISTORY,
     Decision,
-    Protocol,
+    ProtocolStatement,
     decision_record,
     file_name,
     next_number,
@@ -25,7 +25,7 @@ DAY = date(2026, 6, 5)
 
 def test_a_record_has_every_field_and_says_what_was_decided() -> None:
     decision = Decision(
-        number=16, day=DAY, clean_break=True, protocol=Protocol.after("0.2"), reason="The API refuses dots."
+        number=16, day=DAY, clean_break=True, protocol=ProtocolStatement.after("0.2"), reason="The API refuses dots."
     )
 
     text = decision_record(plan({"powershell.exec": "powershell_exec", "agent.update": "agent_update"}), decision)

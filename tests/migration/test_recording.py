@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.policy.calls import call
 from truename import Catalog, ToolId, project
 from truename.errors import StoreError
-from truename.migration.recording import BrokenLine, RecordedCall, Recorder, read_recording
+from truename.migration.recordings import BrokenLine, CallRecorder, RecordedCall, read_recording
 from truename.policy import Caller, Context, Exposure
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def made(name: str = "phone_tap", id: str = "c1", arguments: object = "{}") -> C
     return call(NAMES, name, id, arguments, PHONE)
 
 
-def recorder(path: Path, exposure: Exposure | None = None, **options: Any) -> Recorder:
-    return Recorder(path, exposure, now=lambda: "2026-11-22T00:00:00Z", **options)
+def recorder(path: Path, exposure: Exposure | None = None, **options: Any) -> CallRecorder:
+    return CallRecorder(path, exposure, now=lambda: "2026-11-22T00:00:00Z", **options)
 
 
 def test_a_call_is_written_and_read_back(tmp_path: Path) -> None:

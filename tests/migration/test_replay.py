@@ -8,8 +8,7 @@ import pytest
 
 from truename import Catalog, Ledger, ToolId, project
 from truename.errors import NotAllowed, RetiredName, UnknownTool
-from truename.migration.recording import BrokenLine, RecordedCall, Recorder, read_recording
-from truename.migration.replay import Replayed, replay
+from truename.migration.recordings import BrokenLine, CallRecorder, RecordedCall, ReplayedCall, read_recording, replay
 from truename.policy import Approvals, Caller, CallRule, Context, Exposure, Policy, bound_call
 
 if TYPE_CHECKING:
@@ -37,11 +36,11 @@ def recorded(id: str, context: Context = IOS, **more: Any) -> RecordedCall:
     return RecordedCall(id=ToolId.parse(id), arguments={"x": 1}, context=context, **more)
 
 
-def ran(recording: Iterable[RecordedCall | BrokenLine], names: NameTable, **how: Any) -> list[Replayed]:
+def ran(recording: Iterable[RecordedCall | BrokenLine], names: NameTable, **how: Any) -> list[ReplayedCall]:
     return list(replay(recording, names, lambda call: call.origin.name, **{"policy": ALLOW, **how}))
 
 
-def outcomes(found: Iterable[Replayed]) -> list[str]:
+def outcomes(found: Iterable[ReplayedCall]) -> list[str]:
     return [f"{one.state} {one.result}" if one.state == "done" else one.state for one in found]
 
 
@@ -155,7 +154,7 @@ def test_a_replay_needs_what_any_call_needs() -> None:
 
 def test_a_recorded_session_is_replayed_from_its_file(tmp_path: Path) -> None:
     names = shown()
-    with Recorder(tmp_path / "calls.jsonl") as recorder:
+    with CallRecorder(tmp_path / "calls.jsonl") as recorder:
         for number, name in enumerate(("phone_tap", "phone_clear")):
             caller = Caller(platform="ios")
             recorder.write(bound_call(name=name, call_id=f"c{number}", arguments={}, names=names, caller=caller))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from truename.errors import MigrationError
-from truename.migration import Lexicon, Protocol, rewrite
-from truename.migration.plain import kind_of
+from truename.migration import Lexicon, ProtocolStatement, rewrite
+from truename.migration.rewrite import kind_of
 
 MAP = {
     "fs.list": "fs_list",
@@ -243,14 +243,14 @@ def test_a_new_name_that_would_mean_more_than_itself_is_refused(name: str) -> No
     ],
 )
 def test_the_protocol_version_is_counted_up_where_it_is_stated(text: str, after: str) -> None:
-    step = Protocol.after("0.2")
+    step = ProtocolStatement.after("0.2")
 
     assert rewrite(text, MAP, protocol=step).text == after
     assert rewrite(after, MAP, protocol=step).text == after
 
 
 def test_a_pattern_of_ones_own_says_how_the_version_is_stated() -> None:
-    step = Protocol.after("1.4", pattern='CONTRACT =  "v: {version}"')
+    step = ProtocolStatement.after("1.4", pattern='CONTRACT =  "v: {version}"')
 
     assert rewrite('CONTRACT = "v: 1.4"; x = "1.4"', MAP, protocol=step).text == 'CONTRACT = "v: 2.0"; x = "1.4"'
 
@@ -258,7 +258,7 @@ def test_a_pattern_of_ones_own_says_how_the_version_is_stated() -> None:
 @pytest.mark.parametrize("pattern", ["", "VERSION", "{version}", "a{version}{version}", "x" * 300 + "{version}"])
 def test_a_pattern_without_a_place_for_the_version_is_refused(pattern: str) -> None:
     with pytest.raises(MigrationError, match="is no pattern of a protocol version"):
-        Protocol.after("0.2", pattern=pattern)
+        ProtocolStatement.after("0.2", pattern=pattern)
 
 
 @pytest.mark.parametrize(

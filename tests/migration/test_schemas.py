@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.migration import INPUT, OUTPUT, Effect, compare_schemas
+from truename.migration import INPUT, OUTPUT, ChangeEffect, compare_schemas
 
-NARROWED, WIDENED, CHANGED, RESTATED = Effect.NARROWED, Effect.WIDENED, Effect.CHANGED, Effect.RESTATED
+NARROWED, WIDENED, CHANGED, RESTATED = (
+    ChangeEffect.NARROWED,
+    ChangeEffect.WIDENED,
+    ChangeEffect.CHANGED,
+    ChangeEffect.RESTATED,
+)
 
 
 def of(**properties: Any) -> dict[str, Any]:
@@ -23,7 +28,7 @@ def found(old: Any, new: Any) -> list[tuple[str, str, bool]]:
 
 
 # One property `a`, as it was and as it is; what that does to the input at which keyword.
-OF_A_VALUE: list[tuple[Any, Any, Effect, str]] = [
+OF_A_VALUE: list[tuple[Any, Any, ChangeEffect, str]] = [
     ({"type": "integer"}, {"type": "number"}, WIDENED, "type"),
     ({"type": "number"}, {"type": "integer"}, NARROWED, "type"),
     ({"type": "string"}, {"type": "integer"}, CHANGED, "type"),
@@ -98,14 +103,14 @@ OF_AN_OBJECT: list[tuple[str, Any, Any, list[tuple[str, str, bool]]]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "effect", "path"), OF_A_VALUE)
-def test_a_value_is_compared_keyword_by_keyword(old: Any, new: Any, effect: Effect, path: str) -> None:
+def test_a_value_is_compared_keyword_by_keyword(old: Any, new: Any, effect: ChangeEffect, path: str) -> None:
     where = f"properties.a.{path}".rstrip(".")
 
     assert found(of(a=old), of(a=new)) == [(where, str(effect), effect in INPUT.breaking)]
 
 
 @pytest.mark.parametrize(("old", "new", "effect", "path"), OF_A_VALUE)
-def test_what_breaks_a_caller_is_not_what_breaks_a_reader(old: Any, new: Any, effect: Effect, path: str) -> None:
+def test_what_breaks_a_caller_is_not_what_breaks_a_reader(old: Any, new: Any, effect: ChangeEffect, path: str) -> None:
     (one,) = compare_schemas(of(a=old), of(a=new), OUTPUT)
 
     assert one.effect is effect

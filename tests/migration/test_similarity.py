@@ -9,8 +9,7 @@ import pytest
 from tests.migration.listed import LIST, pairs, tool
 from tests.shared import UNHURRIED
 from truename.migration import diff, pinned
-from truename.migration.similarity import Resemblance
-from truename.migration.verbs import COMMON, same_sense
+from truename.migration.matching import COMMON, Resemblance, same_sense
 
 MANY = 3_000
 

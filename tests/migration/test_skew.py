@@ -6,7 +6,7 @@ import pytest
 
 from truename import Catalog, Ledger, NameTable, ToolId, project
 from truename.errors import AmbiguousName, MigrationError, RetiredName, UnknownTool
-from truename.migration.skew import Skew, resolve_between, skew
+from truename.migration.protocol_versions import VersionSkew, resolve_between, skew
 
 EXEC = ToolId.parse("kenny/powershell_exec")
 
@@ -33,7 +33,7 @@ EXEC = ToolId.parse("kenny/powershell_exec")
 def test_versions_are_compared_number_by_number(server: str, peer: str, same: bool, compatible: bool) -> None:
     found = skew(server=server, peer=peer)
 
-    assert found == Skew(server=server, peer=peer, same=same, compatible=compatible)
+    assert found == VersionSkew(server=server, peer=peer, same=same, compatible=compatible)
     assert len(str(found)) < 300
     assert str(found).isprintable()
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from truename.errors import MigrationError
 from truename.migration import bump, compare_versions, version_parts
-from truename.migration.versions import CHANGES
+from truename.migration.protocol_versions import CHANGES
 
 NUMBERS = st.lists(st.integers(0, 999_999_998), min_size=1, max_size=4)
 VERSIONS = NUMBERS.map(lambda numbers: ".".join(map(str, numbers)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
-from truename.naming import Listed, listing, renamed, utc_today
+from truename.naming import ListedName, listing, renamed, utc_today
 
 LAST, AFTER = date(2027, 2, 1), date(2027, 2, 2)
 UNTIL = LAST.isoformat()
@@ -30,7 +30,7 @@ def test_an_old_name_is_listed_in_its_place_until_its_day_is_over() -> None:
     names = table(ledger, "first", "find_all", "last")
 
     assert names_on(LAST, names) == ["first", "search", "last", "find_all"]
-    assert listing(names, LAST)[1] == Listed("search", NEW, "find_all", UNTIL)
+    assert listing(names, LAST)[1] == ListedName("search", NEW, "find_all", UNTIL)
     assert names_on(AFTER, names) == ["first", "last", "find_all"]
     assert resolve("search", names).id == NEW
 
@@ -116,10 +116,10 @@ def test_without_a_day_or_a_ledger_the_list_is_the_table() -> None:
 def test_the_description_of_an_old_name_begins_with_the_present_one(description: Any, expected: str) -> None:
     definition = {"name": "find_all", "description": description, "inputSchema": {"type": "object"}}
 
-    told = renamed(definition, Listed("search", NEW, "find_all", UNTIL))
+    told = renamed(definition, ListedName("search", NEW, "find_all", UNTIL))
 
     assert told == {**definition, "description": expected}
-    assert renamed(definition, Listed("find_all", NEW)) is definition
+    assert renamed(definition, ListedName("find_all", NEW)) is definition
 
 
 def test_a_day_is_one_of_utc() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.shared import UNHURRIED
-from truename.naming.mentions import MOST_READ, Mentions
+from truename.naming.mentions import MOST_READ, TextMentions
 
 OWN = (
     "get_data",
@@ -22,7 +22,7 @@ OWN = (
     "user_id",
     "delete_data",
 )
-NAMES = Mentions({own: f"x_{own.replace('.', '_').replace('-', '_')}" for own in OWN}, {"user_id"})
+NAMES = TextMentions({own: f"x_{own.replace('.', '_').replace('-', '_')}" for own in OWN}, {"user_id"})
 
 MENTIONED = [
     ("Call get_data first.", "Call x_get_data first."),
@@ -86,12 +86,12 @@ def test_names_that_are_spared_are_left_alone() -> None:
 
 
 def test_names_that_are_shown_as_they_are_and_names_of_several_words_cost_nothing() -> None:
-    same = Mentions({"get_data": "get_data", "Users Tool": "users_tool"})
+    same = TextMentions({"get_data": "get_data", "Users Tool": "users_tool"})
     assert same.rewritten("get_data `Users Tool`") == "get_data `Users Tool`"
 
 
 def test_tools_that_exchange_their_names_are_each_read_under_the_right_one() -> None:
-    swapped = Mentions({"get_a": "get_b", "get_b": "get_a"})
+    swapped = TextMentions({"get_a": "get_b", "get_b": "get_a"})
     assert swapped.rewritten("get_a, then get_b") == "get_b, then get_a"
 
 
@@ -132,7 +132,7 @@ def test_a_text_that_was_read_once_stays_as_it_is(text: str) -> None:
 
 @given(TEXTS)
 def test_nothing_but_names_changes_and_only_to_the_one_shown_for_it(text: str) -> None:
-    marked = Mentions({own: f"\x00{number}\x00" for number, own in enumerate(OWN)}, {"user_id"})
+    marked = TextMentions({own: f"\x00{number}\x00" for number, own in enumerate(OWN)}, {"user_id"})
     read = marked.rewritten(text.replace("\x00", ""))
     for number, own in enumerate(OWN):
         read = read.replace(f"\x00{number}\x00", own)

@@ -13,7 +13,7 @@ from tests.naming.tables import named, table
 from truename import Catalog, Ledger, project, resolve
 from truename.errors import AmbiguousName
 from truename.identity import fold
-from truename.naming.servers import Key, ServerParts, key_forms
+from truename.naming.spell import ServerKeyWords, ServerParts, key_forms
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -232,8 +232,9 @@ def test_forms_of_a_key_are_told_from_the_shortest() -> None:
 
 
 def test_shorter_forms_have_a_word_of_no_other_server_first() -> None:
-    keys: dict[Hashable, Key] = {
-        name: Key("_".join(name), name, name) for name in (("k", "b", "c"), ("k", "b", "d"), ("e", "f", "api"))
+    keys: dict[Hashable, ServerKeyWords] = {
+        name: ServerKeyWords("_".join(name), name, name)
+        for name in (("k", "b", "c"), ("k", "b", "d"), ("e", "f", "api"))
     }
     parts = ServerParts(keys)
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.naming.tables import named, table
-from truename.naming.shorten import drop_words, prefix_words, telling_words, without_fillers
-from truename.naming.words import snake, split, words
+from truename.naming.words import drop_words, prefix_words, snake, split, telling_words, without_fillers, words
 
 LONG = "with_long_body_and_many_attachments_for_a_team"
 ROOM = 46

@@ -13,7 +13,7 @@ from tests.shared import UNHURRIED
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.errors import AmbiguousName, ResolutionError, RetiredName, UnknownTool
 from truename.naming import suggest
-from truename.naming.suggest import Suggester
+from truename.naming.suggest import NameSuggester
 
 NAMES = table(
     (
@@ -168,13 +168,13 @@ def test_candidates_have_unique_names_even_if_they_are_not_here() -> None:
     ],
 )
 def test_the_nearest_names_are_suggested_best_first(text: str, expected: tuple[str, ...]) -> None:
-    suggester = Suggester(["sf_get_lead", "sf_get_leads", "dg_prism_refract"])
+    suggester = NameSuggester(["sf_get_lead", "sf_get_leads", "dg_prism_refract"])
 
     assert suggester.nearest(text) == expected
 
 
 def test_at_most_as_many_as_asked_for_are_suggested() -> None:
-    suggester = Suggester([f"get_data_{number}" for number in range(100)])
+    suggester = NameSuggester([f"get_data_{number}" for number in range(100)])
 
     assert len(suggester.nearest("get_data")) == 3
     assert len(suggester.nearest("get_data", 5)) == 5
@@ -182,7 +182,7 @@ def test_at_most_as_many_as_asked_for_are_suggested() -> None:
 
 @pytest.mark.parametrize("names", [10_000, 20_000])
 def test_however_large_a_table_is_as_many_names_are_compared(names: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    suggester = Suggester([f"server{n % 100}_get_thing_{n}_of_team" for n in range(names)])
+    suggester = NameSuggester([f"server{n % 100}_get_thing_{n}_of_team" for n in range(names)])
     suggester.prepare()
     read: list[str] = []
     grams = suggest._grams
@@ -198,7 +198,7 @@ def test_however_large_a_table_is_as_many_names_are_compared(names: int, monkeyp
 
 
 def test_the_index_is_built_at_first_need_or_beforehand() -> None:
-    suggester = Suggester(["get_data"])
+    suggester = NameSuggester(["get_data"])
     assert not suggester.is_ready
     assert suggester.nearest("get_dta") == ("get_data",)
     assert suggester.is_ready
@@ -206,15 +206,15 @@ def test_the_index_is_built_at_first_need_or_beforehand() -> None:
 
 @given(st.lists(st.text("abc_D-", min_size=1, max_size=12), max_size=30), st.text("abc_D-", max_size=12))
 def test_names_that_are_near_are_of_the_table_and_the_nearest_comes_first(names: list[str], text: str) -> None:
-    found = Suggester(names).nearest(text, 5)
+    found = NameSuggester(names).nearest(text, 5)
 
     assert set(found) <= set(names)
     assert len(found) <= 5
-    assert Suggester(names).nearest(text, 5)[:3] == Suggester(names).nearest(text)
+    assert NameSuggester(names).nearest(text, 5)[:3] == NameSuggester(names).nearest(text)
 
 
 @given(st.sampled_from([f"{verb}_{noun}" for verb in ("create", "delete") for noun in ("page", "issue", "branch")]))
 def test_a_name_of_the_table_is_nearest_to_itself(name: str) -> None:
     names = [f"{verb}_{noun}" for verb in ("create", "delete") for noun in ("page", "issue", "branch")]
 
-    assert Suggester(names).nearest(name)[0] == name
+    assert NameSuggester(names).nearest(name)[0] == name

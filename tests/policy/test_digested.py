@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.policy.calls import search_of
 from truename.errors import TruenameError
 from truename.policy import Approvals
-from truename.policy.arguments import MAX_DEPTH, MAX_ENTRIES, arguments_of
+from truename.policy.arguments import MAX_DEPTH, MAX_ENTRIES, read_arguments
 from truename.policy.call import digested
 
 JSON = st.recursive(
@@ -48,11 +48,11 @@ def test_a_decision_for_its_arguments_covers_the_plain_call_too() -> None:
 def test_arguments_have_a_bound_of_keys_and_items(as_text: bool) -> None:
     half = MAX_ENTRIES // 2
     text = f'{{"a": [{"1," * (half - 2)}1], "b": [{"1," * (half - 2)}1]}}'
-    assert len(arguments_of(text)["a"]) == half - 1
+    assert len(read_arguments(text)["a"]) == half - 1
 
     wide: object = text.replace("[1,", "[1,1,") if as_text else {"a": [1] * half, "b": {str(n): 1 for n in range(half)}}
     with pytest.raises(TruenameError, match="arguments holds more than 200,000 keys and items"):
-        arguments_of(wide)
+        read_arguments(wide)
 
 
 @given(JSON, st.lists(st.text("ab.[", max_size=3) | st.integers(0, 3), max_size=MAX_DEPTH - 8))
@@ -63,6 +63,6 @@ def test_what_is_refused_says_where_it_stands(around: Any, path: list[str | int]
     where = "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in path)
 
     with pytest.raises(TruenameError) as caught:
-        arguments_of({"here": value, "": around})
+        read_arguments({"here": value, "": around})
 
     assert getattr(caught.value, "field", None) == f"arguments.here{where}"

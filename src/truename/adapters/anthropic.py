@@ -1,29 +1,38 @@
-"""Anthropic Messages.
-
-Source: the types of the anthropic package 2.12.0 (``ToolParam``, ``ToolUseBlock``, ``ToolChoiceParam``). Calls of
-server tools are run by the API itself and are no calls here.
-"""
+"""Adapt tools, calls and histories to Anthropic Messages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import Place, plain
-from truename.adapters.streams import Fragments, whole
-from truename.adapters.turns import Image, Text, as_text, shown
-from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
+from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.turns import (
+    HistoryMention,
+    Image,
+    Tell,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+    arguments_object,
+    as_text,
+    is_blank,
+    shown,
+    untranslatable,
+)
+from truename.adapters.wire import NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Sequence
 
     from truename import NameTable, ToolId
-    from truename.adapters.layout import Layout
-    from truename.adapters.turns import Shown
-    from truename.adapters.wire import Refused
+    from truename.adapters.layout import NamespaceLayout
+    from truename.adapters.turns import Part, Role, Shown
+    from truename.adapters.wire import RefusedCall
     from truename.policy import Call, Caller
 
-__all__ = ["DIALECT", "block_of", "calls", "read", "result", "tool_choice", "tools"]
+__all__ = ["DIALECT", "calls", "result", "tool_choice", "tools"]
 
 DIALECT: Final = "anthropic"
 _BLOCK: Final = frozenset({"type", "id", "name", "input", "caller", "cache_control", "toolset_name", "partial_json"})
@@ -31,7 +40,7 @@ _MODES: Final = {"auto": "auto", "none": "none", "required": "any"}
 _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded"})
 
 
-def tools(names: NameTable | Layout, *, defer: Collection[ToolId] = ()) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout, *, defer: Collection[ToolId] = ()) -> list[dict[str, Any]]:
     """Return the tools as ``{"name", "description", "input_schema"}``; ``defer`` are left to the API's tool search.
 
     Raises an `ExceptionGroup` of `InvalidName` for names that the API would refuse.
@@ -43,7 +52,7 @@ def tools(names: NameTable | Layout, *, defer: Collection[ToolId] = ()) -> list[
     ]
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | Layout, *, parallel: bool = True) -> dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout, *, parallel: bool = True) -> dict[str, Any]:
     """Return the choice; ``required`` is called ``any`` here. Without ``parallel`` at most one call is made at a time.
 
     >>> from truename import Catalog, project
@@ -57,18 +66,18 @@ def tool_choice(choice: ToolId | str, names: NameTable | Layout, *, parallel: bo
 
 def read(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
-) -> tuple[Call | Refused, ...]:
+) -> tuple[Call | RefusedCall, ...]:
     """Return the calls in a message or in the events of a stream. Raises `InvalidCall` for what is neither."""
     return bound(_asked(answer), flat(names), caller, endpoints)
 
 
 def calls(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
@@ -77,7 +86,7 @@ def calls(
     return required(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
     """Return the block that answers a call; all blocks of one turn go into one user message, before any text."""
     # Both this API and Bedrock refuse a block with an empty text.
     blocks = [block_of(part) for part in shown(content) if part != Text("")]
@@ -95,8 +104,8 @@ def block_of(part: Shown) -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
-def _asked(answer: object) -> Iterator[Asked]:
-    message = Place.of(whole(answer, _assembled))
+def _asked(answer: object) -> Iterator[RequestedCall]:
+    message = PayloadPlace.of(whole(answer, _assembled))
     if not isinstance(message.get("content"), list):
         message.wrong("content", "is missing or no list of blocks")
     cut = message.optional("stop_reason") in _CUT
@@ -105,12 +114,12 @@ def _asked(answer: object) -> Iterator[Asked]:
             yield _one(block, cut=cut)
 
 
-def _one(block: Place, *, cut: bool) -> Asked:
+def _one(block: PayloadPlace, *, cut: bool) -> RequestedCall:
     block.only(_BLOCK)
     given = block.get("partial_json", "input")
     if isinstance(block.get("input"), str):
         block.wrong("input", "is of type str, not an object")
-    return Asked(
+    return RequestedCall(
         name=block.text("name"),
         call_id=block.text("id"),
         arguments=given,
@@ -123,7 +132,7 @@ def _assembled(events: Iterable[Any]) -> dict[str, Any]:
     """Join the events of a stream into the message that they are pieces of; text is left out, calls are kept."""
     pieces, inputs, stop = Fragments(), dict[int, Any](), None
     for number, raw in enumerate(events):
-        event = Place.of(plain(raw), f"events[{number}]")
+        event = PayloadPlace.of(plain(raw), f"events[{number}]")
         kind = event.text("type")
         if kind == "content_block_start":
             _begin(event, pieces, inputs)
@@ -137,7 +146,7 @@ def _assembled(events: Iterable[Any]) -> dict[str, Any]:
     return {"stop_reason": stop, "content": [_block(one, text, inputs[place]) for place, one, text in pieces.joined()]}
 
 
-def _begin(event: Place, pieces: Fragments, inputs: dict[int, Any]) -> None:
+def _begin(event: PayloadPlace, pieces: Fragments, inputs: dict[int, Any]) -> None:
     block, place = event.inside("content_block"), event.number("index")
     if block.text("type") == "tool_use":
         block.only(_BLOCK)
@@ -146,7 +155,7 @@ def _begin(event: Place, pieces: Fragments, inputs: dict[int, Any]) -> None:
         inputs[place] = block.get("input")
 
 
-def _continue(event: Place, pieces: Fragments) -> None:
+def _continue(event: PayloadPlace, pieces: Fragments) -> None:
     delta = event.inside("delta")
     if delta.get("type") == "input_json_delta" and event.number("index") in pieces:
         pieces.add(event.number("index"), delta.optional("partial_json") or "")
@@ -155,3 +164,119 @@ def _continue(event: Place, pieces: Fragments) -> None:
 def _block(one: dict[str, Any], text: str, given: Any) -> dict[str, Any]:
     # Some servers send the whole input with the beginning of the block, and no pieces.
     return {"type": "tool_use", **one, "input": given, **({} if given and not text else {"partial_json": text})}
+
+
+_ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
+_USE: Final = frozenset({"type", "id", "name", "input", "caller", "cache_control"})
+_RESULT: Final = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
+_THOUGHT: Final = frozenset({"thinking", "redacted_thinking"})
+
+
+def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
+    """Iterate over calls, results, and the tools that a search brought."""
+    for message in messages:
+        message.text("role")
+        for block in _blocks(message):
+            match block.text("type"):
+                case "tool_use":
+                    yield HistoryMention(kind="call", place=block, id_key="id", named=block)
+                case "tool_result":
+                    yield HistoryMention(kind="result", place=block, id_key="tool_use_id")
+                    yield from map(_reference, filter(_is_reference, _blocks(block)))
+                case "tool_search_tool_result":
+                    found = block.inside("content")
+                    yield from map(_reference, found.each("tool_references"))
+
+
+def _blocks(place: PayloadPlace) -> Iterator[PayloadPlace]:
+    if not isinstance(place.get("content"), str):
+        yield from place.each("content")
+
+
+def _is_reference(block: PayloadPlace) -> bool:
+    return bool(block.get("type") == "tool_reference")
+
+
+def _reference(block: PayloadPlace) -> HistoryMention:
+    return HistoryMention(kind="reference", place=block, named=block, name_key="tool_name")
+
+
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    for message in messages:
+        message.only(frozenset({"role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "usage"}))
+        role = message.text("role")
+        if role not in _ROLES:
+            message.wrong("role", "is no role that is known here")
+        yield Turn(_ROLES[role], tuple(_parts(message, tell)), message.where)
+
+
+def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
+    if isinstance(content := message.get("content"), str):
+        yield from [Text(content)] if content else []
+        return
+    for block in message.each("content"):
+        if block.get("cache_control") is not None:
+            tell("dropped", block.path("cache_control"), "is of use to this API only and was left out")
+        match block.text("type"):
+            case "tool_use":
+                yield _call(block)
+            case "tool_result":
+                yield _result(block)
+            case kind if kind in _THOUGHT:
+                tell("dropped", block.where, "is of use to this API only and was left out")
+            case _:
+                yield _shown(block)
+
+
+def _shown(block: PayloadPlace) -> Shown:
+    kind = block.text("type")
+    if kind == "text":
+        return Text(block.optional("text") or "")
+    if kind != "image":
+        raise untranslatable(block, f"of type {kind!r}")
+    source = block.inside("source")
+    match source.text("type"):
+        case "base64":
+            return Image(media_type=source.text("media_type"), base64=source.text("data"))
+        case "url":
+            return Image(url=source.text("url"))
+        case other:
+            raise untranslatable(source, f"of type {other!r}")
+
+
+def _call(block: PayloadPlace) -> ToolCall:
+    block.only(_USE)
+    given = block.get("input")
+    if not isinstance(given, Mapping):
+        block.wrong("input", "is missing" if given is None else f"is of type {type(given).__name__}, not an object")
+    return ToolCall(call_id=block.text("id"), name=block.text("name"), arguments=given)
+
+
+def _result(block: PayloadPlace) -> ToolResult:
+    block.only(_RESULT)
+    content = block.get("content")
+    parts = (Text(content),) if isinstance(content, str) else tuple(map(_shown, block.each("content")))
+    return ToolResult(call_id=block.text("tool_use_id"), content=parts, is_error=block.get("is_error") is True)
+
+
+def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+    """Iterate over the messages of a turn: one, in which results come first."""
+    blocks = [_history_block(part) for part in sorted(turn.parts, key=_order) if not is_blank(part)]
+    if blocks:
+        yield {"role": turn.role, "content": blocks}
+
+
+def _order(part: Part) -> int:
+    return 0 if isinstance(part, ToolResult) else 2 if isinstance(part, ToolCall) else 1
+
+
+def _history_block(part: Part) -> dict[str, Any]:
+    if isinstance(part, ToolCall):
+        arguments = arguments_object(part.arguments)
+        return {"type": "tool_use", "id": part.call_id, "name": part.name, "input": arguments}
+    if isinstance(part, ToolResult):
+        content = [block_of(one) for one in part.content if one != Text("")]
+        made: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.call_id, "content": content}
+        return {**made, "is_error": True} if part.is_error else made
+    return block_of(part)

@@ -1,32 +1,42 @@
-"""Amazon Bedrock Converse.
-
-Source: botocore 1.44.5, bedrock-runtime 2023-09-30 (``ToolConfiguration``, ``ToolUseBlock``, ``ToolResultBlock``).
-"""
+"""Adapt tools, calls and histories to Amazon Bedrock Converse."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import Place, plain
-from truename.adapters.streams import Fragments, whole
-from truename.adapters.turns import Image, Json, Text, as_text, shown
-from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
+from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.turns import (
+    HistoryMention,
+    Image,
+    Json,
+    Tell,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+    arguments_object,
+    as_text,
+    is_blank,
+    shown,
+    untranslatable,
+)
+from truename.adapters.wire import NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
 from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
     from truename import NameTable, ToolId
-    from truename.adapters.layout import Layout
-    from truename.adapters.turns import Shown
-    from truename.adapters.wire import Refused
+    from truename.adapters.layout import NamespaceLayout
+    from truename.adapters.turns import Part, Role, Shown
+    from truename.adapters.wire import RefusedCall
     from truename.policy import Call, Caller
 
-__all__ = ["DIALECT", "block_of", "calls", "read", "result", "tool_choice", "tools"]
+__all__ = ["DIALECT", "calls", "result", "tool_choice", "tools"]
 
 DIALECT: Final = "bedrock-converse"
 _USE: Final = frozenset({"toolUseId", "name", "input", "type"})
@@ -35,7 +45,7 @@ _FORMATS: Final = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif",
 _CUT: Final = frozenset({"max_tokens", "malformed_tool_use", "malformed_model_output", "model_context_window_exceeded"})
 
 
-def tools(names: NameTable | Layout) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
     """Return the tools as ``{"toolSpec": {...}}``, for ``toolConfig.tools``.
 
     An empty description is left out, as the API refuses one. Raises an `ExceptionGroup` of `InvalidName`.
@@ -49,7 +59,7 @@ def tools(names: NameTable | Layout) -> list[dict[str, Any]]:
     ]
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> dict[str, Any]:
     """Return ``toolConfig.toolChoice``. Raises `InvalidPayload` for ``none``: the API has no such choice.
 
     >>> from truename import Catalog, project
@@ -65,11 +75,11 @@ def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> dict[str, An
 
 def read(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
-) -> tuple[Call | Refused, ...]:
+) -> tuple[Call | RefusedCall, ...]:
     """Return the calls in an answer of Converse, a message, or the events of ConverseStream (or its answer).
 
     Raises `InvalidCall` for what is none of them.
@@ -80,7 +90,7 @@ def read(
 
 def calls(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
@@ -89,7 +99,7 @@ def calls(
     return required(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
     """Return the block that answers a call; all blocks of one turn go into one user message."""
     made = {"toolUseId": call.call_id, "content": [block_of(part) for part in shown(content) if part != Text("")]}
     return {"toolResult": {**made, "status": "error"} if is_error else made}
@@ -111,8 +121,8 @@ def block_of(part: Shown) -> dict[str, Any]:
     return {"image": {"format": _FORMATS[part.media_type], "source": {"bytes": source}}}
 
 
-def _asked(answer: object) -> Iterator[Asked]:
-    given = Place.of(whole(answer, _assembled))
+def _asked(answer: object) -> Iterator[RequestedCall]:
+    given = PayloadPlace.of(whole(answer, _assembled))
     cut = given.optional("stopReason") in _CUT
     message = given if "content" in given.value else given.inside("output").inside("message")
     if not isinstance(message.get("content"), list):
@@ -123,12 +133,12 @@ def _asked(answer: object) -> Iterator[Asked]:
             yield _one(block.inside("toolUse"), cut=cut)
 
 
-def _one(use: Place, *, cut: bool) -> Asked:
+def _one(use: PayloadPlace, *, cut: bool) -> RequestedCall:
     use.only(_USE | {"pieces"})
     given = use.get("pieces", "input")
     if isinstance(use.get("input"), str):
         use.wrong("input", "is of type str, not an object")
-    return Asked(
+    return RequestedCall(
         name=use.text("name"),
         call_id=use.text("toolUseId"),
         arguments=given,
@@ -141,7 +151,7 @@ def _assembled(events: Iterable[Any]) -> dict[str, Any]:
     """Join the events of ConverseStream into the message that they are pieces of; only calls are kept."""
     pieces, stop = Fragments(), None
     for number, raw in enumerate(events):
-        event = Place.of(plain(raw), f"events[{number}]")
+        event = PayloadPlace.of(plain(raw), f"events[{number}]")
         if event.get("contentBlockStart") is not None:
             _begin(event.inside("contentBlockStart"), pieces)
         elif event.get("contentBlockDelta") is not None:
@@ -155,7 +165,7 @@ def _assembled(events: Iterable[Any]) -> dict[str, Any]:
     return {"stopReason": stop, "output": {"message": {"role": "assistant", "content": made}}}
 
 
-def _begin(event: Place, pieces: Fragments) -> None:
+def _begin(event: PayloadPlace, pieces: Fragments) -> None:
     if event.get("start") is None or event.inside("start").get("toolUse") is None:
         return
     use, place = event.inside("start").inside("toolUse"), event.number("contentBlockIndex")
@@ -164,7 +174,98 @@ def _begin(event: Place, pieces: Fragments) -> None:
     pieces.fix(place, use, "toolUseId", "name", "type")
 
 
-def _continue(event: Place, pieces: Fragments) -> None:
+def _continue(event: PayloadPlace, pieces: Fragments) -> None:
     delta, place = event.inside("delta"), event.number("contentBlockIndex")
     if delta.get("toolUse") is not None:
         pieces.add(place, delta.inside("toolUse").optional("input") or "")
+
+
+_ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant"}
+_HISTORY_USE: Final = frozenset({"toolUseId", "name", "input"})
+_RESULT: Final = frozenset({"toolUseId", "content", "status"})
+_DROPPED: Final = frozenset({"reasoningContent", "cachePoint", "guardContent"})
+
+
+def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
+    """Iterate over the calls and results."""
+    for message in messages:
+        message.text("role")
+        for block in message.each("content"):
+            if block.get("toolUse") is not None:
+                use = block.inside("toolUse")
+                own = use if use.get("type") is None else None
+                yield HistoryMention(kind="call", place=use, id_key="toolUseId", named=own)
+            elif block.get("toolResult") is not None:
+                yield HistoryMention(kind="result", place=block.inside("toolResult"), id_key="toolUseId")
+
+
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    for message in messages:
+        message.only(frozenset({"role", "content"}))
+        role = message.text("role")
+        if role not in _ROLES:
+            message.wrong("role", "is no role that is known here")
+        yield Turn(_ROLES[role], tuple(_parts(message, tell)), message.where)
+
+
+def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
+    for block in message.each("content"):
+        kinds = [name for name, value in block.value.items() if value is not None]
+        if len(kinds) != 1:
+            block.wrong("", f"has {len(kinds)} kinds of content, not one")
+        if kinds[0] == "toolUse":
+            yield _call(block.inside("toolUse"))
+        elif kinds[0] == "toolResult":
+            yield _result(block.inside("toolResult"))
+        elif kinds[0] in _DROPPED:
+            tell("dropped", block.path(kinds[0]), "is of use to this API only and was left out")
+        else:
+            yield _shown(block, kinds[0])
+
+
+def _shown(block: PayloadPlace, kind: str) -> Shown:
+    if kind == "text":
+        return Text(block.optional("text") or "")
+    if kind == "json":
+        return Json(block.value["json"])
+    if kind == "image":
+        image = block.inside("image")
+        source = image.inside("source").get("bytes")
+        if isinstance(source, bytes):
+            return Image(media_type=f"image/{image.text('format')}", base64=base64.b64encode(source).decode())
+    raise untranslatable(block, "no text, JSON or image with its bytes", kind)
+
+
+def _call(use: PayloadPlace) -> ToolCall:
+    use.only(_HISTORY_USE)
+    given = use.get("input")
+    if not isinstance(given, Mapping):
+        use.wrong("input", "is missing" if given is None else f"is of type {type(given).__name__}, not an object")
+    return ToolCall(call_id=use.text("toolUseId"), name=use.text("name"), arguments=given)
+
+
+def _result(result: PayloadPlace) -> ToolResult:
+    result.only(_RESULT)
+    content = tuple(_shown(block, next(iter(block.value), "")) for block in result.each("content"))
+    is_error = result.optional("status") == "error"
+    return ToolResult(call_id=result.text("toolUseId"), content=content, is_error=is_error)
+
+
+def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+    """Iterate over the messages of a turn: one, in which results come first."""
+    ordered = sorted(turn.parts, key=lambda part: 0 if isinstance(part, ToolResult) else 1)
+    blocks = [_block(part) for part in ordered if not is_blank(part)]
+    if blocks:
+        yield {"role": turn.role, "content": blocks}
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, ToolCall):
+        made = {"toolUseId": part.call_id, "name": part.name, "input": arguments_object(part.arguments)}
+        return {"toolUse": made}
+    if isinstance(part, ToolResult):
+        content = [block_of(one) for one in part.content if one != Text("")]
+        result = {"toolUseId": part.call_id, "content": content}
+        return {"toolResult": {**result, "status": "error"} if part.is_error else result}
+    return block_of(part)

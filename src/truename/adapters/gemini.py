@@ -1,30 +1,40 @@
-"""Gemini's generateContent, on the Gemini API and Vertex AI.
-
-Source: the types of the google-genai package 3.4.0 (``FunctionDeclaration``, ``FunctionCall``, ``FunctionResponse``).
-Both spellings of fields are read (``functionCall`` and ``function_call``); what is written is that of the REST API,
-which the package takes as well.
-"""
+"""Adapt tools, calls and histories to Gemini's generateContent, on the Gemini API and Vertex AI."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import Place, plain
-from truename.adapters.streams import whole
-from truename.adapters.turns import Image, Json, as_text, shown
-from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
+from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.turns import (
+    HistoryMention,
+    Image,
+    Json,
+    Tell,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+    arguments_object,
+    as_text,
+    shown,
+    untranslatable,
+)
+from truename.adapters.wire import NOBODY, RequestedCall, bound, chosen, offers, required, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Sequence
 
     from truename import NameTable, ToolId
-    from truename.adapters.layout import Layout
-    from truename.adapters.wire import Refused
+    from truename.adapters.layout import NamespaceLayout
+    from truename.adapters.turns import Part, Role, Shown
+    from truename.adapters.wire import RefusedCall
     from truename.policy import Call, Caller
 
-__all__ = ["DIALECT", "MADE", "calls", "made_id", "read", "response_of", "result", "tool_choice", "tools"]
+__all__ = ["DIALECT", "calls", "result", "tool_choice", "tools", "with_ids", "without_made_ids"]
 
 DIALECT: Final = "google-gemini"
 # Calls may come without an id. One that was made here is never shown to the API.
@@ -36,7 +46,7 @@ _MODES: Final = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 _CUT: Final = frozenset({"MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
 
 
-def tools(names: NameTable | Layout) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
     """Return the one tool that holds all declarations, or nothing for no tools.
 
     The schemas go as ``parametersJsonSchema``, which takes JSON Schema as it is. Raises an `ExceptionGroup` of
@@ -49,7 +59,7 @@ def tools(names: NameTable | Layout) -> list[dict[str, Any]]:
     return [{"functionDeclarations": declared}] if declared else []
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> dict[str, Any]:
     """Return the request's ``toolConfig``; a single tool is a mode with one allowed name.
 
     >>> from truename import Catalog, project
@@ -64,12 +74,12 @@ def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> dict[str, An
 
 def read(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     turn: str = "",
     endpoints: Mapping[str, str] | None = None,
-) -> tuple[Call | Refused, ...]:
+) -> tuple[Call | RefusedCall, ...]:
     """Return the calls in a response or in the responses of a stream.
 
     A call without an id gets one of the response's ``responseId``, or of ``turn`` (anything that is another one in each
@@ -81,7 +91,7 @@ def read(
 
 def calls(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     turn: str = "",
@@ -91,7 +101,7 @@ def calls(
     return required(read(answer, names, caller, turn=turn, endpoints=endpoints))
 
 
-def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
     """Return the part that answers a call; an id that the API never gave is not sent to it."""
     made: dict[str, Any] = {"name": call.wire_name, "response": response_of(content, is_error=is_error)}
     if parts := [_inline(part) for part in shown(content) if isinstance(part, Image)]:
@@ -118,8 +128,8 @@ def made_id(turn: str, place: int) -> str:
     return f"{MADE}{hashlib.sha256(turn.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}-{place}"
 
 
-def _asked(answer: object, turn: str) -> Iterator[Asked]:
-    response = Place.of(whole(answer, _assembled))
+def _asked(answer: object, turn: str) -> Iterator[RequestedCall]:
+    response = PayloadPlace.of(whole(answer, _assembled))
     candidates = list(response.each("candidates"))
     if len(candidates) > 1:
         response.wrong("candidates", f"has {len(candidates)} alternatives, not one")
@@ -134,7 +144,7 @@ def _asked(answer: object, turn: str) -> Iterator[Asked]:
             yield _one(part.inside("functionCall", "function_call"), key, place, cut=cut)
 
 
-def _one(call: Place, turn: str, place: int, *, cut: bool) -> Asked:
+def _one(call: PayloadPlace, turn: str, place: int, *, cut: bool) -> RequestedCall:
     call.only(_CALL)
     if call.get("willContinue", "will_continue") or call.get("partialArgs", "partial_args"):
         call.wrong(call.key("partialArgs", "partial_args"), "are pieces of arguments, which are not read here")
@@ -143,7 +153,7 @@ def _one(call: Place, turn: str, place: int, *, cut: bool) -> Asked:
     given = call.get("args")
     if isinstance(given, str):
         call.wrong("args", "is of type str, not an object")
-    return Asked(
+    return RequestedCall(
         name=call.text("name"),
         call_id=call.text("id") if call.get("id") is not None else made_id(turn, place),
         # A call without arguments comes without the field.
@@ -158,7 +168,7 @@ def _assembled(responses: Iterable[Any]) -> dict[str, Any]:
     parts: list[Any] = []
     joined: dict[str, Any] = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
     for number, raw in enumerate(responses):
-        response = Place.of(plain(raw), f"responses[{number}]")
+        response = PayloadPlace.of(plain(raw), f"responses[{number}]")
         joined["responseId"] = response.optional("responseId", "response_id") or joined.get("responseId")
         candidates = list(response.each("candidates"))
         if len(candidates) > 1:
@@ -169,5 +179,163 @@ def _assembled(responses: Iterable[Any]) -> dict[str, Any]:
             reason = candidate.optional("finishReason", "finish_reason")
             joined["candidates"][0]["finishReason"] = reason or joined["candidates"][0].get("finishReason")
     if not joined["candidates"][0].get("finishReason"):
-        Place(joined).wrong("candidates", "is not finished: the stream ended without a finishReason")
+        PayloadPlace(joined).wrong("candidates", "is not finished: the stream ended without a finishReason")
     return joined
+
+
+_ROLES: Final[dict[str, Role]] = {"user": "user", "model": "assistant", "function": "user"}
+_HISTORY_CALL: Final = ("functionCall", "function_call")
+_RESPONSE: Final = ("functionResponse", "function_response")
+_SIGNATURE: Final = ("thoughtSignature", "thought_signature")
+# Newer models refuse calls without a signature of their own; this one is documented for calls that another model made.
+_FOREIGN: Final = "skip_thought_signature_validator"
+_CALL_FIELDS: Final = frozenset({"id", "name", "args"})
+_RESPONSE_FIELDS: Final = frozenset({"id", "name", "response", "parts"})
+_MIXED: Final = frozenset({"thought", *_SIGNATURE})
+
+
+def with_ids(messages: Sequence[PayloadPlace]) -> None:
+    """Give every call and response that came without an id one; a response belongs to the first open call of its name.
+
+    Calls that came without an id go before those that have one.
+
+    Raises the fault for a response without a call.
+    """
+    waiting: list[PayloadPlace] = []
+    made = 0
+    for message in messages:
+        for part in message.each("parts"):
+            if part.get(*_HISTORY_CALL) is not None:
+                call = part.inside(*_HISTORY_CALL)
+                if call.optional("id") is None:
+                    call.value["id"] = made_id("history", made)
+                    made += 1
+                waiting.append(call)
+            elif part.get(*_RESPONSE) is not None:
+                _match(part.inside(*_RESPONSE), waiting)
+
+
+def _match(response: PayloadPlace, waiting: list[PayloadPlace]) -> None:
+    given, name = response.optional("id"), response.text("name")
+    key, wanted = ("name", name) if given is None else ("id", given)
+    fit = [call for call in waiting if call.value.get(key) == wanted]
+    # What came without an id answers a call that came without one, if any is open.
+    call = min(fit, key=lambda call: not call.text("id").startswith(MADE), default=None)
+    if call is None and given is None:
+        response.wrong("name", "answers no call")
+    if call is not None:
+        waiting.remove(call)
+        response.value["id"] = call.value["id"]
+
+
+def without_made_ids(messages: Sequence[PayloadPlace]) -> None:
+    """Take out the ids that were made here: the API did not give them and does not need them."""
+    for mention in history_mentions(messages):
+        if str(mention.place.value.get("id", "")).startswith(MADE):
+            del mention.place.value["id"]
+
+
+def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
+    """Iterate over the calls and responses, both of which have a name."""
+    for message in messages:
+        for part in message.each("parts"):
+            if part.get(*_HISTORY_CALL) is not None:
+                call = part.inside(*_HISTORY_CALL)
+                yield HistoryMention(kind="call", place=call, id_key="id", named=call)
+            elif part.get(*_RESPONSE) is not None:
+                response = part.inside(*_RESPONSE)
+                yield HistoryMention(kind="result", place=response, id_key="id", named=response)
+
+
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    for message in messages:
+        message.only(frozenset({"role", "parts"}))
+        role = message.optional("role") or "user"
+        if role not in _ROLES:
+            message.wrong("role", "is no role that is known here")
+        yield Turn(_ROLES[role], tuple(_parts(message, tell)), message.where)
+
+
+def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
+    for part in message.each("parts"):
+        signature = part.get(*_SIGNATURE)
+        if signature not in (None, _FOREIGN, _FOREIGN.encode()):
+            tell("dropped", part.path(part.key(*_SIGNATURE)), "is of use to this API only and was left out")
+        if part.get("thought"):
+            tell("dropped", part.where, "is a thought, which is of use to this API only, and was left out")
+        elif part.get(*_HISTORY_CALL) is not None:
+            yield _call(part.inside(*_HISTORY_CALL))
+        elif part.get(*_RESPONSE) is not None:
+            yield _result(part.inside(*_RESPONSE))
+        elif any(value is not None for name, value in part.value.items() if name not in _MIXED):
+            yield _shown(part)
+
+
+def _shown(part: PayloadPlace) -> Shown:
+    if isinstance(part.get("text"), str):
+        return Text(part.value["text"])
+    if part.get("inlineData", "inline_data") is not None:
+        inline = part.inside("inlineData", "inline_data")
+        found = inline.get("data")
+        text = base64.b64encode(found).decode() if isinstance(found, bytes) else inline.text("data")
+        return Image(media_type=inline.text("mimeType", "mime_type"), base64=text)
+    raise untranslatable(part, "no text, call, response or inline image")
+
+
+def _call(call: PayloadPlace) -> ToolCall:
+    call.only(_CALL_FIELDS)
+    given = call.get("args")
+    if given is not None and not isinstance(given, Mapping):
+        call.wrong("args", f"is of type {type(given).__name__}, not an object")
+    return ToolCall(call_id=call.text("id"), name=call.text("name"), arguments=given or {})
+
+
+def _result(place: PayloadPlace) -> ToolResult:
+    place.only(_RESPONSE_FIELDS)
+    response = place.inside("response").value
+    is_error = set(response) == {"error"}
+    said = next(iter(response.values())) if set(response) in ({"error"}, {"output"}) else response
+    content: list[Shown] = [Text(said) if isinstance(said, str) else Json(said)]
+    content += map(_shown, place.each("parts"))
+    return ToolResult(call_id=place.text("id"), content=tuple(content), is_error=is_error)
+
+
+def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+    """Iterate over the contents of a turn; results stand in one of their own."""
+    results = [_response(part) for part in turn.parts if isinstance(part, ToolResult)]
+    if results:
+        yield {"role": "user", "parts": results}
+    said = [_part(part) for part in turn.parts if not isinstance(part, ToolResult) and part != Text("")]
+    first = next((part for part in said if "functionCall" in part), None)
+    if first is not None:
+        first["thoughtSignature"] = _FOREIGN
+    if said:
+        yield {"role": "model" if turn.role == "assistant" else "user", "parts": said}
+
+
+def _response(result: ToolResult) -> dict[str, Any]:
+    made = {"name": result.name, "response": response_of(result.content, is_error=result.is_error)}
+    images = [_history_inline(part) for part in result.content if isinstance(part, Image)]
+    return {"functionResponse": {**_id(result), **made, **({"parts": images} if images else {})}}
+
+
+def _id(part: ToolCall | ToolResult) -> dict[str, str]:
+    # The API did not give the ids that were made here, and does not need them.
+    return {} if part.call_id.startswith(MADE) else {"id": part.call_id}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, ToolCall):
+        return {"functionCall": {**_id(part), "name": part.name, "args": arguments_object(part.arguments)}}
+    if isinstance(part, Image):
+        return _history_inline(part)
+    if isinstance(part, ToolResult):
+        return _response(part)
+    return {"text": as_text(part)}
+
+
+def _history_inline(image: Image) -> dict[str, Any]:
+    if image.url:
+        return {"fileData": {"fileUri": image.url, "mimeType": image.media_type or "image/png"}}
+    return {"inlineData": {"mimeType": image.media_type, "data": image.base64}}

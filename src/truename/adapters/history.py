@@ -1,41 +1,161 @@
-"""Recorded conversations go on: after a rename, and under another provider.
-
-Providers check what they are sent again: names in past calls have to be legal, ids have to fit, results have to stand
-behind their calls. Under one API, names, namespaces and call ids are changed and nothing else is touched; on the way to
-another API the messages are translated as well.
-"""
+"""Continue recorded conversations: after a rename, and under another provider."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from truename import ToolId, dialects, resolve
+from truename.adapters import anthropic, bedrock, gemini, openai_chat, openai_responses
 from truename.adapters import anthropic as anthropic_api
 from truename.adapters import bedrock as bedrock_api
 from truename.adapters import gemini as gemini_api
 from truename.adapters import openai_chat as chat_api
 from truename.adapters import openai_responses as responses_api
-from truename.adapters.call_ids import CallIds
-from truename.adapters.layout import Layout
+from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import Place, plain
-from truename.adapters.recorded import anthropic, bedrock, gemini, openai_chat, openai_responses
-from truename.adapters.recorded.grouping import grouped
-from truename.adapters.renaming import Renaming, shown_as
-from truename.adapters.turns import Text, ToolCall, ToolResult, Turn, as_text
-from truename.errors import InvalidPayload, excerpt
-from truename.identity import LookupKey, required_key
+from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.turns import Text, ToolCall, ToolResult, Turn, as_text, grouped
+from truename.errors import InvalidPayload, ResolutionError, excerpt
+from truename.identity import LookupKey, digest_of, fold, lookup_key, qualified_name, required_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
-    from truename import NameTable, ToolId
-    from truename.adapters.recorded.mentions import Mention
-    from truename.adapters.turns import Part, Role
+    from truename import NameTable
+    from truename.adapters.turns import HistoryMention, Part, Role
 
-__all__ = ["APIS", "ApiName", "Notice", "PastCall", "Rewritten", "rewrite"]
+__all__ = ["CALL_IDS", "CallIds", "RewrittenHistory", "rewrite"]
+
+# OpenAI's chat refused ids over 40 characters, and 64 elsewhere (error texts "string too long"); Anthropic and Bedrock
+# state their patterns; Bedrock's own (with "." and ":") is wider than that of the models behind it.
+CALL_IDS: Final[Mapping[str, re.Pattern[str]]] = {
+    "openai_chat": re.compile(r"[\x20-\x7e]{1,40}"),
+    "openai_responses": re.compile(r"[\x20-\x7e]{1,64}"),
+    "anthropic": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "gemini": re.compile(r"[\x20-\x7e]{1,128}"),
+    "bedrock": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+}
+_SPELLED: Final = "tn-e-"
+_DIGEST: Final = "tn-h-"
+_CALL_IDS_OUTSIDE: Final = re.compile(rb"[^a-zA-Z0-9-]")
+_ESCAPE: Final = re.compile(rb"_(_|[0-9a-f]{2})")
+_ESCAPED: Final = re.compile(r"(?:[a-zA-Z0-9-]|__|_[0-9a-f]{2})+")
+
+
+class CallIds:
+    """The ids of one conversation, on the way to one API; ``record`` holds each changed id with what it was.
+
+    >>> CallIds("anthropic").carried("functions.get:0")
+    'tn-e-functions_2eget_3a0'
+    """
+
+    def __init__(self, api: str, record: Mapping[str, str] | None = None) -> None:
+        """Bind to an API; ``record`` is that of an earlier change, to be undone where it can be."""
+        self._legal = CALL_IDS[api].fullmatch
+        self._former = dict(record or {})
+        self.record: dict[str, str] = {}
+
+    def carried(self, call_id: str) -> str:
+        """Return the id under which the call goes on; equal for equal ids and different for different ones."""
+        carried = self._carried(call_id)
+        if carried != call_id:
+            self.record[carried] = call_id
+        return carried
+
+    def _carried(self, call_id: str) -> str:
+        former = self._former.get(call_id) or _read(call_id)
+        if former is not None and self._legal(former) and not former.startswith((_SPELLED, _DIGEST)):
+            return former
+        if self._legal(call_id):
+            return call_id
+        spelled = _SPELLED + _CALL_IDS_OUTSIDE.sub(_escape, call_id.encode("utf-8", "surrogatepass")).decode()
+        if self._legal(spelled):
+            return spelled
+        return _DIGEST + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    return b"__" if found[0] == b"_" else b"_%02x" % found[0][0]
+
+
+def _read(call_id: str) -> str | None:
+    """Return what an id spells out, None if it spells nothing."""
+    text = call_id.removeprefix(_SPELLED)
+    if text == call_id or not _ESCAPED.fullmatch(text):
+        return None
+    plain = _ESCAPE.sub(lambda found: b"_" if found[1] == b"_" else bytes((int(found[1], 16),)), text.encode())
+    try:
+        return plain.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+
+
+_GONE: Final = re.compile(r"gone_[0-9a-f]{10,64}(?:_[a-z0-9_]+)?")
+_RENAMING_OUTSIDE: Final = re.compile(r"[^a-z0-9_]+")
+_DIGITS: Final = (10, 16, 24)
+_TAIL: Final = 24
+
+
+class HistoryRenaming:
+    """From the key of a recorded call to the tool, and from the tool to its key now."""
+
+    def __init__(self, then: NamespaceLayout, now: NamespaceLayout, dialect: str) -> None:
+        self._then, self._now = then, now
+        self._rules = dialects.get(dialect)
+
+    def tool(self, name: str, namespace: str | None) -> ToolId | None:
+        """Return the tool that a recorded call was of; None if its name meant none."""
+        key = lookup_key(name, namespace)
+        if key is not None and (found := self._then.ids.get(key)) is not None:
+            return found
+        if key is None or key.kind == "namespaced":
+            return None
+        try:
+            found = resolve(name, self._then.names).id
+            return found if found is not None and self._then.is_meant(name, found) else None
+        except ResolutionError as error:
+            # A tool that was there and left is known by its id, which the ledger keeps.
+            absent: ToolId | None = getattr(error, "id", None)
+            return absent
+
+    def key(self, id: ToolId | None, name: str, namespace: str | None) -> LookupKey:
+        """Return the key of the tool now, or the name that the call is kept under: legal, and no other tool's ever."""
+        if id is not None and id in self._now.keys:
+            return self._now.keys[id]
+        return required_key(self._held(id) or self._kept(id, name, namespace))
+
+    def is_present(self, id: ToolId | None) -> bool:
+        """Tell whether the tool can be called now."""
+        return id is not None and id in self._now.keys
+
+    def _held(self, id: ToolId | None) -> str | None:
+        """Return the name that the ledger keeps for the tool: it is never given to another."""
+        table = self._now.names
+        if id is None or table.ledger is None:
+            return None
+        # Any table will do: a name belongs to its tool in all of them.
+        shown = (table.ledger.held(names.dialect.name).get(id) for names in (table, self._then.names))
+        return next((name for name in shown if name and name not in table.exact and not self._rules.check(name)), None)
+
+    def _kept(self, id: ToolId | None, name: str, namespace: str | None) -> str:
+        taken = self._now.names.exact
+        if _GONE.fullmatch(name) and not self._rules.check(name) and name not in taken:
+            return name
+        tail = _RENAMING_OUTSIDE.sub("_", fold(name))[:_TAIL].strip("_")
+        text = str(id) if id is not None else f"{namespace or ''}\0{name}"
+        made = (f"gone_{digest_of(text, digits)}{tail and '_'}{tail}" for digits in _DIGITS)
+        return next((one for one in made if one not in taken), f"gone_{digest_of(text, 40)}")
+
+
+def shown_as(name: str, namespace: str | None) -> str:
+    """Return how a recorded call reads for people."""
+    return qualified_name(name, namespace) or name
+
 
 ApiName = Literal["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"]
 
@@ -62,7 +182,7 @@ APIS: Final[Mapping[str, _Recorded]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class HistoryNotice:
     """Something that the rewriting could not carry as it was.
 
     ``absent``: the tool is not here now; ``unknown``: the name was no tool's; ``open``: a call without a result;
@@ -86,7 +206,7 @@ class PastCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
+class RewrittenHistory:
     """The conversation as it goes on.
 
     ``system`` is the system text for APIs that have a field of their own for it. ``ids`` are the changed call ids, new
@@ -97,19 +217,19 @@ class Rewritten:
     system: str | None = None
     calls: tuple[PastCall, ...] = ()
     ids: Mapping[str, str] = field(default_factory=dict)
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[HistoryNotice, ...] = ()
 
 
 def rewrite(
     messages: object,
     from_api: ApiName,
     to_api: ApiName,
-    names_then: NameTable | Layout,
-    names_now: NameTable | Layout,
+    names_then: NameTable | NamespaceLayout,
+    names_now: NameTable | NamespaceLayout,
     *,
     system: str | None = None,
     ids: Mapping[str, str] | None = None,
-) -> Rewritten:
+) -> RewrittenHistory:
     """Return a recorded conversation under the names, ids and message shapes with which it can go on.
 
     ``messages`` is what the API calls ``messages``, ``input`` or ``contents``: dictionaries or the provider's own typed
@@ -127,12 +247,12 @@ def rewrite(
     >>> told.messages[0]["content"]
     [{'toolUse': {'toolUseId': 'tn-e-call_3a1', 'name': 'fs_list', 'input': {}}}]
     """
-    now = Layout.of(names_now) if to_api == "openai_responses" else flat(names_now)
-    run = _Run(APIS[from_api], APIS[to_api], Renaming(Layout.of(names_then), now, APIS[to_api].dialect))
+    now = NamespaceLayout.of(names_now) if to_api == "openai_responses" else flat(names_now)
+    run = _Run(APIS[from_api], APIS[to_api], HistoryRenaming(NamespaceLayout.of(names_then), now, APIS[to_api].dialect))
     places = _places(messages)
     if from_api == "gemini":
         gemini.with_ids(places)
-    calls = run.bind(list(run.source.module.mentions(places)), CallIds(to_api, ids))
+    calls = run.bind(list(run.source.module.history_mentions(places)), CallIds(to_api, ids))
     if from_api == to_api:
         if from_api == "gemini":
             gemini.without_made_ids(places)
@@ -140,31 +260,31 @@ def rewrite(
     else:
         made, text = run.translate(places, system)
     changed = {call.call_id: call.former_id for call in calls if call.call_id != call.former_id}
-    return Rewritten(messages=made, system=text, calls=calls, ids=changed, notices=tuple(run.notices))
+    return RewrittenHistory(messages=made, system=text, calls=calls, ids=changed, notices=tuple(run.notices))
 
 
-def _places(messages: object) -> list[Place]:
+def _places(messages: object) -> list[PayloadPlace]:
     given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     if not isinstance(given, list | tuple):
         raise InvalidPayload(field="messages", problem=f"is of type {type(given).__name__}, not a list")
     copies = plain(given, InvalidPayload, "messages")
-    return [Place.of(copy, f"messages[{number}]", InvalidPayload) for number, copy in enumerate(copies)]
+    return [PayloadPlace.of(copy, f"messages[{number}]", InvalidPayload) for number, copy in enumerate(copies)]
 
 
 class _Run:
     """One rewriting: what was found, and what is to be told."""
 
-    def __init__(self, source: _Recorded, target: _Recorded, renaming: Renaming) -> None:
+    def __init__(self, source: _Recorded, target: _Recorded, renaming: HistoryRenaming) -> None:
         self.source, self.target = source, target
-        self.notices: list[Notice] = []
+        self.notices: list[HistoryNotice] = []
         self._renaming = renaming
         self._calls: dict[str, PastCall] = {}
 
     def tell(self, code: str, where: str, text: str) -> None:
         """Note something for the caller."""
-        self.notices.append(Notice(code, where, f"{where} {text}"))
+        self.notices.append(HistoryNotice(code, where, f"{where} {text}"))
 
-    def bind(self, mentions: Sequence[Mention], ids: CallIds) -> tuple[PastCall, ...]:
+    def bind(self, mentions: Sequence[HistoryMention], ids: CallIds) -> tuple[PastCall, ...]:
         """Bind each result to its call and each call to its tool; write the new names and ids into the copies."""
         answered = self._answered(mentions)
         taken: dict[str, str] = {}
@@ -182,7 +302,7 @@ class _Run:
         self._calls = by_new_id
         return tuple(by_new_id.values())
 
-    def _answered(self, mentions: Sequence[Mention]) -> set[str]:
+    def _answered(self, mentions: Sequence[HistoryMention]) -> set[str]:
         asked, answered = set[str](), set[str]()
         for mention in mentions:
             if mention.kind == "reference":
@@ -197,7 +317,7 @@ class _Run:
             seen.add(mention.call_id)
         return answered
 
-    def _bind_call(self, mention: Mention, ids: CallIds, taken: dict[str, str], is_answered: bool) -> None:
+    def _bind_call(self, mention: HistoryMention, ids: CallIds, taken: dict[str, str], is_answered: bool) -> None:
         former = mention.call_id
         carried = ids.carried(former)
         if taken.setdefault(carried, former) != former:
@@ -208,7 +328,7 @@ class _Run:
         if not is_answered:
             self.tell("open", mention.place.where, "has no result yet; an API wants one before anything else is said")
 
-    def _rename(self, mention: Mention) -> tuple[ToolId | None, LookupKey]:
+    def _rename(self, mention: HistoryMention) -> tuple[ToolId | None, LookupKey]:
         name, namespace = mention.name or "", mention.namespace
         if mention.named is None:
             return None, _OTHER
@@ -222,10 +342,10 @@ class _Run:
         mention.put_key(key)
         return id, key
 
-    def translate(self, places: Sequence[Place], system: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    def translate(self, places: Sequence[PayloadPlace], system: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return the messages in the shape of the other API, and the system text if it stands apart there."""
         told = [Turn("system", (Text(system),), "system")] if system else []
-        turns = [self._complete(turn) for turn in (*told, *self.source.module.read(places, self.tell))]
+        turns = [self._complete(turn) for turn in (*told, *self.source.module.read_history(places, self.tell))]
         text = None if self.target.has_system else self._system(turns)
         kept = [turn for turn in turns if self.target.has_system or turn.role != "system"]
         made = [message for turn in grouped(kept, self.target.joined) for message in self._written(turn)]
@@ -257,7 +377,7 @@ class _Run:
 
     def _written(self, turn: Turn) -> Iterator[dict[str, Any]]:
         try:
-            yield from self.target.module.write(turn)
+            yield from self.target.module.write_turn(turn)
         except InvalidPayload as error:
             raise InvalidPayload(
                 field=turn.where, problem=f"has something that can't be carried: it {error.problem}"

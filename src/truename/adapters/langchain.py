@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from langgraph.types import Command
 
     from truename import ToolId
-    from truename.adapters.toolbox import Naming
+    from truename.adapters.toolbox import ToolboxNames
     from truename.policy import Decision, Policy
 
-__all__ = ["Answer", "NamedTools"]
+__all__ = ["NamedTools", "ToolAnswer"]
 
 Callers = Caller | Callable[[Runtime[Any] | ToolRuntime[Any, Any]], Caller]
 _LONGEST: Final = 4_096
 
 
-class Answer(BaseModel):
+class ToolAnswer(BaseModel):
     """What somebody says to a call that waits; ``message`` is what the model reads of a rejection."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -52,7 +52,7 @@ class Answer(BaseModel):
     by: str = Field("", max_length=_LONGEST)
 
 
-class _AnswerWithoutSession(Answer):
+class _AnswerWithoutSession(ToolAnswer):
     """The same where no session is known that a decision could be for."""
 
     scope: Literal["call", "arguments", "always"] = "call"
@@ -70,7 +70,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
     >>> agent.invoke(Command(resume={state["__interrupt__"][0].id: answer}), config)  # doctest: +SKIP
 
     The interrupt has what LangChain's own has for a single call (type, tool_call_id, name, args, description), and
-    ``tool``, the identity. It is answered as `Answer` says: ``{"type": "approve"}``, ``{"type": "reject"}``.
+    ``tool``, the identity. It is answered as `ToolAnswer` says: ``{"type": "approve"}``, ``{"type": "reject"}``.
     ``caller`` may be a function of the run's runtime (its ``context``), for an agent of several users.
     """
 
@@ -78,7 +78,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
         self,
         servers: Mapping[str, Sequence[BaseTool]],
         *,
-        naming: Naming = NAMING,
+        naming: ToolboxNames = NAMING,
         policy: Policy = ASK_ALL,
         caller: Callers = NOBODY,
         endpoints: Mapping[str, str] | None = None,
@@ -161,7 +161,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
         """Return the call, what the model is told instead, or None for a tool that the agent has from elsewhere.
 
-        Raises pydantic's `ValidationError` for an answer that is none (see `Answer`): the run still waits for one.
+        Raises pydantic's `ValidationError` for an answer that is none (see `ToolAnswer`): the run still waits for one.
         """
         if request.tool is not None and request.tool.name not in self._names:
             return None
@@ -173,11 +173,11 @@ class NamedTools(AgentMiddleware[Any, Any]):
             return _failed(request, error)
         if decision.outcome == "ask":
             # A run that goes on comes by here again: the answer is what was given to this pause.
-            kind = Answer if call.caller.session else _AnswerWithoutSession
+            kind = ToolAnswer if call.caller.session else _AnswerWithoutSession
             self._answered(call, interrupt(_request(call, decision), response_schema=kind))
         return call
 
-    def _answered(self, call: Call, answer: Answer) -> None:
+    def _answered(self, call: Call, answer: ToolAnswer) -> None:
         if answer.type == "approve":
             self.box.approve(call, answer.scope, by=answer.by)
         else:

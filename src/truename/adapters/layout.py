@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename import Catalog, NameTable, Style, ToolId, project
-from truename.identity import LookupKey, Member, ToolNames, check, digest_of, required_key
+from truename.identity import LookupKey, ToolNames, ToolSetMember, check, digest_of, required_key
 from truename.policy.grants import former_ids
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from truename import Tool
     from truename.policy import Caller, Policy
 
-__all__ = ["Layout", "namespace_of"]
+__all__ = ["NamespaceLayout", "namespace_of"]
 
 _INNER: Final = Style("member", prefix="on-conflict")
 # A namespace may have 64 characters. A longer one always has a digest, and one as long as that never has none.
@@ -42,7 +42,7 @@ def namespace_of(integration: str) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class NamespaceLayout:
     """The key of every tool, the descriptions of namespaces, and which tools a model finds by search only.
 
     ``Layout.of(names)`` is flat. `by_server` puts each integration's tools into a namespace of its own.
@@ -54,12 +54,12 @@ class Layout:
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check(Member(self.names_of(id), owner=self.names.catalog[id].origin.server) for id in self.keys)
+        check(ToolSetMember(self.names_of(id), owner=self.names.catalog[id].origin.server) for id in self.keys)
 
     @classmethod
-    def of(cls, names: NameTable | Layout) -> Layout:
+    def of(cls, names: NameTable | NamespaceLayout) -> NamespaceLayout:
         """Return a table's flat layout, or the layout itself."""
-        if isinstance(names, Layout):
+        if isinstance(names, NamespaceLayout):
             return names
         return cls(names, {id: required_key(name) for id, name in names.items()})
 
@@ -70,7 +70,7 @@ class Layout:
         *,
         defer: bool | Collection[ToolId] = False,
         descriptions: Mapping[str, str] | None = None,
-    ) -> Layout:
+    ) -> NamespaceLayout:
         """Return a layout in which each integration is a namespace and its tools have their short names in it.
 
         With a ledger the short names are remembered as any name is. A tool called like its namespace gets a longer
@@ -92,7 +92,7 @@ class Layout:
         told = {namespace_of(name): f"Tools of {tools[0].origin.server}" for name, tools in groups.items()}
         return cls(names, ordered, _deferred(defer, ordered), told | dict(descriptions or {}))
 
-    def deferring(self, ids: Collection[ToolId | str] | None = None) -> Layout:
+    def deferring(self, ids: Collection[ToolId | str] | None = None) -> NamespaceLayout:
         """Return a copy in which these tools (None: all) are found by search only; outside a namespace the key changes.
 
         Raises `KeyError` for a tool that is not here.
@@ -104,7 +104,7 @@ class Layout:
         }
         return replace(self, keys=keys, deferred=self.deferred | wanted)
 
-    def visible_to(self, policy: Policy, caller: Caller) -> Layout:
+    def visible_to(self, policy: Policy, caller: Caller) -> NamespaceLayout:
         """Return a copy without the tools that a policy does not list for this caller.
 
         A call of one is a call all the same: `Policy.decide` refuses it.

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mcp.types import Tool as UpstreamTool
 
     from truename import ToolId
-    from truename.adapters.toolbox import Naming
-    from truename.adapters.wire import Offer
+    from truename.adapters.toolbox import ToolboxNames
+    from truename.adapters.wire import OfferedTool
     from truename.policy import Call, Caller, Grant, Policy, Scope
 
 __all__ = ["AgentTools"]
@@ -64,7 +64,7 @@ class AgentTools:
         cls,
         servers: Mapping[str, MCPServer],
         *,
-        naming: Naming = NAMING,
+        naming: ToolboxNames = NAMING,
         policy: Policy = ASK_ALL,
         caller: Caller = NOBODY,
         endpoints: Mapping[str, str] | None = None,
@@ -127,7 +127,7 @@ class AgentTools:
         state.reject(item, rejection_message=message or None)
         return grant
 
-    def _function(self, offer: Offer) -> FunctionTool:
+    def _function(self, offer: OfferedTool) -> FunctionTool:
         name = offer.key.name
 
         async def invoke(context: ToolContext[Any], arguments: str) -> Any:
@@ -153,7 +153,7 @@ class AgentTools:
             # The tool itself says what is wrong, and runs nothing.
             return False
 
-    async def _invoked(self, offer: Offer, context: ToolContext[Any], arguments: str) -> Any:
+    async def _invoked(self, offer: OfferedTool, context: ToolContext[Any], arguments: str) -> Any:
         try:
             call = self.box.call(offer.key.name, context.tool_call_id, arguments)
             with self.box.running(call):

@@ -1,28 +1,41 @@
-"""OpenAI Chat Completions, and the many servers that speak it.
-
-Source: the types of the openai package 3.54.0 (``ChatCompletionFunctionToolParam`` and its neighbours). Namespaces and
-deferred tools are unknown there, so a `Layout` that has them is refused.
-"""
+"""Adapt tools, calls and histories to OpenAI Chat Completions, and the many servers that speak it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.adapters.layout import Layout
-from truename.adapters.reading import Place, plain
-from truename.adapters.streams import Fragments, whole
-from truename.adapters.turns import ERROR_MARK, as_text, shown
-from truename.adapters.wire import NOBODY, Asked, bound, chosen, offers, required
+from truename.adapters.layout import NamespaceLayout
+from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.turns import (
+    ERROR_MARK,
+    HistoryMention,
+    Image,
+    Tell,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+    arguments_of,
+    arguments_text,
+    as_text,
+    image_of_url,
+    marked,
+    shown,
+    untranslatable,
+    url_of,
+)
+from truename.adapters.wire import NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
 from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from truename import NameTable, ToolId
-    from truename.adapters.wire import Refused
+    from truename.adapters.turns import Part, Role, Shown
+    from truename.adapters.wire import RefusedCall
     from truename.policy import Call, Caller
 
-__all__ = ["DIALECT", "calls", "content_of", "flat", "read", "result", "tool_choice", "tools"]
+__all__ = ["DIALECT", "calls", "content_of", "flat", "result", "tool_choice", "tools"]
 
 DIALECT: Final = "openai"
 _CALL: Final = frozenset({"id", "type", "index", "function", "custom", "extra_content"})
@@ -31,16 +44,16 @@ _FUNCTION: Final = frozenset({"name", "arguments", "parsed_arguments"})
 _CUT: Final = frozenset({"length", "content_filter"})
 
 
-def flat(names: NameTable | Layout) -> Layout:
+def flat(names: NameTable | NamespaceLayout) -> NamespaceLayout:
     """Return the layout if it is flat. Raises `InvalidPayload` for one with namespaces or deferred tools."""
-    layout = Layout.of(names)
+    layout = NamespaceLayout.of(names)
     if any(key.kind != "bare" for key in layout.keys.values()):
         problem = "has namespaces or deferred tools, which this API does not have"
         raise InvalidPayload(field="tools", problem=problem, code="invalid_request")
     return layout
 
 
-def tools(names: NameTable | Layout, *, strict: bool | None = None) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> list[dict[str, Any]]:
     """Return the tools as ``{"type": "function", "function": {...}}``; ``strict`` as the API has it.
 
     Raises an `ExceptionGroup` of `InvalidName` for names that the API would refuse.
@@ -55,7 +68,7 @@ def tools(names: NameTable | Layout, *, strict: bool | None = None) -> list[dict
     ]
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> str | dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | dict[str, Any]:
     """Return ``auto``, ``none``, ``required``, or the one function that the model has to call."""
     key = chosen(choice, flat(names))
     return key if isinstance(key, str) else {"type": "function", "function": {"name": key.name}}
@@ -63,11 +76,11 @@ def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> str | dict[s
 
 def read(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
-) -> tuple[Call | Refused, ...]:
+) -> tuple[Call | RefusedCall, ...]:
     """Return the calls in a completion, a message, or the chunks of a stream.
 
     Raises `InvalidCall` for what is none of them, and for several alternatives (``n``): their calls exclude each other.
@@ -77,7 +90,7 @@ def read(
 
 def calls(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
@@ -86,7 +99,7 @@ def calls(
     return required(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
     """Return the message that answers a call.
 
     The API has no field for failure: the text of a failed call begins with ``[tool error]``, which `history` knows.
@@ -108,9 +121,9 @@ def content_of(content: object, *, is_error: bool) -> str | list[dict[str, Any]]
     return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
 
 
-def _asked(answer: object) -> Iterator[Asked]:
+def _asked(answer: object) -> Iterator[RequestedCall]:
     completion = whole(answer, _assembled)
-    message, cut = Place.of(completion), False
+    message, cut = PayloadPlace.of(completion), False
     if "choices" in message.value:
         choices = list(message.each("choices"))
         if len(choices) != 1:
@@ -126,14 +139,14 @@ def _asked(answer: object) -> Iterator[Asked]:
             yield _one(call, cut=cut)
 
 
-def _one(call: Place, *, cut: bool) -> Asked:
+def _one(call: PayloadPlace, *, cut: bool) -> RequestedCall:
     call.only(_CALL)
     if call.get("type") not in (None, "function"):
         call.wrong("type", "is not 'function'")
     function = call.inside("function")
     function.only(_FUNCTION)
     paths = {"name": function.path("name"), "arguments": function.path("arguments"), "call_id": call.path("id")}
-    return Asked(
+    return RequestedCall(
         name=function.text("name"),
         call_id=call.text("id"),
         arguments=function.optional("arguments"),
@@ -147,7 +160,7 @@ def _assembled(chunks: Iterable[Any]) -> dict[str, Any]:
     found: dict[int, Fragments] = {}
     reasons: dict[int, str] = {}
     for number, chunk in enumerate(chunks):
-        for choice in Place.of(plain(chunk), f"chunks[{number}]").each("choices"):
+        for choice in PayloadPlace.of(plain(chunk), f"chunks[{number}]").each("choices"):
             place = choice.number("index")
             reasons[place] = choice.optional("finish_reason") or reasons.get(place, "")
             pieces = found.setdefault(place, Fragments())
@@ -163,7 +176,7 @@ def _assembled(chunks: Iterable[Any]) -> dict[str, Any]:
     }
 
 
-def _add(pieces: Fragments, piece: Place) -> None:
+def _add(pieces: Fragments, piece: PayloadPlace) -> None:
     piece.only(_CALL)
     place = piece.number("index")
     pieces.fix(place, piece, "id", "type")
@@ -183,3 +196,115 @@ def _joined(pieces: Fragments) -> list[dict[str, Any]]:
         }
         for _, one, text in pieces.joined()
     ]
+
+
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "user",
+}
+_KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "refusal", "function_call"})
+# What only serves the provider or a screen; a notice tells that it stays behind.
+_DROPPED: Final = frozenset(
+    {"name", "annotations", "audio", "reasoning", "reasoning_content", "reasoning_details", "id", "parsed"}
+)
+_HISTORY_CALL: Final = frozenset({"id", "type", "index", "function"})
+
+
+def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
+    """Iterate over the calls and results. Raises for the older form of a call, which has no id."""
+    for message in messages:
+        role = message.text("role")
+        if message.get("function_call") is not None or role == "function":
+            name = "role" if role == "function" else "function_call"
+            message.wrong(name, "is the older form of a call, which has no id; write it as tool_calls")
+        for call in message.each("tool_calls"):
+            named = None if call.get("type") == "custom" else call.inside("function")
+            yield HistoryMention(kind="call", place=call, id_key="id", named=named)
+        if role == "tool":
+            named = message if "name" in message.value else None
+            yield HistoryMention(kind="result", place=message, id_key="tool_call_id", named=named)
+
+
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    for message in messages:
+        role = message.text("role")
+        if role not in _ROLES:
+            message.wrong("role", "is no role that is known here")
+        _check(message, tell)
+        parts: list[Part] = []
+        if role == "tool":
+            parts.append(_result(message))
+        else:
+            parts += _content(message)
+            if refusal := message.optional("refusal"):
+                parts.append(Text(refusal))
+            parts += map(_call, message.each("tool_calls"))
+        yield Turn(_ROLES[role], tuple(parts), message.where)
+
+
+def _check(message: PayloadPlace, tell: Tell) -> None:
+    message.only(_KNOWN | _DROPPED)
+    for name in sorted(_DROPPED & set(message.value)):
+        if message.value[name]:
+            tell("dropped", message.path(name), "is of use to this API only and was left out")
+
+
+def _content(message: PayloadPlace) -> Iterator[Shown]:
+    content = message.get("content")
+    if isinstance(content, str):
+        if content:
+            yield Text(content)
+        return
+    for part in message.each("content"):
+        match part.text("type"):
+            case "text":
+                yield Text(part.optional("text") or "")
+            case "refusal":
+                yield Text(part.optional("refusal") or "")
+            case "image_url":
+                yield image_of_url(part.inside("image_url").text("url"))
+            case kind:
+                raise untranslatable(part, f"of type {kind!r}")
+
+
+def _call(call: PayloadPlace) -> ToolCall:
+    if call.get("type") == "custom":
+        raise untranslatable(call, "a custom tool's call")
+    call.only(_HISTORY_CALL)
+    function = call.inside("function")
+    function.only(_FUNCTION)
+    arguments = arguments_of(function.optional("arguments") or "")
+    return ToolCall(call_id=call.text("id"), name=function.text("name"), arguments=arguments)
+
+
+def _result(message: PayloadPlace) -> ToolResult:
+    is_error, content = marked(tuple(_content(message)))
+    return ToolResult(call_id=message.text("tool_call_id"), content=content, is_error=is_error)
+
+
+def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+    """Iterate over the messages of a turn."""
+    for part in turn.parts:
+        if isinstance(part, ToolResult):
+            content = content_of(part.content, is_error=part.is_error)
+            yield {"role": "tool", "tool_call_id": part.call_id, "content": content}
+    said = [part for part in turn.parts if not isinstance(part, ToolCall | ToolResult)]
+    made = [_made(part) for part in turn.parts if isinstance(part, ToolCall)]
+    if said or made:
+        content = as_text(said[0]) if len(said) == 1 and isinstance(said[0], Text) else [_part(part) for part in said]
+        yield {"role": turn.role, "content": content or None} | ({"tool_calls": made} if made else {})
+
+
+def _part(part: Shown) -> dict[str, Any]:
+    if isinstance(part, Image):
+        return {"type": "image_url", "image_url": {"url": url_of(part)}}
+    return {"type": "text", "text": as_text(part)}
+
+
+def _made(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+    return {"id": call.call_id, "type": "function", "function": function}

@@ -1,29 +1,43 @@
-"""OpenAI Responses, with what only it has: namespaces, deferred tools and tool search.
-
-A `Layout` says which tool is in which namespace and which are deferred; a name table alone is flat. Source: the types
-of the openai package 3.54.0 (``NamespaceToolParam``, ``ToolSearchToolParam``); seed 001.
-"""
+"""Adapt tools, calls and histories to OpenAI Responses, with its namespaces, deferred tools and tool search."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from truename.adapters.layout import Layout
+from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_chat import content_of
-from truename.adapters.reading import Place, plain
-from truename.adapters.streams import Fragments, whole
-from truename.adapters.turns import ERROR_MARK, Image, as_text, shown
-from truename.adapters.wire import MODES, NOBODY, Asked, bound, chosen, offers, required
+from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.turns import (
+    ERROR_MARK,
+    HistoryMention,
+    Image,
+    Tell,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+    arguments_of,
+    arguments_text,
+    as_text,
+    image_of_url,
+    marked,
+    shown,
+    untranslatable,
+    url_of,
+)
+from truename.adapters.wire import MODES, NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
 from truename.errors import InvalidPayload
+from truename.identity.keys import call_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from truename import NameTable, ToolId
-    from truename.adapters.wire import Offer, Refused
+    from truename.adapters.turns import Role, Shown
+    from truename.adapters.wire import OfferedTool, RefusedCall
     from truename.policy import Call, Caller
 
-__all__ = ["DIALECT", "calls", "found", "output_of", "read", "result", "tool_choice", "tools"]
+__all__ = ["DIALECT", "calls", "found", "result", "tool_choice", "tools"]
 
 DIALECT: Final = "openai-responses"
 _CALL: Final = frozenset(
@@ -35,7 +49,7 @@ Search = Literal["server", "client"]
 
 
 def tools(
-    names: NameTable | Layout, *, search: Search | None = "server", strict: bool | None = None
+    names: NameTable | NamespaceLayout, *, search: Search | None = "server", strict: bool | None = None
 ) -> list[dict[str, Any]]:
     """Return the tools; those of one namespace are together, where the first of them stands.
 
@@ -49,7 +63,7 @@ def tools(
     >>> [tool["type"] for tool in tools(Layout.by_server(names, defer=True))]
     ['namespace', 'tool_search']
     """
-    layout = Layout.of(names)
+    layout = NamespaceLayout.of(names)
     listed: dict[str, dict[str, Any]] = {}
     for number, one in enumerate(offers(layout, DIALECT)):
         space = one.key.namespace
@@ -61,7 +75,7 @@ def tools(
     return [*made, *_search(search, layout)] if layout.deferred and search else made
 
 
-def _function(one: Offer, strict: bool | None) -> dict[str, Any]:
+def _function(one: OfferedTool, strict: bool | None) -> dict[str, Any]:
     made = {
         "type": "function",
         "name": one.key.name,
@@ -72,7 +86,7 @@ def _function(one: Offer, strict: bool | None) -> dict[str, Any]:
     return {**made, "defer_loading": True} if one.deferred else made
 
 
-def _namespace(space: str, layout: Layout) -> dict[str, Any]:
+def _namespace(space: str, layout: NamespaceLayout) -> dict[str, Any]:
     return {
         "type": "namespace",
         "name": space,
@@ -81,7 +95,7 @@ def _namespace(space: str, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _search(search: Search, layout: Layout) -> Iterator[dict[str, Any]]:
+def _search(search: Search, layout: NamespaceLayout) -> Iterator[dict[str, Any]]:
     if search == "server":
         yield {"type": "tool_search"}
         return
@@ -94,10 +108,10 @@ def _search(search: Search, layout: Layout) -> Iterator[dict[str, Any]]:
     }
 
 
-def found(call_id: str, ids: Iterable[ToolId], names: NameTable | Layout) -> dict[str, Any]:
+def found(call_id: str, ids: Iterable[ToolId], names: NameTable | NamespaceLayout) -> dict[str, Any]:
     """Return the item that answers a tool search which the client runs: the tools that it found."""
-    layout, wanted = Layout.of(names), frozenset(ids)
-    part = Layout(
+    layout, wanted = NamespaceLayout.of(names), frozenset(ids)
+    part = NamespaceLayout(
         layout.names,
         {id: key for id, key in layout.keys.items() if id in wanted},
         layout.deferred & wanted,
@@ -113,13 +127,13 @@ def found(call_id: str, ids: Iterable[ToolId], names: NameTable | Layout) -> dic
     }
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> str | dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | dict[str, Any]:
     """Return ``auto``, ``none``, ``required``, or the function to call, ``namespace.name`` for one in a namespace.
 
     Raises `InvalidPayload` for a deferred tool, for the name of a namespace and for a short name inside one: the API
     has no way to choose those; and what `resolve` raises for a name that is none.
     """
-    layout = Layout.of(names)
+    layout = NamespaceLayout.of(names)
     if isinstance(choice, str) and choice not in MODES:
         _check_text(choice, layout)
     key = chosen(choice, layout)
@@ -131,7 +145,7 @@ def tool_choice(choice: ToolId | str, names: NameTable | Layout) -> str | dict[s
     return {"type": "function", "name": key.qualified_name}
 
 
-def _check_text(choice: str, layout: Layout) -> None:
+def _check_text(choice: str, layout: NamespaceLayout) -> None:
     keys = layout.keys.values()
     if any(key.kind != "namespaced" and key.name == choice for key in keys):
         return
@@ -146,11 +160,11 @@ def _check_text(choice: str, layout: Layout) -> None:
 
 def read(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
-) -> tuple[Call | Refused, ...]:
+) -> tuple[Call | RefusedCall, ...]:
     """Return the function calls in a response, or in the events of a stream. Raises `InvalidCall` for what is neither.
 
     Other items (what the API runs itself, custom tools, tool searches) are no calls of these tools.
@@ -160,7 +174,7 @@ def read(
 
 def calls(
     answer: object,
-    names: NameTable | Layout,
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     *,
     endpoints: Mapping[str, str] | None = None,
@@ -169,7 +183,7 @@ def calls(
     return required(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | Refused, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
     """Return the item that answers a call; the text of a failed one begins with ``[tool error]``."""
     return {"type": "function_call_output", "call_id": call.call_id, "output": output_of(content, is_error=is_error)}
 
@@ -191,8 +205,8 @@ def _part(part: Any) -> dict[str, Any]:
     return {"type": "input_text", "text": as_text(part)}
 
 
-def _asked(answer: object) -> Iterator[Asked]:
-    response = Place.of(whole(answer, _assembled))
+def _asked(answer: object) -> Iterator[RequestedCall]:
+    response = PayloadPlace.of(whole(answer, _assembled))
     if not isinstance(response.get("output"), list):
         response.wrong("output", "is missing or no list of items")
     for item in response.each("output"):
@@ -200,10 +214,10 @@ def _asked(answer: object) -> Iterator[Asked]:
             yield _one(item)
 
 
-def _one(item: Place) -> Asked:
+def _one(item: PayloadPlace) -> RequestedCall:
     item.only(_CALL)
     status = item.optional("status")
-    return Asked(
+    return RequestedCall(
         name=item.text("name"),
         namespace=item.optional("namespace"),
         call_id=item.text("call_id"),
@@ -217,7 +231,7 @@ def _assembled(events: Iterable[Any]) -> dict[str, Any]:
     """Join the events of a stream into the response's calls; an item counts when it is done."""
     pieces, done = Fragments(), dict[int, dict[str, Any]]()
     for number, raw in enumerate(events):
-        event = Place.of(plain(raw), f"events[{number}]")
+        event = PayloadPlace.of(plain(raw), f"events[{number}]")
         kind = event.text("type")
         if kind in ("response.output_item.added", "response.output_item.done"):
             item = event.inside("item")
@@ -229,7 +243,7 @@ def _assembled(events: Iterable[Any]) -> dict[str, Any]:
     return {"output": [_checked(done[place], text, place) for place, _, text in pieces.joined()]}
 
 
-def _item(event: Place, item: Place, pieces: Fragments, done: dict[int, dict[str, Any]]) -> None:
+def _item(event: PayloadPlace, item: PayloadPlace, pieces: Fragments, done: dict[int, dict[str, Any]]) -> None:
     place = event.number("output_index")
     item.only(_CALL)
     if event.value["type"].endswith("added"):
@@ -240,7 +254,7 @@ def _item(event: Place, item: Place, pieces: Fragments, done: dict[int, dict[str
         done[place] = item.value
 
 
-def _piece(event: Place, pieces: Fragments) -> None:
+def _piece(event: PayloadPlace, pieces: Fragments) -> None:
     if event.value["type"].endswith("delta"):
         pieces.add(event.number("output_index"), event.optional("delta") or "")
 
@@ -248,5 +262,131 @@ def _piece(event: Place, pieces: Fragments) -> None:
 def _checked(item: dict[str, Any], text: str, place: int) -> dict[str, Any]:
     # The finished item is what counts; pieces that add up to something else are a fault of the stream.
     if text and text != item.get("arguments"):
-        Place(item, f"output[{place}]").wrong("arguments", "is not what its pieces add up to")
+        PayloadPlace(item, f"output[{place}]").wrong("arguments", "is not what its pieces add up to")
     return item
+
+
+_ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_HISTORY_CALL: Final = frozenset(
+    {"type", "id", "call_id", "name", "namespace", "arguments", "parsed_arguments", "status"}
+)
+_OUTPUT: Final = frozenset({"type", "id", "call_id", "name", "namespace", "output", "status"})
+_MESSAGE: Final = frozenset({"type", "id", "role", "content", "status", "phase"})
+_SEARCHED: Final = "tool_search_output"
+# Calls of other kinds of tools; their names are not ours, their ids still are ids of calls.
+_OTHER_CALLS: Final = frozenset({"custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call"})
+_OTHER_RESULTS: Final = frozenset({f"{name}_output" for name in _OTHER_CALLS})
+
+
+def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
+    """Iterate over calls, results, and the tools that a search brought."""
+    for item in messages:
+        kind = item.optional("type")
+        if kind == "function_call":
+            yield HistoryMention(kind="call", place=item, id_key="call_id", named=item, spaced=True)
+        elif kind == "function_call_output":
+            named = item if item.get("name") is not None else None
+            yield HistoryMention(kind="result", place=item, id_key="call_id", named=named, spaced=True)
+        elif kind in _OTHER_CALLS | _OTHER_RESULTS and call_id(item.value) is not None:
+            yield HistoryMention(kind="call" if kind in _OTHER_CALLS else "result", place=item, id_key="call_id")
+        elif kind == _SEARCHED:
+            yield from _searched(item)
+
+
+def _searched(item: PayloadPlace) -> Iterator[HistoryMention]:
+    for tool in item.each("tools"):
+        if tool.optional("type") == "function":
+            yield HistoryMention(kind="reference", place=tool, named=tool)
+
+
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    for item in messages:
+        match item.optional("type"):
+            case "function_call":
+                yield Turn("assistant", (_call(item),), item.where)
+            case "function_call_output":
+                yield Turn("user", (_result(item),), item.where)
+            case "reasoning":
+                tell("dropped", item.where, "is of use to this API only and was left out")
+            case "message" | None:
+                yield _message(item)
+            case kind:
+                raise untranslatable(item, f"of type {kind!r}")
+
+
+def _message(item: PayloadPlace) -> Turn:
+    item.only(_MESSAGE)
+    role = item.text("role")
+    if role not in _ROLES:
+        item.wrong("role", "is no role that is known here")
+    return Turn(_ROLES[role], tuple(_content(item, "content")), item.where)
+
+
+def _content(item: PayloadPlace, name: str) -> Iterator[Shown]:
+    content = item.get(name)
+    if isinstance(content, str):
+        if content:
+            yield Text(content)
+        return
+    for part in item.each(name):
+        match part.text("type"):
+            case "input_text" | "output_text" | "text":
+                yield Text(part.optional("text") or "")
+            case "refusal":
+                yield Text(part.optional("refusal") or "")
+            case "input_image" if part.get("image_url") is not None:
+                yield image_of_url(part.text("image_url"))
+            case kind:
+                raise untranslatable(part, f"of type {kind!r}")
+
+
+def _call(item: PayloadPlace) -> ToolCall:
+    item.only(_HISTORY_CALL | {"caller", "async", "created_by"})
+    return ToolCall(
+        call_id=item.text("call_id"),
+        name=item.text("name"),
+        namespace=item.optional("namespace"),
+        arguments=arguments_of(item.optional("arguments") or ""),
+    )
+
+
+def _result(item: PayloadPlace) -> ToolResult:
+    item.only(_OUTPUT | {"caller", "created_by"})
+    is_error, content = marked(tuple(_content(item, "output")))
+    return ToolResult(call_id=item.text("call_id"), content=content, is_error=is_error)
+
+
+def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+    """Iterate over the items of a turn."""
+    for part in turn.parts:
+        if isinstance(part, ToolResult):
+            output = output_of(part.content, is_error=part.is_error)
+            yield {"type": "function_call_output", "call_id": part.call_id, "output": output}
+    said = [part for part in turn.parts if not isinstance(part, ToolCall | ToolResult)]
+    if said:
+        yield {"type": "message", "role": turn.role, "content": _said(turn.role, said)}
+    for part in turn.parts:
+        if isinstance(part, ToolCall):
+            yield _made(part)
+
+
+def _said(role: Role, said: Sequence[Shown]) -> str | list[dict[str, Any]]:
+    if len(said) == 1 and not isinstance(said[0], Image):
+        return as_text(said[0])
+    if role == "assistant":
+        # What a model said can't be written as parts without the ids that the API gave them.
+        return "\n\n".join(as_text(part) for part in said)
+    return [_history_part(part) for part in said]
+
+
+def _history_part(part: Shown) -> dict[str, Any]:
+    if isinstance(part, Image):
+        return {"type": "input_image", "image_url": url_of(part), "detail": "auto"}
+    return {"type": "input_text", "text": as_text(part)}
+
+
+def _made(call: ToolCall) -> dict[str, Any]:
+    space = {} if call.namespace is None else {"namespace": call.namespace}
+    text = arguments_text(call.arguments)
+    return {"type": "function_call", "call_id": call.call_id, "name": call.name, **space, "arguments": text}

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
 
     from truename import NameTable
-    from truename.adapters.toolbox import Naming
-    from truename.adapters.wire import Offer
+    from truename.adapters.toolbox import ToolboxNames
+    from truename.adapters.wire import OfferedTool
     from truename.policy import Call, Policy, Scope
 
 __all__ = ["NamedToolset"]
@@ -64,7 +64,7 @@ class NamedToolset(WrapperToolset[Any]):
 
     wrapped: CombinedToolset[Any]
     keys: tuple[str, ...]
-    naming: Naming
+    naming: ToolboxNames
     policy: Policy
     caller: Callers
     endpoints: Mapping[str, str]
@@ -76,7 +76,7 @@ class NamedToolset(WrapperToolset[Any]):
         cls,
         toolsets: Mapping[str, AbstractToolset[Any]],
         *,
-        naming: Naming = NAMING,
+        naming: ToolboxNames = NAMING,
         policy: Policy = ASK_ALL,
         caller: Callers = NOBODY,
         endpoints: Mapping[str, str] | None = None,
@@ -197,7 +197,7 @@ def _definition(tool: ToolDefinition) -> dict[str, Any]:
 
 
 def _named(
-    outer: NamedToolset, box: Toolbox, offer: Offer, toolset: AbstractToolset[Any], inner: ToolsetTool[Any]
+    outer: NamedToolset, box: Toolbox, offer: OfferedTool, toolset: AbstractToolset[Any], inner: ToolsetTool[Any]
 ) -> _Named:
     description = offer.description or inner.tool_def.description
     return _Named(

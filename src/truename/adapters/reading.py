@@ -11,14 +11,14 @@ from truename.errors import InvalidCall
 if TYPE_CHECKING:
     from truename.errors import TruenameError
 
-__all__ = ["Fault", "Place", "plain"]
+__all__ = ["PayloadFault", "PayloadPlace", "plain"]
 
 # Far above any answer or history of a model, and below what Python recurses.
 _MAX_DEPTH: Final = 100
 _MAX_ENTRIES: Final = 100_000
 
 
-class Fault(Protocol):
+class PayloadFault(Protocol):
     """Makes the error for a field and what is wrong with it."""
 
     def __call__(self, *, field: str, problem: str) -> TruenameError:
@@ -26,7 +26,7 @@ class Fault(Protocol):
         ...
 
 
-def plain(value: object, fault: Fault = InvalidCall, where: str = "") -> Any:
+def plain(value: object, fault: PayloadFault = InvalidCall, where: str = "") -> Any:
     """Return a copy in which mappings are dictionaries, sequences lists and typed objects what they stand for.
 
     Typed objects are those of the providers' libraries (anything with pydantic's ``model_dump``); their empty optional
@@ -38,7 +38,7 @@ def plain(value: object, fault: Fault = InvalidCall, where: str = "") -> Any:
     return _plain(value, fault, where, 0)
 
 
-def _plain(value: object, fault: Fault, where: str, depth: int) -> Any:
+def _plain(value: object, fault: PayloadFault, where: str, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         raise fault(field=where or "the payload", problem=f"is nested deeper than {_MAX_DEPTH}")
     if isinstance(value, str | int | float | bytes) or value is None:
@@ -55,7 +55,7 @@ def _plain(value: object, fault: Fault, where: str, depth: int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PayloadPlace:
     """An object inside a payload and the path to it; what is read from it is checked.
 
     Several names for one field are spellings of it (Gemini has two): the first that is there counts.
@@ -63,10 +63,10 @@ class Place:
 
     value: dict[str, Any]
     where: str = ""
-    fault: Fault = InvalidCall
+    fault: PayloadFault = InvalidCall
 
     @classmethod
-    def of(cls, value: object, where: str = "", fault: Fault = InvalidCall) -> Place:
+    def of(cls, value: object, where: str = "", fault: PayloadFault = InvalidCall) -> PayloadPlace:
         """Return the place of an object. Raises the fault if it is none."""
         if not isinstance(value, dict):
             what = "is missing" if value is None else f"is of type {type(value).__name__}, not an object"
@@ -117,16 +117,16 @@ class Place:
             self.wrong(name, "is missing" if found is None else f"is of type {type(found).__name__}, not a number")
         return found
 
-    def inside(self, *names: str) -> Place:
+    def inside(self, *names: str) -> PayloadPlace:
         """Return the object in a field that has to be there."""
         name = self.key(*names)
-        return Place.of(self.value.get(name), self.path(name), self.fault)
+        return PayloadPlace.of(self.value.get(name), self.path(name), self.fault)
 
-    def each(self, *names: str) -> Iterator[Place]:
+    def each(self, *names: str) -> Iterator[PayloadPlace]:
         """Iterate over the objects of a list; one that is not there is empty."""
         name = self.key(*names)
         found = self.value.get(name)
         if found is not None and not isinstance(found, list):
             self.wrong(name, f"is of type {type(found).__name__}, not a list")
         for number, item in enumerate(found or ()):
-            yield Place.of(item, f"{self.path(name)}[{number}]", self.fault)
+            yield PayloadPlace.of(item, f"{self.path(name)}[{number}]", self.fault)

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import Catalog, Ledger, project
-from truename.adapters.wire import NOBODY, Offer, offers
+from truename.adapters.wire import NOBODY, OfferedTool, offers
 from truename.catalog import ServerIdentity, identity_changes, identity_mismatch
 from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameError, UnknownTool
 from truename.identity import required_key
-from truename.naming import Listed, listing, renamed, utc_today
+from truename.naming import ListedName, listing, renamed, utc_today
 from truename.policy import Approvals, Call, Caller, Policy, bound_call
 from truename.policy.grants import former_ids, formerly
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from truename import NameTable, Style, ToolId
     from truename.policy import Decision, Grant, Scope
 
-__all__ = ["ASK_ALL", "NAMING", "Naming", "Toolbox", "told"]
+__all__ = ["ASK_ALL", "NAMING", "Toolbox", "ToolboxNames", "told"]
 
 ASK_ALL: Final = Policy()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Naming:
+class ToolboxNames:
     """How names are made: the arguments of `project`, kept for every time that servers list their tools.
 
     Without a ledger the names depend on the set of tools alone; with one they never change. ``identities`` are those
@@ -68,7 +68,7 @@ class Naming:
         return project(catalog, self.dialect, style=self.style, ledger=self.ledger, overrides=self.overrides)
 
 
-NAMING: Final = Naming()
+NAMING: Final = ToolboxNames()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class Toolbox:
         object.__setattr__(self, "policy", replace(self.policy, approvals=approvals))
 
     @cached_property
-    def offered(self) -> tuple[Offer, ...]:
+    def offered(self) -> tuple[OfferedTool, ...]:
         """The tools that this caller may see, under their names; for a time under old ones too, which say so.
 
         An old name is listed until the day that its redirect has in the ledger (`Ledger.redirect`).
@@ -160,7 +160,7 @@ class Toolbox:
         return self.approvals.reject(call, scope, message=message, by=by)
 
 
-def _under(offer: Offer, listed: Listed) -> Offer:
+def _under(offer: OfferedTool, listed: ListedName) -> OfferedTool:
     if not listed.now:
         return offer
     description = str(renamed(offer.tool.shown, listed)["description"])

@@ -1,28 +1,106 @@
-"""What all adapters have in common: tools as they are offered, calls as they come back, results as they are sent.
-
-A module for a model API has the five functions of `Api`. A framework's adapter builds on `offers` (what to register,
-under which name), `Asked` with `bound` (from what the model asked to `Call` or `Refused`) and `chosen`.
-"""
+"""Share what all adapters have in common: tools as offered, calls as they come back (streams too), results as sent."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from truename import ToolId, dialects, resolve
-from truename.adapters.layout import Layout
+from truename.adapters.layout import NamespaceLayout
+from truename.adapters.reading import PayloadPlace, plain
 from truename.errors import InvalidCall, InvalidName, TruenameError, UnknownTool, excerpt
 from truename.policy import Call, Caller, bound_call
+from truename.policy.arguments import MAX_ARGUMENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from truename import NameTable, Tool
     from truename.identity import LookupKey
 
-__all__ = ["NOBODY", "Api", "Asked", "Offer", "Refused", "bound", "chosen", "offers", "required"]
+__all__ = [
+    "NOBODY",
+    "Fragments",
+    "OfferedTool",
+    "RefusedCall",
+    "RequestedCall",
+    "bound",
+    "chosen",
+    "offers",
+    "required",
+    "whole",
+]
+
+_MAX_CALLS: Final = 1_000
+
+
+def whole(answer: object, assembled: Callable[[Iterable[Any]], dict[str, Any]]) -> Any:
+    """Return an answer as it is, as plain objects, or the one that a stream's events add up to."""
+    if isinstance(answer, Mapping) or hasattr(answer, "model_dump"):
+        return plain(answer)
+    if isinstance(answer, Iterable) and not isinstance(answer, str | bytes):
+        return assembled(answer)
+    raise InvalidCall(field="the answer", problem=f"is of type {type(answer).__name__}, not an answer or a stream")
+
+
+class Fragments:
+    """The pieces of the calls of one stream, by their place in it."""
+
+    def __init__(self) -> None:
+        self._fixed: dict[int, dict[str, Any]] = {}
+        self._texts: dict[int, list[str]] = {}
+        self._size = 0
+        self._open: set[int] = set()
+
+    def begin(self, place: int, piece: PayloadPlace) -> None:
+        """Open a call that has to be closed. Raises `InvalidCall` if it was begun before."""
+        if place in self._fixed:
+            piece.wrong("", "begins a call that was begun before")
+        self._open.add(place)
+        self._at(place, piece)
+
+    def close(self, place: int) -> None:
+        """Note that a call is complete."""
+        self._open.discard(place)
+
+    def fix(self, place: int, piece: PayloadPlace, *names: str) -> None:
+        """Keep texts that are said once. Raises `InvalidCall` if one is said again and differs."""
+        kept = self._at(place, piece)
+        for name in names:
+            found = piece.optional(name)
+            if found and kept.setdefault(name, found) != found:
+                piece.wrong(name, "changes within one call")
+
+    def add(self, place: int, text: str) -> None:
+        """Add a piece of the arguments. Raises `InvalidCall` for a call that never began, or far too much text."""
+        if place not in self._texts:
+            raise InvalidCall(field="arguments", problem=f"come for call {place}, which never began")
+        self._size += len(text)
+        if self._size > 4 * MAX_ARGUMENTS:
+            raise InvalidCall(field="arguments", problem=f"have more than {4 * MAX_ARGUMENTS:,} characters")
+        self._texts[place].append(text)
+
+    def __contains__(self, place: int) -> bool:
+        return place in self._fixed
+
+    def check(self, where: str, *, finished: bool) -> bool:
+        """Refuse a stream that ended before its calls did."""
+        if self._open or (self._fixed and not finished):
+            raise InvalidCall(field=where, problem="is not finished: the stream ended within a call")
+        return True
+
+    def joined(self) -> list[tuple[int, dict[str, Any], str]]:
+        """Return the place of each call in order, what was said once, and the joined arguments."""
+        return [(place, self._fixed[place], "".join(self._texts[place])) for place in sorted(self._fixed)]
+
+    def _at(self, place: int, piece: PayloadPlace) -> dict[str, Any]:
+        if place not in self._fixed and len(self._fixed) >= _MAX_CALLS:
+            piece.wrong("", f"is call number {_MAX_CALLS + 1:,} in one answer")
+        self._texts.setdefault(place, [])
+        return self._fixed.setdefault(place, {})
+
 
 # The model decides; it must call none; it must call some tool.
 MODES: Final = frozenset({"auto", "none", "required"})
@@ -30,7 +108,7 @@ NOBODY: Final = Caller()
 _PATH_HEAD: Final = re.compile(r"[^.\[]+")
 
 
-class Offer(NamedTuple):
+class OfferedTool(NamedTuple):
     """A tool as a model is offered it: the key it is called by, what it does, and the schema of its arguments."""
 
     id: ToolId
@@ -42,7 +120,7 @@ class Offer(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestedCall:
     """A call as a model asked for it, read from an API's shape and not yet believed.
 
     ``paths`` say where in the payload name, call_id, namespace and arguments stand, for errors.
@@ -57,7 +135,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class RefusedCall:
     """A call that can't be made, and why. Models expect an answer to each call: send ``result(refused)``."""
 
     call_id: str
@@ -69,40 +147,42 @@ class Refused:
 class Api(Protocol):
     """What a module for a model API offers; a module is one of these.
 
-    ``names`` is a name table, or a `Layout` of one where the API has namespaces.
+    ``names`` is a name table, or a `NamespaceLayout` of one where the API has namespaces.
     """
 
-    def tools(self, names: NameTable | Layout) -> list[dict[str, Any]]:
+    def tools(self, names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
         """Return the request's list of tools. Raises an `ExceptionGroup` of `InvalidName`."""
         ...
 
-    def tool_choice(self, choice: ToolId | str, names: NameTable | Layout) -> Any:
+    def tool_choice(self, choice: ToolId | str, names: NameTable | NamespaceLayout) -> Any:
         """Return the request's choice. Raises `InvalidPayload`, or what `resolve` raises."""
         ...
 
-    def read(self, answer: object, names: NameTable | Layout, caller: Caller = ...) -> tuple[Call | Refused, ...]:
+    def read(
+        self, answer: object, names: NameTable | NamespaceLayout, caller: Caller = ...
+    ) -> tuple[Call | RefusedCall, ...]:
         """Return the calls in an answer, or in all events of a stream (of an asynchronous one: collected).
 
         Raises `InvalidCall` for what is no answer. A call that was cut off, or a stream that ended early, is no call.
         """
         ...
 
-    def calls(self, answer: object, names: NameTable | Layout, caller: Caller = ...) -> tuple[Call, ...]:
+    def calls(self, answer: object, names: NameTable | NamespaceLayout, caller: Caller = ...) -> tuple[Call, ...]:
         """Return the calls. Raises the error of one that can't be made, or an `ExceptionGroup` of them: none is."""
         ...
 
-    def result(self, call: Call | Refused, content: object = ..., *, is_error: bool = ...) -> dict[str, Any]:
+    def result(self, call: Call | RefusedCall, content: object = ..., *, is_error: bool = ...) -> dict[str, Any]:
         """Return what came of a call, in the API's shape."""
         ...
 
 
-def offers(names: NameTable | Layout, dialect: str) -> tuple[Offer, ...]:
+def offers(names: NameTable | NamespaceLayout, dialect: str) -> tuple[OfferedTool, ...]:
     """Return the tools under their names, each legal in the API's dialect.
 
     Raises an `ExceptionGroup` of `InvalidName`: a table made for a client with looser rules does not fit. A definition
     without a usable schema gets one that takes no arguments, so one bad server does not spoil the request for all.
     """
-    layout = Layout.of(names)
+    layout = NamespaceLayout.of(names)
     rules = dialects.get(dialect)
     wrong = [
         InvalidName(name=key.name, dialect=dialect, reasons=reasons)
@@ -115,10 +195,10 @@ def offers(names: NameTable | Layout, dialect: str) -> tuple[Offer, ...]:
     return tuple(_offer(layout, id) for id in layout.keys)
 
 
-def _offer(layout: Layout, id: ToolId) -> Offer:
+def _offer(layout: NamespaceLayout, id: ToolId) -> OfferedTool:
     tool = layout.names.catalog[id]
     description, schema = tool.shown.get("description"), tool.definition.get("inputSchema")
-    return Offer(
+    return OfferedTool(
         id=id,
         key=layout.keys[id],
         description=description if isinstance(description, str) else "",
@@ -128,14 +208,14 @@ def _offer(layout: Layout, id: ToolId) -> Offer:
     )
 
 
-def chosen(choice: ToolId | str, names: NameTable | Layout) -> LookupKey | str:
+def chosen(choice: ToolId | str, names: NameTable | NamespaceLayout) -> LookupKey | str:
     """Return the mode, or the key of the tool that is chosen; a tool called "auto" is chosen by its id.
 
     Raises what `resolve` raises, also for a tool that is not offered.
     """
     if isinstance(choice, str) and choice in MODES:
         return choice
-    layout = Layout.of(names)
+    layout = NamespaceLayout.of(names)
     if isinstance(choice, str) and choice in layout.qualified:
         return layout.keys[layout.qualified[choice]]
     found = resolve(str(choice), layout.names).id
@@ -145,17 +225,17 @@ def chosen(choice: ToolId | str, names: NameTable | Layout) -> LookupKey | str:
 
 
 def bound(
-    asked: Iterable[Asked],
-    names: NameTable | Layout,
+    asked: Iterable[RequestedCall],
+    names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     endpoints: Mapping[str, str] | None = None,
-) -> tuple[Call | Refused, ...]:
+) -> tuple[Call | RefusedCall, ...]:
     """Return each call bound to its tool, or refused with the error that says why.
 
     Raises `InvalidCall` if one id stands twice: nobody could tell their results apart.
     """
-    layout, seen = Layout.of(names), set[str]()
-    found: list[Call | Refused] = []
+    layout, seen = NamespaceLayout.of(names), set[str]()
+    found: list[Call | RefusedCall] = []
     for one in asked:
         if one.call_id in seen:
             raise InvalidCall(field=one.paths.get("call_id", "call_id"), problem=f"{excerpt(one.call_id)} stands twice")
@@ -164,7 +244,9 @@ def bound(
     return tuple(found)
 
 
-def _bound(asked: Asked, layout: Layout, caller: Caller, endpoints: Mapping[str, str] | None) -> Call | Refused:
+def _bound(
+    asked: RequestedCall, layout: NamespaceLayout, caller: Caller, endpoints: Mapping[str, str] | None
+) -> Call | RefusedCall:
     try:
         if asked.problem:
             raise InvalidCall(field="arguments", problem=asked.problem)
@@ -183,10 +265,10 @@ def _bound(asked: Asked, layout: Layout, caller: Caller, endpoints: Mapping[str,
         )
     except TruenameError as error:
         told = _located(error, asked.paths) if isinstance(error, InvalidCall) else error
-        return Refused(call_id=asked.call_id, wire_name=asked.name, namespace=asked.namespace, error=told)
+        return RefusedCall(call_id=asked.call_id, wire_name=asked.name, namespace=asked.namespace, error=told)
 
 
-def _meant(call: Call, layout: Layout) -> Call:
+def _meant(call: Call, layout: NamespaceLayout) -> Call:
     if call.key in layout.ids or layout.is_meant(call.wire_name, call.id):
         return call
     raise UnknownTool(text=call.wire_name, suggestions=layout.names.suggester.nearest(call.wire_name))
@@ -199,9 +281,9 @@ def _located(error: InvalidCall, paths: Mapping[str, str]) -> InvalidCall:
     return replace(error, field=paths[head[0]] + error.field[head.end() :])
 
 
-def required(found: Sequence[Call | Refused]) -> tuple[Call, ...]:
+def required(found: Sequence[Call | RefusedCall]) -> tuple[Call, ...]:
     """Return the calls if all can be made. Raises the error, or an `ExceptionGroup` of several."""
-    errors = [one.error for one in found if isinstance(one, Refused)]
+    errors = [one.error for one in found if isinstance(one, RefusedCall)]
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, canonical, read_record, sum_of
-from truename.files.durable import is_own, open_plain, write_whole
-from truename.files.private import make_private, state_directory
+from truename.files.private import is_own, make_private, open_plain, state_directory, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,8 +25,7 @@ from truename.audit.head import (
     segments,
 )
 from truename.errors import LedgerError, StoreError
-from truename.files.durable import sync_directory, write_whole
-from truename.files.private import make_private
+from truename.files.private import make_private, sync_directory, write_whole
 from truename.ledger.lock import locked
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, read_record
 from truename.audit.head import HEAD, AnchorFile, lines_of, noted, read_heads, segments
 from truename.audit.log import look
-from truename.files.durable import open_plain
+from truename.files.private import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

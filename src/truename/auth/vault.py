@@ -15,8 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from truename.errors import ConfigError
-from truename.files.durable import read_own, sync_directory, write_new
-from truename.files.private import make_private
+from truename.files.private import make_private, read_own, sync_directory, write_new
 from truename.state import Schema, StateFile
 
 if TYPE_CHECKING:

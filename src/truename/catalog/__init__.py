@@ -1,8 +1,7 @@
 """What there is: `Tool`, `Origin`, `Catalog`, and the reading of dumps."""
 
 from truename.catalog.admit import label_of
-from truename.catalog.aliases import BUILT_IN_ALIASES, usable_aliases
-from truename.catalog.catalog import Catalog
+from truename.catalog.catalog import BUILT_IN_ALIASES, Catalog, usable_aliases
 from truename.catalog.declared import (
     UNDECLARED,
     Bindings,
@@ -13,16 +12,15 @@ from truename.catalog.declared import (
     integration_fault,
 )
 from truename.catalog.globs import Unfolded, unfolded
-from truename.catalog.size import estimated_tokens
-from truename.catalog.tool import Notice, Origin, Tool
+from truename.catalog.tool import AdmissionNotice, Origin, Tool, estimated_tokens
 
 __all__ = [
     "BUILT_IN_ALIASES",
     "UNDECLARED",
+    "AdmissionNotice",
     "Bindings",
     "Catalog",
     "IdentityChange",
-    "Notice",
     "Origin",
     "ServerIdentity",
     "Tool",

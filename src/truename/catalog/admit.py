@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog.declared import UNDECLARED, Bindings, Owners, ServerIdentity
-from truename.catalog.tool import Notice, Origin, Tool
+from truename.catalog.tool import AdmissionNotice, Origin, Tool
 from truename.dialects import Reason
 from truename.errors import DuplicateTool, InvalidName, TruenameError, excerpt
 from truename.identity import MAX_FOREIGN, ToolId, component, dotted_component, told_apart
@@ -47,7 +47,7 @@ def admit(
     *,
     owners: Owners,
     strict: bool,
-) -> tuple[list[Tool], tuple[Notice, ...]]:
+) -> tuple[list[Tool], tuple[AdmissionNotice, ...]]:
     """Return the tools of these servers in order, and what there is to report.
 
     ``bound`` holds identities given before, by (server id, upstream name): they are kept, present or not, and never
@@ -58,7 +58,7 @@ def admit(
     otherwise it is left out and reported.
     """
     refused: list[TruenameError] = []
-    notices: list[Notice] = []
+    notices: list[AdmissionNotice] = []
     servers = [_listing(label, number, listing, refused, notices) for label, number, listing in _numbered(listings)]
     present = [server for server in servers if server is not None]
     places = _places(present, bound, identities)
@@ -72,7 +72,7 @@ def admit(
         else:
             error = _second(tool, given[tool.id])
             refused.append(error)
-            notices.append(Notice("taken", tool.origin.server, tool.origin.name, str(error)))
+            notices.append(AdmissionNotice("taken", tool.origin.server, tool.origin.name, str(error)))
     if refused and strict:
         message = f"{len(refused)} names can't be admitted; strict=False leaves their tools out and reports them"
         raise ExceptionGroup(message, refused)
@@ -106,12 +106,12 @@ def _numbered(listings: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, int, A
 
 
 def _listing(
-    label: str, number: int, listing: Any, refused: list[TruenameError], notices: list[Notice]
+    label: str, number: int, listing: Any, refused: list[TruenameError], notices: list[AdmissionNotice]
 ) -> _Server | None:
     def refuse(name: str, what: str, reasons: tuple[Reason, ...]) -> None:
         error = InvalidName(name=name, dialect=what, reasons=reasons)
         refused.append(error)
-        notices.append(Notice("invalid", label, name, str(error)))
+        notices.append(AdmissionNotice("invalid", label, name, str(error)))
 
     if reasons := _unfit(label):
         refuse(str(label), f"{_WHERE} (as a server key)", reasons)
@@ -130,7 +130,9 @@ def _listing(
         elif reasons := _unfit(name):
             refuse(name, _of(label), reasons)
         elif name in tools:
-            notices.append(Notice("duplicate", label, name, f"{label!r} lists {name!r} twice; the first is used"))
+            notices.append(
+                AdmissionNotice("duplicate", label, name, f"{label!r} lists {name!r} twice; the first is used")
+            )
         else:
             tools[name] = definition
     return _Server(label, label if number == 1 else f"{label}{_REPEATED}{number}", tools)

@@ -1,27 +1,58 @@
-"""Catalog: what there is. An immutable mapping from identity to tool, in the order in which it was built."""
+"""Represent a catalogue: an immutable mapping from identity to tool, in the order in which it was built."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog.admit import admit
-from truename.catalog.aliases import BUILT_IN_ALIASES, checked_aliases
 from truename.catalog.declared import Bindings, Owners, ServerIdentity, identity_changes, identity_mismatch
 from truename.catalog.read import read_listings
-from truename.catalog.tool import Notice, Origin, Tool
-from truename.errors import DuplicateTool
-from truename.identity import ToolId, fold
+from truename.catalog.tool import AdmissionNotice, Origin, Tool
+from truename.dialects import Reason
+from truename.errors import DuplicateTool, InvalidName
+from truename.identity import ToolId, component, fold, is_name, lower_ascii
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Self
 
-__all__ = ["Catalog"]
+__all__ = ["BUILT_IN_ALIASES", "Catalog", "usable_aliases"]
+
+BUILT_IN_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {"salesforce": "sf", "quickbooks": "qb", "data-grout": "dg"}
+)
+
+
+def checked_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
+    """Return the aliases by integration. Raises `InvalidName` for an alias that could not stand in a name.
+
+    >>> checked_aliases({"Salesforce": "sf"})
+    {'salesforce': 'sf'}
+    """
+    for alias in aliases.values():
+        if not is_name(lower_ascii(alias)):
+            reason = Reason("character", "an alias has letters, digits, '_' and '-' only")
+            raise InvalidName(name=alias, dialect="an alias", reasons=(reason,))
+    return {component(key).name: alias for key, alias in aliases.items()}
+
+
+def usable_aliases(aliases: Mapping[str, str], integrations: Collection[str]) -> dict[str, str]:
+    """Return the aliases that mean one integration only and are not an integration themselves.
+
+    >>> usable_aliases({"salesforce": "sf"}, {"salesforce", "sf"})
+    {}
+    """
+    owners = Counter(aliases.values())
+    return {
+        integration: alias for integration, alias in aliases.items() if owners[alias] == 1 and alias not in integrations
+    }
+
 
 Listings = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
@@ -41,13 +72,13 @@ class Catalog(Mapping[ToolId, Tool]):
     __slots__ = ("_by_text", "_tools", "aliases", "notices")
 
     aliases: Mapping[str, str]
-    notices: tuple[Notice, ...]
+    notices: tuple[AdmissionNotice, ...]
 
     def __init__(
         self,
         tools: Iterable[Tool],
         aliases: Mapping[str, str] | None = None,
-        notices: tuple[Notice, ...] = (),
+        notices: tuple[AdmissionNotice, ...] = (),
     ) -> None:
         self._tools: dict[ToolId, Tool] = {}
         for tool in _with_conflicts(list(tools)):

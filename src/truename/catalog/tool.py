@@ -1,18 +1,39 @@
-"""A tool as a catalogue holds it: its id, where it comes from, and its definition as the server gave it."""
+"""Represent a tool: its id, its origin, and its definition as the server gave it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.identity import definition_digest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from truename.identity import ToolId
 
-__all__ = ["Notice", "Origin", "Tool", "overlaid"]
+__all__ = ["AdmissionNotice", "Origin", "Tool", "estimated_tokens", "overlaid"]
+
+# Measured over 5,478 real definitions: 711 characters of JSON and 178 tokens (o200k) on average, 412 and 109 in the
+# median.
+_CHARACTERS_A_TOKEN: Final = 4
+_TOLD_TO_MODELS: Final = ("name", "description", "inputSchema")
+
+
+def estimated_tokens(definitions: Iterable[Mapping[str, Any]]) -> int:
+    """Return about how many tokens these definitions are in a request: a quarter of their characters.
+
+    >>> estimated_tokens([{"name": "add", "inputSchema": {"type": "object"}, "_meta": {"program": "only"}}])
+    11
+    """
+    texts = (
+        json.dumps({key: one[key] for key in _TOLD_TO_MODELS if key in one}, separators=(",", ":"), ensure_ascii=False)
+        for one in definitions
+    )
+    return sum(map(len, texts)) // _CHARACTERS_A_TOKEN
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -94,7 +115,7 @@ def overlaid(definition: Mapping[str, Any], words: Mapping[str, Any]) -> Mapping
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class AdmissionNotice:
     """Something about a server's list that its reader should know: ``duplicate`` or ``invalid``."""
 
     code: str

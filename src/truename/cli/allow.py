@@ -13,7 +13,7 @@ from truename.cli.rendering import print_json, print_table, show, styled
 from truename.cli.sources import default_source
 from truename.config.consent import Consent, ConsentStore, consent_key
 from truename.errors import ConfigError
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 __all__ = ["allow"]
 

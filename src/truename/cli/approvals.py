@@ -16,7 +16,7 @@ from truename.cli.rendering import print_json, print_table, say, show, styled
 from truename.cli.sources import configuration
 from truename.cli.spans import seconds_of
 from truename.errors import excerpt
-from truename.files.person import whoami
+from truename.files.user import whoami
 from truename.policy import Scope
 
 __all__ = ["approvals"]

@@ -16,7 +16,7 @@ from truename.cli.options import Configuration, JsonOutput
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.sources import configuration
 from truename.errors import excerpt
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 __all__ = ["audit"]
 

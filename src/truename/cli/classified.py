@@ -10,7 +10,7 @@ from rich.text import Text
 
 from truename.cli.hanging import show_hanging
 from truename.cli.rendering import printable, show, styled
-from truename.migration import Certainty, Changes, Kind, ToolChange
+from truename.migration import Certainty, ChangeKind, ToolChange, ToolChanges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,16 +24,16 @@ _MOST: Final = 60
 _DETAILS: Final = 6
 _HEADINGS: Final = ((True, "breaking", "bold red"), (False, "not breaking", "bold"))
 _STYLES: Final = {
-    Kind.SWAPPED: "bold red",
-    Kind.REUSED: "bold red",
-    Kind.ADDED: "green",
-    Kind.WIDENED: "green",
-    Kind.DRIFTED: "yellow",
+    ChangeKind.SWAPPED: "bold red",
+    ChangeKind.REUSED: "bold red",
+    ChangeKind.ADDED: "green",
+    ChangeKind.WIDENED: "green",
+    ChangeKind.DRIFTED: "yellow",
 }
 _OTHER: Final = "red"
 
 
-def show_changes(changes: Changes, *, everything: bool) -> None:
+def show_changes(changes: ToolChanges, *, everything: bool) -> None:
     """Print all changes, the breaking ones first: the fact, the paths, and what to do."""
     for breaking, heading, style in _HEADINGS:
         group = [one for one in changes if one.breaking is breaking]
@@ -71,7 +71,7 @@ def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:
 
 def _lines(change: ToolChange) -> list[str]:
     """Return the differences one by one, where the fact does not say all of them already."""
-    if len(change.details) < (1 if change.kind in (Kind.RENAMED, Kind.MOVED) else 2):
+    if len(change.details) < (1 if change.kind in (ChangeKind.RENAMED, ChangeKind.MOVED) else 2):
         return []
     lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
     left = len(change.details) - len(lines)
@@ -82,7 +82,7 @@ def _place(place: Location) -> str:
     return f"{place.file}:{place.line}"
 
 
-def summary(changes: Changes) -> str:
+def summary(changes: ToolChanges) -> str:
     """Return the last line: how many changes break somebody, and how many renames are guesses."""
     if not changes:
         return "Nothing has changed."
@@ -94,7 +94,7 @@ def summary(changes: Changes) -> str:
     return f"{len(changes):,} change{'' if len(changes) == 1 else 's'}, {breaking:,} breaking: {told}.{guesses}"
 
 
-def plain(changes: Changes) -> dict[str, Any]:
+def plain(changes: ToolChanges) -> dict[str, Any]:
     """Return what the JSON documents of several commands have in common."""
     return {
         "breaking": len(changes.breaking),

@@ -13,11 +13,11 @@ from truename.cli.rendering import say, styled
 from truename.cli.scene import without_gateway
 from truename.cli.sources import find, find_unnamed
 from truename.config import Config, Settings
-from truename.files.person import at_home
-from truename.lint import Declared, read_declared
+from truename.files.user import at_home
+from truename.lint import DeclaredTools, read_declared
 from truename.lint.declared import joined
 from truename.lint.dumps import declared_by
-from truename.lint.walk import PYTHON
+from truename.lint.source_files import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Taken:
     ``peers`` are tools beside which these will stand.
     """
 
-    declared: Declared
+    declared: DeclaredTools
     peers: tuple[Declaration, ...] = ()
     failed: tuple[str, ...] = ()
     is_whole: bool = True
@@ -66,7 +66,7 @@ def take(
             failed += down
     is_whole = any(config is not None or Path(one).suffix not in PYTHON for one, config in configs.items())
     peers = read_declared([at_home(one) for one in beside])
-    parts.append(Declared(findings=tuple(one for one in peers.findings if one.rule.name == _UNREADABLE)))
+    parts.append(DeclaredTools(findings=tuple(one for one in peers.findings if one.rule.name == _UNREADABLE)))
     return Taken(declared=joined(parts), peers=peers.declarations, failed=tuple(failed), is_whole=is_whole)
 
 
@@ -88,7 +88,7 @@ def _configuration(source: str, *, is_named: bool) -> Config | None:
     return find([source])[0].config if is_named else find_unnamed(path).config
 
 
-def _asked(config: Config, source: str) -> tuple[Declared, list[str]]:
+def _asked(config: Config, source: str) -> tuple[DeclaredTools, list[str]]:
     try:
         from truename.cli.live import UpstreamError, ask_each  # noqa: PLC0415 - starts the gateway's half of the package
     except ModuleNotFoundError as error:
@@ -101,4 +101,4 @@ def _asked(config: Config, source: str) -> tuple[Declared, list[str]]:
     declarations, findings = declared_by(lists, source)
     said = config.identities
     known = tuple(replace(one, identity=said[one.server]) if one.server in said else one for one in declarations)
-    return Declared(declarations=known, findings=tuple(findings), files=(source,)), failed
+    return DeclaredTools(declarations=known, findings=tuple(findings), files=(source,)), failed

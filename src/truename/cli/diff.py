@@ -10,7 +10,7 @@ from truename.cli.failure import EXIT_FINDINGS, UsageFault
 from truename.cli.options import JsonOutput
 from truename.cli.rendering import print_json
 from truename.cli.states import tools_at
-from truename.migration import Changes, renames_table
+from truename.migration import ToolChanges, renames_table
 from truename.migration import diff as compare
 
 __all__ = ["diff"]
@@ -49,5 +49,5 @@ def diff(
     return EXIT_FINDINGS if (changes if strict else changes.breaking) else 0
 
 
-def _document(changes: Changes, old: str, new: str) -> dict[str, Any]:
+def _document(changes: ToolChanges, old: str, new: str) -> dict[str, Any]:
     return {"schema": SCHEMA, "old": old, "new": new, **plain(changes)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from truename.clients import find, read_source
 from truename.clients.selection import LOCAL, OF_PROJECT, seen_of
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

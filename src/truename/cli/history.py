@@ -10,7 +10,7 @@ from truename.cli.options import Configuration, JsonOutput, LedgerPath
 from truename.cli.rendering import print_json, print_table, show, styled
 from truename.cli.scene import existing_ledger
 from truename.cli.sources import configuration
-from truename.files.person import at_home
+from truename.files.user import at_home
 from truename.identity import fold
 from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire, Standing
 

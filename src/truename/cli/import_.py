@@ -29,7 +29,7 @@ from truename.clients.importers import KINDS, ImportedConfig, names_of, read_pee
 from truename.config import Settings
 from truename.config.proposal import Proposal, propose
 from truename.conventions import Finding, Severity
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 __all__ = ["import_"]
 

@@ -18,7 +18,7 @@ from truename.clients.doctor.file_findings import MASK, dotted
 from truename.config.envfile import read_env_file
 from truename.conventions import Location
 from truename.errors import ConfigError
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,8 +21,8 @@ from truename.cli.rendering import print_json
 from truename.cli.rulebook import rules_asked
 from truename.cli.sarif import Result, sarif_log, write_sarif
 from truename.conventions import Convention, Finding, Severity
-from truename.lint import RULES, Configured, Report, configured_at, weigh
-from truename.lint.walk import PYTHON, from_here
+from truename.lint import RULES, LintConfiguration, LintReport, configured_at, weigh
+from truename.lint.source_files import PYTHON, from_here
 
 __all__ = ["lint"]
 
@@ -160,7 +160,7 @@ def lint(
     return _status(report, taken, strict=strict)
 
 
-def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) -> Configured:
+def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) -> LintConfiguration:
     found = configured_at(Path.cwd())
     convention = found.convention if preset is None else Convention.of(preset)
     more = tuple(dialects.get(name).name for name in clients)
@@ -171,12 +171,12 @@ def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) 
     return replace(found, convention=convention)
 
 
-def _sources(configured: Configured) -> tuple[str, ...]:
+def _sources(configured: LintConfiguration) -> tuple[str, ...]:
     named = configured.settings.sources
     return tuple(one if is_address(one) else str(from_here(configured.base / one)) for one in named) or _HERE
 
 
-def _renaming(report: Report, taken: Taken, sources: tuple[str, ...]) -> str:
+def _renaming(report: LintReport, taken: Taken, sources: tuple[str, ...]) -> str:
     """Return the command that changes the first of the names that are wrong by themselves."""
     finding = next((one for one in report.findings if _is_renamable(one)), None)
     if finding is None:
@@ -195,7 +195,7 @@ def _is_renamable(finding: Finding) -> bool:
     return is_here and finding.rule.code.startswith(_SPELLED) and name.isprintable() and 0 < len(name) <= _LONGEST
 
 
-def _results(report: Report) -> list[Result]:
+def _results(report: LintReport) -> list[Result]:
     return [
         Result(
             finding=one.finding,
@@ -207,7 +207,7 @@ def _results(report: Report) -> list[Result]:
     ]
 
 
-def _status(report: Report, taken: Taken, *, strict: bool) -> int:
+def _status(report: LintReport, taken: Taken, *, strict: bool) -> int:
     if any(strict or one.rule.severity is not Severity.NOTE for one in report.findings):
         return EXIT_FINDINGS
     return EXIT_UPSTREAM if taken.failed else 0

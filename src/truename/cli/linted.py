@@ -9,8 +9,7 @@ from rich.text import Text
 
 from truename.cli.rendering import output, show, styled
 from truename.conventions import Severity
-from truename.lint.excerpts import excerpt_of
-from truename.lint.text import place_of
+from truename.lint.excerpts import excerpt_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from truename.conventions import Finding
     from truename.lint.fixes import Fix
-    from truename.lint.report import Report, Weighed
+    from truename.lint.report import LintReport, WeighedFindings
 
 __all__ = ["SCHEMA", "document", "show_findings", "show_linted"]
 
@@ -34,7 +33,7 @@ _CROWD: Final = 20
 _HIDDEN: Final = {"comment": "by a comment", "convention": "by the convention", "baseline": "in the baseline"}
 
 
-def show_linted(report: Report, fixes: Sequence[Fix], *, everything: bool, command: str = "") -> None:
+def show_linted(report: LintReport, fixes: Sequence[Fix], *, everything: bool, command: str = "") -> None:
     """Print every finding with its line, or the worst hundred of more, a summary, and the command that comes next."""
     findings = report.findings
     left = 0 if everything else max(0, len(findings) - _MOST)
@@ -82,7 +81,7 @@ def _show_excerpt(finding: Finding, width: int) -> None:
             console.print(text, no_wrap=True, overflow="ignore", crop=False)
 
 
-def _summary(report: Report) -> str:
+def _summary(report: LintReport) -> str:
     counts = [_count(number, level.value) for level in Severity if (number := report.count(level))]
     hidden = Counter(one.hidden for one in report.hidden)
     taken = [f"{number:,} taken back {_HIDDEN[what]}" for what, number in hidden.items() if what]
@@ -97,7 +96,7 @@ def _count(number: int, what: str) -> str:
 
 
 def document(
-    report: Report, *, failed: Sequence[str], baseline: Path | None, fixes: Sequence[Fix], convention: str
+    report: LintReport, *, failed: Sequence[str], baseline: Path | None, fixes: Sequence[Fix], convention: str
 ) -> dict[str, Any]:
     """Return everything that was found; keys are added in later versions, never changed."""
     return {
@@ -114,7 +113,7 @@ def document(
     }
 
 
-def _plain(weighed: Weighed) -> dict[str, Any]:
+def _plain(weighed: WeighedFindings) -> dict[str, Any]:
     one = weighed.finding
     place = one.location
     told = None

@@ -15,8 +15,8 @@ from truename.cli.options import JsonOutput
 from truename.cli.protocol_here import protocol_here
 from truename.cli.rendering import print_json, say, show, styled
 from truename.cli.states import tools_of
-from truename.files.person import at_home
-from truename.migration import LOCK_FILE, Changes, Lock, version_parts
+from truename.files.user import at_home
+from truename.migration import LOCK_FILE, Lock, ToolChanges, version_parts
 from truename.migration import diff as compare
 
 __all__ = ["lock"]
@@ -99,7 +99,7 @@ def _from_here(source: str, path: Path) -> str:
 
 
 def _print(
-    before: Before, wanted: Lock, changes: Changes, known: Lock, *, is_true: bool, check: bool, everything: bool
+    before: Before, wanted: Lock, changes: ToolChanges, known: Lock, *, is_true: bool, check: bool, everything: bool
 ) -> None:
     if before.lock is not None:
         show_changes(changes, everything=everything)
@@ -126,7 +126,7 @@ def _beside(known: Lock, wanted: Lock, *, is_told: bool) -> Iterator[str]:
 
 
 def _document(
-    before: Before, wanted: Lock, changes: Changes, known: Lock, *, is_true: bool, check: bool
+    before: Before, wanted: Lock, changes: ToolChanges, known: Lock, *, is_true: bool, check: bool
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import ConfigError
 from truename.files import dress, obstacle, sync_directory, write_new
 from truename.migration import is_lock
-from truename.migration.lock_file import decoded_lock, lock_bytes
+from truename.migration.lock import decoded_lock, lock_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

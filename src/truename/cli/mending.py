@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 from truename.cli.changes import show_diff
 from truename.cli.failure import UsageFault
 from truename.cli.rendering import print_json, show, styled
-from truename.files.person import at_home
+from truename.files.user import at_home
 from truename.lint.baseline import read_baseline, written_baseline
 from truename.lint.fixes import Fix, replace_bytes, without_comments, without_entries
-from truename.lint.walk import from_here
+from truename.lint.source_files import from_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from truename.lint.baseline import Baseline
-    from truename.lint.configured import Configured
-    from truename.lint.report import Report
+    from truename.lint.report import LintReport
+    from truename.lint.settings import LintConfiguration
 
 __all__ = ["accept", "baseline_for", "mend", "show_mended"]
 
 
-def baseline_for(configured: Configured, option: str | None, *, must_exist: bool) -> Baseline | None:
+def baseline_for(configured: LintConfiguration, option: str | None, *, must_exist: bool) -> Baseline | None:
     """Return the baseline that is named, configured, or there under its usual name; None if there is none.
 
     Raises `ConfigError` for one that can't be read, and `UsageFault` for one that is named and not there.
@@ -36,7 +36,9 @@ def baseline_for(configured: Configured, option: str | None, *, must_exist: bool
     return None
 
 
-def accept(report: Report, configured: Configured, option: str | None, held: Baseline | None, *, as_json: bool) -> int:
+def accept(
+    report: LintReport, configured: LintConfiguration, option: str | None, held: Baseline | None, *, as_json: bool
+) -> int:
     """Write all that can be accepted into the baseline, and say so. Entries of what was not linted stay."""
     path, _ = _baseline_path(configured, option)
     made = report.entries(configured.base)
@@ -57,7 +59,7 @@ def accept(report: Report, configured: Configured, option: str | None, held: Bas
     return int(refused > 0)
 
 
-def mend(report: Report, held: Baseline | None, *, write: bool) -> tuple[Fix, ...]:
+def mend(report: LintReport, held: Baseline | None, *, write: bool) -> tuple[Fix, ...]:
     """Return what can be mended safely, and with ``write`` do it. Raises `ConfigError` before anything is written."""
     found = list(without_comments(report.unused))
     entries = without_entries(held, report.stale) if held is not None else None
@@ -76,7 +78,7 @@ def show_mended(fixes: Sequence[Fix]) -> None:
         show("Nothing is there that can be mended safely; names are changed by `truename rename`.")
 
 
-def _baseline_path(configured: Configured, option: str | None) -> tuple[Path, bool]:
+def _baseline_path(configured: LintConfiguration, option: str | None) -> tuple[Path, bool]:
     if option is not None:
         return at_home(option), True
     is_named = bool(configured.settings.baseline or configured.convention.baseline)

@@ -15,14 +15,14 @@ from truename.cli.rendering import output, styled
 from truename.cli.restyling import ledger_path
 from truename.cli.wanted import Wanted, wanted
 from truename.files import absolute
-from truename.files.person import at_home
 from truename.files.private import state_directory
+from truename.files.user import at_home
 from truename.ledger import Ledger
-from truename.lint.functions import read_functions
+from truename.lint.python_tools import read_functions
 from truename.migration import (
     Decision,
     MigrationSettings,
-    Plan,
+    RenamePlan,
     Survey,
     apply,
     decision_record,
@@ -113,7 +113,7 @@ def take_back(*, as_json: bool) -> int:
 
 def _planned(
     asked: Wanted, clients: Sequence[str], where: Where, settings: MigrationSettings, ledger: Ledger | None
-) -> Plan:
+) -> RenamePlan:
     servers = dict.fromkeys((*where.server, *asked.servers, *_servers_of(asked, ledger)))
     return plan(
         asked.renames,
@@ -139,7 +139,7 @@ def _beside(asked: Wanted, ledger: Ledger | None) -> tuple[str, ...]:
 
 
 def _surveyed(
-    made: Plan, paths: Sequence[str], where: Where, settings: MigrationSettings, map_file: str | None
+    made: RenamePlan, paths: Sequence[str], where: Where, settings: MigrationSettings, map_file: str | None
 ) -> Survey:
     records = Path(where.record or settings.record).as_posix()
     if not paths:

@@ -10,7 +10,7 @@ from truename.cli.reachable import ask_names
 from truename.cli.rendering import say, styled
 from truename.clients.gateway_address import UpcomingNames, alone, remembered, together
 from truename.errors import TruenameError
-from truename.files.person import at_home
+from truename.files.user import at_home
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:

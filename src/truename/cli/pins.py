@@ -15,7 +15,7 @@ from truename.cli.sources import configuration
 from truename.cli.witnessed import witnessed
 from truename.config import Config as ServeConfig
 from truename.conventions import Finding
-from truename.files.person import whoami
+from truename.files.user import whoami
 from truename.trust import PinnedTool, PinStore
 from truename.trust.approval_queue import about_definition
 from truename.trust.pins import ReviewedDefinitions, pin_before

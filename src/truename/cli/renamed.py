@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli.changes import show_diff
 from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
-from truename.files.standing import absolute
+from truename.files.replacing import absolute
 from truename.migration import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from truename.migration import Applied, Change, Left, Originals, Plan, Promise, Remark, Survey
+    from truename.migration import (
+        AppliedRename,
+        FileRewrite,
+        LedgerEntry,
+        LeftMention,
+        Originals,
+        PlanRemark,
+        RenamePlan,
+        Survey,
+    )
 
 __all__ = ["Done", "print_done", "print_left", "print_undone"]
 
@@ -27,7 +36,7 @@ _REASONS: Final = tuple(REASONS)
 class Done:
     """A rename as far as it went: planned, looked for in files (``survey``), made (``applied``), entered."""
 
-    plan: Plan
+    plan: RenamePlan
     unclear: Mapping[str, str]
     until: str = ""
     clean_break: bool = False
@@ -35,8 +44,8 @@ class Done:
     count_up: bool = False
     survey: Survey | None = None
     record: Path | None = None
-    applied: Applied | None = None
-    entered: tuple[Promise, ...] = ()
+    applied: AppliedRename | None = None
+    entered: tuple[LedgerEntry, ...] = ()
     unknown: tuple[str, ...] = ()
     recovered: tuple[Originals, ...] = ()
 
@@ -53,7 +62,7 @@ def print_done(done: Done, *, as_json: bool, diff: bool) -> None:
     _print_end(done)
 
 
-def print_left(plan: Plan, found: Survey, *, as_json: bool) -> None:
+def print_left(plan: RenamePlan, found: Survey, *, as_json: bool) -> None:
     """Tell which old names are left in files: those that could be changed, and those that somebody has to see to."""
     if as_json:
         print_json({"renames": dict(plan.renames), **_plain_survey(found), "clean": found.is_clean})
@@ -67,7 +76,7 @@ def print_left(plan: Plan, found: Survey, *, as_json: bool) -> None:
     show(f"{count:,} left of the old names in {files}." if count else f"No old name is left in {files}.")
 
 
-def print_undone(undone: Applied, *, as_json: bool) -> None:
+def print_undone(undone: AppliedRename, *, as_json: bool) -> None:
     """Tell what was given back."""
     last = undone.originals
     if as_json:
@@ -103,7 +112,7 @@ def _print_plan(done: Done) -> None:
     _print_remarks("note: ", "yellow", plan.warnings)
 
 
-def _print_remarks(word: str, style: str, remarks: Sequence[Remark]) -> None:
+def _print_remarks(word: str, style: str, remarks: Sequence[PlanRemark]) -> None:
     for remark in remarks[:_MOST]:
         say(styled(word, style), str(remark))
     if len(remarks) > _MOST:
@@ -137,7 +146,7 @@ def _print_changes(survey: Survey, done: Done, *, diff: bool) -> None:
     show("")
 
 
-def _what(change: Change) -> str:
+def _what(change: FileRewrite) -> str:
     if change.before is None:
         return "new"
     told = _places(len(change.edits)) if change.edits else ""
@@ -145,7 +154,7 @@ def _what(change: Change) -> str:
     return ", ".join(filter(None, (told, moved)))
 
 
-def _print_leftovers(leftovers: Sequence[Left]) -> None:
+def _print_leftovers(leftovers: Sequence[LeftMention]) -> None:
     if not leftovers:
         return
     show(styled("Left over, for a person to see to:", "bold"))
@@ -246,7 +255,7 @@ def _plain(done: Done) -> dict[str, Any]:
     return told
 
 
-def _plain_remarks(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
+def _plain_remarks(remarks: Iterable[PlanRemark]) -> list[dict[str, Any]]:
     return [{"kind": remark.kind, "names": list(remark.names), "text": str(remark)} for remark in remarks]
 
 

@@ -13,8 +13,7 @@ from truename.cli.scene import configured, set_up, without_gateway
 from truename.cli.sources import configuration
 from truename.config import Settings
 from truename.errors import ConfigError
-from truename.migration.recording import read_recording
-from truename.migration.replay import Replayed, rehearse
+from truename.migration.recordings import ReplayedCall, read_recording, rehearse
 from truename.policy import Context, Policy
 
 __all__ = ["replay"]
@@ -64,7 +63,7 @@ def replay(
 
 def _rerun(
     entries: list[Any], sources: tuple[str, ...], making: Making, where: str | None, *, go_on: bool
-) -> tuple[list[Replayed], tuple[str, ...]]:
+) -> tuple[list[ReplayedCall], tuple[str, ...]]:
     if len(sources) > 1:
         raise UsageFault(fact="calls are run by the servers of one configuration", advice="Give one SOURCE.")
     config = configuration(sources[0] if sources else None)
@@ -94,7 +93,7 @@ def _context(where: str | None, settings: Settings) -> Context | None:
         raise UsageFault(fact=f"--context: {error.key} {error.problem}", advice=f"{error.remedy}{known}") from error
 
 
-def _show(found: list[Replayed], missing: int) -> None:
+def _show(found: list[ReplayedCall], missing: int) -> None:
     if not found:
         show("The recording holds no calls.")
         return
@@ -107,11 +106,11 @@ def _show(found: list[Replayed], missing: int) -> None:
         show(f"{missing:,} more {'was' if missing == 1 else 'were'} not run: it stopped there. --go-on runs them too.")
 
 
-def _recorded(one: Replayed) -> str:
+def _recorded(one: ReplayedCall) -> str:
     return one.recorded.id.short if one.recorded else ""
 
 
-def _now(one: Replayed) -> str:
+def _now(one: ReplayedCall) -> str:
     if one.state not in _GOOD or one.call is None:
         return one.problem
     if one.is_moved:
@@ -119,7 +118,7 @@ def _now(one: Replayed) -> str:
     return "the same tool, with another definition" if one.is_changed else "the same tool"
 
 
-def _plain(one: Replayed) -> dict[str, Any]:
+def _plain(one: ReplayedCall) -> dict[str, Any]:
     return {
         "line": one.line,
         "state": one.state,

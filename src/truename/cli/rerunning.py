@@ -12,14 +12,14 @@ import anyio.to_thread
 from truename.cli.logs import log_to_stderr
 from truename.cli.progress import Progress
 from truename.gateway import Gateway
-from truename.migration.replay import Replayed, replay
+from truename.migration.recordings import ReplayedCall, replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from truename.config import Config
     from truename.gateway import OnEvent
-    from truename.migration.recording import BrokenLine, RecordedCall
+    from truename.migration.recordings import BrokenLine, RecordedCall
     from truename.policy import Call, Context, Policy
 
 __all__ = ["ToolFailed", "run_again"]
@@ -36,7 +36,7 @@ def run_again(
     policy: Policy,
     context: Context | None,
     go_on: bool,
-) -> tuple[list[Replayed], tuple[str, ...]]:
+) -> tuple[list[ReplayedCall], tuple[str, ...]]:
     """Run the calls and return what became of each, and the keys of the servers that could not be started."""
     log_to_stderr()
     with Progress([server.key for server in config.enabled]) as progress:
@@ -48,9 +48,9 @@ def run_again(
 async def _rerun(
     config: Config,
     entries: Sequence[RecordedCall | BrokenLine],
-    again: Callable[..., Iterator[Replayed]],
+    again: Callable[..., Iterator[ReplayedCall]],
     on_event: OnEvent,
-) -> list[Replayed]:
+) -> list[ReplayedCall]:
     async with Gateway(config, on_event=on_event) as gateway:
         await gateway.settle()
         names = gateway.table()

@@ -14,7 +14,7 @@ from truename.cli.remembered import differences, wanted
 from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli.scene import Scene, existing_ledger, set_up
 from truename.cli.sources import configuration
-from truename.files.person import at_home
+from truename.files.user import at_home
 from truename.ledger import Ledger, Settings
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from truename.cli.failure import UsageFault
 from truename.clients.doctor import RULES as DOCTOR
 from truename.errors import excerpt
-from truename.lint.registry import RULES as LINT
-from truename.lint.registry import suggestion
+from truename.lint.rules import RULES as LINT
+from truename.lint.rules import suggestion
 from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.cli.failure import UsageFault
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ from truename.cli.sources import Found, find, other_shape, read_aliases
 from truename.config import Settings
 from truename.config.checks import wrong
 from truename.errors import ConfigError, LedgerError
-from truename.files.person import at_home
+from truename.files.user import at_home
 from truename.identity import ToolId
 from truename.ledger import Ledger
 from truename.naming import STYLES, NameTable, project

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.cli.beside import SETTINGS_FILE, configured_beside, names_servers, read_configuration
 from truename.cli.consenting import open_found
 from truename.cli.failure import UsageFault
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,16 +10,16 @@ from truename.cli.declaring import take
 from truename.cli.failure import UsageFault
 from truename.cli.rendering import say, styled
 from truename.cli.revisions import PREFIX, checked_out
-from truename.files.person import at_home
+from truename.files.user import at_home
 from truename.lint import configured_at, read_declared
 from truename.migration import LOCK_FILE, pinned
-from truename.migration.lock_file import read_lock
+from truename.migration.lock import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from truename.conventions import Finding, Location
-    from truename.lint import Declared
+    from truename.lint import DeclaredTools
     from truename.migration import Pin
 
 __all__ = ["tools_at", "tools_of"]
@@ -72,7 +72,7 @@ def _called(place: Location | None, path: Path, source: str) -> Location | None:
     return place and replace(place, file=place.file.replace(str(path), source, 1))
 
 
-def _check(declared: Declared) -> None:
+def _check(declared: DeclaredTools) -> None:
     """Raise `UsageFault` for a file that can't be read: its tools would count as removed."""
     unreadable = [one for one in declared.findings if one.rule.name == _UNREADABLE]
     for one in unreadable[1:_TOLD]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from truename.cli.failure import UsageFault
 from truename.config import find_convention
 from truename.conventions.convention import Convention
-from truename.files.person import at_home
-from truename.migration import MAX_MAP, Proposal, conventional, read_map, underscored
+from truename.files.user import at_home
+from truename.migration import MAX_MAP, RenameProposal, conventional, read_map, underscored
 from truename.naming import STYLES
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _styled(style: str, sources: Sequence[str]) -> Wanted:
     return replace(found, renames=proposal.renames, unclear=proposal.unclear)
 
 
-def _proposer(style: str) -> Callable[[Iterable[str]], Proposal]:
+def _proposer(style: str) -> Callable[[Iterable[str]], RenameProposal]:
     if style == _UNDERSCORE:
         return underscored
     if style == _CONVENTION:
@@ -101,7 +101,7 @@ def _proposer(style: str) -> Callable[[Iterable[str]], Proposal]:
     raise UsageFault(fact=f"{style!r} is no style that names in files can have", advice=f"Use one of {choice}.")
 
 
-def _by(convention: Convention) -> Callable[[Iterable[str]], Proposal]:
+def _by(convention: Convention) -> Callable[[Iterable[str]], RenameProposal]:
     return lambda names: conventional(names, convention)
 
 

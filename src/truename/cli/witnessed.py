@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from truename.audit import CommandAudit
 from truename.cli.rendering import say, styled
-from truename.files.person import whoami
+from truename.files.user import whoami
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

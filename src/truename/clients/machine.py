@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,8 +13,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config import state_path
-from truename.files.durable import read_own, write_new
-from truename.files.private import make_private, state_directory
+from truename.files.private import make_private, read_own, state_directory, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -18,7 +18,7 @@ from truename.config.entries import Seen, address, program, take_apart
 from truename.config.templates import Ref, spelling_of, translate
 from truename.editing import left_alone
 from truename.errors import excerpt
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -10,14 +10,19 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_sets import (
+from truename.compat.openai_tools import (
+    AgentsError,
+    AgentTool,
     build_function_tool_lookup_map,
+    member_of,
+    members_of,
+    names_of,
+    payload_of,
     resolve_tool_name_collisions,
+    tool_namespace,
     validate_function_tool_lookup_configuration,
     validate_realtime_tool_names,
 )
-from truename.compat.openai_tools import AgentTool, member_of, members_of, names_of, payload_of, tool_namespace
 from truename.errors import excerpt
 from truename.identity import (
     LookupKey,

@@ -1,8 +1,4 @@
-"""Approvals with the method names of openai-agents, decided by `truename.policy.Approvals`.
-
-What counts is a grant: agent, tool's id, definition, origin. Beside the grants stands what that library would have
-written, by agent and text: people look at it, it answers questions by name, and it authorises nothing.
-"""
+"""Offer approvals with the method names of openai-agents, decided by `truename.policy.Approvals`."""
 
 from __future__ import annotations
 
@@ -10,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.compat.openai_calls import tool_invocation_identity
-from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_records import QUERY, Filed, Record, filed_under, record_of, records_of, written
+from truename.compat.openai_tools import AgentsError
 from truename.errors import CallRepeated, StoreError
 from truename.policy import Approvals, CallRecord, PlainBook, Where
 from truename.policy.store import read_book, written_book
@@ -23,10 +19,133 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Self
 
-    from truename.compat.openai_items import AgentCall
+    from truename.compat.openai_calls import AgentCall
     from truename.policy import Book, Call, Scope, Verdict
 
-__all__ = ["SCHEMA", "AgentApprovals"]
+__all__ = ["AgentApprovals", "DecisionRecord", "FiledDecisions"]
+
+QUERY: Final = "hosted_mcp_query"
+_DECISIONS: Final = ("approved", "rejected")
+
+
+class FiledDecisions(NamedTuple):
+    """Where a decision is filed: the agent ("" for none), the texts, and the id of the tool that they stand for."""
+
+    owner: str
+    texts: tuple[str, ...]
+    tool: str = ""
+
+
+@dataclass(slots=True)
+class DecisionRecord:
+    """What is filed there: decided for always, or the ids of the calls that were decided on."""
+
+    approved: bool | list[str] = field(default_factory=list)
+    rejected: bool | list[str] = field(default_factory=list)
+    rejection_messages: dict[str, str] = field(default_factory=dict)
+    sticky_rejection_message: str | None = None
+
+    def decide(self, call_id: str, *, approve: bool, always: bool, message: str | None = None) -> None:
+        """Write a decision down, with what the model is told of a refusal; one for always begins anew."""
+        if approve or message is None:
+            self.rejection_messages.pop(call_id, None)
+        else:
+            self.rejection_messages[call_id] = message
+        if always:
+            self.approved, self.rejected = approve, ([] if approve else True)
+            self.sticky_rejection_message = None if approve else message
+            if approve:
+                self.rejection_messages.clear()
+            return
+        target, opposite = ("approved", "rejected") if approve else ("rejected", "approved")
+        other = getattr(self, opposite)
+        if isinstance(other, list) and call_id in other:
+            other.remove(call_id)
+        decided = getattr(self, target)
+        if decided is not True:
+            kept = decided if isinstance(decided, list) else []
+            setattr(self, target, kept if call_id in kept else [*kept, call_id])
+
+    def exactly(self, call_id: str) -> bool | None:
+        """Return what was decided for this very call."""
+        if isinstance(self.approved, list) and call_id in self.approved:
+            return True
+        return False if isinstance(self.rejected, list) and call_id in self.rejected else None
+
+    def message(self, call_id: str) -> str | None:
+        """Return what the model is told of a refusal of this call, if anything was said."""
+        if self.status(call_id) is not False:
+            return None
+        said = self.rejection_messages.get(call_id)
+        return self.sticky_rejection_message if said is None and self.rejected is True else said
+
+    def status(self, call_id: str) -> bool | None:
+        """Return what was decided for this call, or else for always."""
+        exact = self.exactly(call_id)
+        if exact is not None:
+            return exact
+        return True if self.approved is True else False if self.rejected is True else None
+
+
+def filed_under(call: AgentCall, asked: Call, *, always: bool) -> Iterator[tuple[FiledDecisions, bool]]:
+    """Yield where a decision is filed, and whether it counts for always there."""
+    hosted = call.hosted
+    if hosted is not None and hosted.persistent_identity is not None:
+        yield FiledDecisions("", hosted.persistent_identity), always
+        yield FiledDecisions("", (QUERY, hosted.persistent_identity[-1], asked.call_id)), False
+        return
+    for text in call.approval_keys[-1:] if always else call.approval_keys:
+        yield FiledDecisions(asked.caller.agent, (text,), str(asked.id)), always
+
+
+def _read(item: object) -> tuple[FiledDecisions, DecisionRecord]:
+    if not isinstance(item, Mapping):
+        raise AgentsError(code="state_invalid", other="records: one of them is no object")
+    owner, tool = item.get("owner"), item.get("tool")
+    texts = item.get("texts")
+    if not isinstance(owner, str) or not isinstance(tool, str) or not isinstance(texts, list):
+        raise AgentsError(code="state_invalid", other="records: owner and tool have to be texts, texts a list")
+    return FiledDecisions(owner, tuple(text for text in texts if isinstance(text, str)), tool), record_of(item)
+
+
+def records_of(stored: object) -> dict[FiledDecisions, DecisionRecord]:
+    """Read what was `written`. Raises `AgentsError` ``state_invalid``."""
+    if not isinstance(stored, list):
+        raise AgentsError(code="state_invalid", other="records is no list")
+    return dict(map(_read, stored))
+
+
+def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, Any]]:
+    """Return what is on file as JSON."""
+    return [
+        {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **_plain(record)}
+        for where, record in records.items()
+    ]
+
+
+def _plain(record: DecisionRecord) -> dict[str, Any]:
+    """Return a record as that library stores it: what was not said is left out."""
+    return {key: value for key, value in asdict(record).items() if key in _DECISIONS or value or value == ""}
+
+
+def record_of(stored: Mapping[str, Any]) -> DecisionRecord:
+    """Read one record; what is no decision or message in it counts as none."""
+    messages, sticky = stored.get("rejection_messages"), stored.get("sticky_rejection_message")
+    return DecisionRecord(
+        _decided(stored.get("approved")),
+        _decided(stored.get("rejected")),
+        {id: said for id, said in messages.items() if isinstance(id, str) and isinstance(said, str)}
+        if isinstance(messages, Mapping)
+        else {},
+        sticky if isinstance(sticky, str) else None,
+    )
+
+
+def _decided(value: object) -> bool | list[str]:
+    if isinstance(value, bool):
+        return value
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
 
 SCHEMA: Final = 1
 _WHAT: Final = "truename-agents"
@@ -46,7 +165,7 @@ class AgentApprovals:
     that somebody is asked (weak points 1 and 3 of the reference).
 
     >>> from truename.compat.openai_agents import AgentTool
-    >>> from truename.compat.openai_items import AgentCall
+    >>> from truename.compat.openai_calls import AgentCall
     >>> from truename.identity import ToolNames
     >>> docs, evil = (AgentTool(ToolNames(name="search"), owner=owner) for owner in ("docs", "evil"))
     >>> def call(tool: AgentTool, id: str) -> AgentCall:
@@ -60,7 +179,7 @@ class AgentApprovals:
     def __init__(self, book: PlainBook | None = None) -> None:
         self._store = _BookStore(PlainBook() if book is None else book)
         self._approvals = Approvals(self._store)
-        self.records: dict[Filed, Record] = {}
+        self.records: dict[FiledDecisions, DecisionRecord] = {}
 
     def approve_tool(self, call: AgentCall, always_approve: bool = False) -> None:
         """Allow a call, or with ``always_approve`` all calls of this tool by this agent. Raises `AgentsError`."""
@@ -105,7 +224,7 @@ class AgentApprovals:
         owned = [record for where, record in filed.items() if where.owner]
         if len(owned) > 1:
             owned = [record for record in owned if record.exactly(call_id) is not None]
-        hosted = self.records.get(Filed("", (QUERY, tool_name, call_id)))
+        hosted = self.records.get(FiledDecisions("", (QUERY, tool_name, call_id)))
         asked = [*([hosted] if hosted else []), *(owned if len(owned) == 1 else [])]
         asked += [record for where, record in filed.items() if not where.owner]
         return next((status for record in asked if (status := record.status(call_id)) is not None), None)
@@ -176,7 +295,7 @@ class AgentApprovals:
         found = cls()
         for text, stored in approvals.items():
             if isinstance(stored, Mapping):
-                found.records[Filed("", (text,))] = record_of(stored)
+                found.records[FiledDecisions("", (text,))] = record_of(stored)
         for call in pending:
             if number < _FINGERPRINTED:
                 found._adopt(call, call.approval_keys)
@@ -186,7 +305,7 @@ class AgentApprovals:
 
     def _adopt(self, call: AgentCall, texts: Iterable[str]) -> None:
         for text in texts:
-            record = self.records.get(Filed("", (text,)))
+            record = self.records.get(FiledDecisions("", (text,)))
             decided = record.exactly(call.call_id or "") if record else None
             if record is not None and decided:
                 self._approvals.approve(call.policy_call())
@@ -205,7 +324,7 @@ class AgentApprovals:
             else:
                 self._approvals.reject(asked, scope, message=message or "")
         for filed, sticky in filed_under(call, asked, always=always):
-            record = self.records.setdefault(filed, Record())
+            record = self.records.setdefault(filed, DecisionRecord())
             record.decide(asked.call_id, approve=approve, always=sticky, message=message)
 
 

@@ -13,8 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_tools import members_of
+from truename.compat.openai_tools import AgentsError, members_of
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Held",
-    "Named",
+    "NamedMcpTool",
     "Server",
     "get_mcp_server_log_name",
     "held_by",
@@ -42,7 +41,7 @@ _OUTSIDE: Final = re.compile(r"[^A-Za-z0-9_-]")
 _INVALID: Final = "<invalid-url>"
 
 
-class Named(NamedTuple):
+class NamedMcpTool(NamedTuple):
     """One tool of one server, both by their places in the lists, its own name, and the name that a model is shown."""
 
     server: int
@@ -96,7 +95,7 @@ def reserved_names(tools: Iterable[object], handoffs: Iterable[object] = ()) -> 
 
 def prefixed_names(
     servers: Sequence[Server], reserved: Collection[str] = (), held: Mapping[tuple[str, str, int], str] | None = None
-) -> tuple[Named, ...]:
+) -> tuple[NamedMcpTool, ...]:
     """Return the names ``mcp_<server>__<tool>`` of all tools, in order.
 
     What is too long, taken, or wanted twice ends with 8 hex of its SHA-1 instead. ``held`` (see `held_by`) are names
@@ -109,15 +108,15 @@ def prefixed_names(
     """
     kept = held or {}
     taken = {*reserved, *kept.values()}
-    names: dict[tuple[int, int], Named] = {}
+    names: dict[tuple[int, int], NamedMcpTool] = {}
     for wanted in sorted(_wanted(servers, reserved, kept)):
         public = kept.get(wanted.key) or _free(wanted, taken)
         taken.add(public)
-        names[wanted.server, wanted.tool] = Named(wanted.server, wanted.tool, wanted.original, public)
+        names[wanted.server, wanted.tool] = NamedMcpTool(wanted.server, wanted.tool, wanted.original, public)
     return tuple(names[place] for place in sorted(names))
 
 
-def held_by(servers: Sequence[Server], names: Iterable[Named]) -> Held:
+def held_by(servers: Sequence[Server], names: Iterable[NamedMcpTool]) -> Held:
     """Return names that were shown as `prefixed_names` takes them the next time."""
     places = {(wanted.server, wanted.tool): wanted.key for wanted in _wanted(servers, frozenset(), {})}
     return {places[name.server, name.tool]: name.public for name in names}

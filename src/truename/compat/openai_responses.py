@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
 from truename.compat.openai_agents import validate_function_tool_lookup_configuration
-from truename.compat.openai_errors import AgentsError
-from truename.compat.openai_tools import AgentTool, member_of, members_of
+from truename.compat.openai_tools import AgentsError, AgentTool, member_of, members_of
 from truename.errors import InvalidName, UnknownTool
-from truename.naming.suggest import Suggester
+from truename.naming.suggest import NameSuggester
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,4 +143,4 @@ def _refuse(choice: str, members: Sequence[AgentTool]) -> None:
         raise AgentsError(code="tool_choice_namespace", name=choice)
     if any(member.names.is_deferred_top_level and member.names.name == choice for member in own):
         raise AgentsError(code="tool_choice_deferred", name=choice)
-    raise UnknownTool(text=choice, suggestions=Suggester(sorted(_callable(members))).nearest(choice))
+    raise UnknownTool(text=choice, suggestions=NameSuggester(sorted(_callable(members))).nearest(choice))

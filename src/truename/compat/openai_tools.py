@@ -1,29 +1,105 @@
-"""Tools as openai-agents has them: ours, or that library's own objects, read without importing it."""
+"""Represent tools and sets of tools as openai-agents has them, and refuse what it refuses, by its own codes."""
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from truename.compat.openai_errors import AgentsError
-from truename.identity import Member, ToolNames, default_agent_tool_name, default_handoff_name, is_reserved
+from truename.errors import DuplicateTool, TruenameError, excerpt
+from truename.identity import (
+    ToolNames,
+    ToolSetMember,
+    check,
+    clashes,
+    default_agent_tool_name,
+    default_handoff_name,
+    is_reserved,
+)
 from truename.identity.keys import payload_field as field_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from truename.catalog import Origin
+    from truename.identity import LookupKey, ToolSetClash
     from truename.identity.toolsets import Kind
 
-__all__ = ["AgentTool", "member_of", "members_of", "names_of", "payload_of", "raw_item_of", "tool_namespace"]
+__all__ = [
+    "AgentTool",
+    "AgentsError",
+    "build_function_tool_lookup_map",
+    "member_of",
+    "members_of",
+    "names_of",
+    "payload_of",
+    "raw_item_of",
+    "resolve_tool_name_collisions",
+    "tool_namespace",
+    "validate_function_tool_lookup_configuration",
+    "validate_realtime_tool_names",
+]
+
+_TEXTS: Final[Mapping[str, str]] = {
+    "duplicate_function_tool": "Several tools are called {name}. Give each a name or a namespace of its own.",
+    "duplicate_handoff": "Several handoffs are called {name}. Give each a name of its own.",
+    "tool_handoff_collision": "A tool and a handoff are both called {name}. Rename one of them.",
+    "derived_agent_tool_collision": "Agents {other} as tools are both called {name} by default. Name one of them.",
+    "derived_handoff_collision": "Handoffs to agents {other} are both called {name} by default. Name one of them.",
+    "derived_mixed_collision": "Agents {other}, a tool and a handoff, are both called {name} by default. Name one.",
+    "duplicate_realtime_name": "{name} is the name of several tools or handoffs. Realtime sessions need one of each.",
+    "duplicate_mcp_tool": "Several MCP servers have a tool {name}. Include the servers in the names of tools.",
+    "reserved_namespace": "Tool search keeps namespace {name} for the deferred tool {name}. Rename one of them.",
+    "duplicate_deferred_top_level": "Several deferred tools are called {name}. Rename all but one.",
+    "ambiguous_qualified_name": "Several tools read {name} with their namespaces. Rename all but one.",
+    "namespace_empty": "A namespace needs a name. Give it one.",
+    "namespace_description_empty": "Namespace {name} needs a description. Give it one.",
+    "namespace_not_function": "{other} can't be in namespace {name}. Only function tools can.",
+    "namespace_description_mismatch": "The tools of namespace {name} describe it differently. Give it one description.",
+    "fallback_name_invalid": "{name} can't be a tool's name. Pass one of 1 to 64 of A-Z, a-z, 0-9, _ and -.",
+    "dialect_unsupported": "{other} knows neither namespaces nor deferred loading, which {name} needs. Use Responses.",
+    "tool_search_without_surface": "Tool search has nothing to find. Add a namespace or a deferred tool, or leave it.",
+    "tool_search_missing": "Deferred tools are found by tool search only. Add it.",
+    "multiple_tool_search": "Tool search is there several times. Leave one.",
+    "tool_choice_namespace": "{name} is a namespace or a name inside one. Choose a tool that can be called by it.",
+    "tool_choice_deferred": "{name} is not loaded yet. Choose another, or load it by tool search first.",
+    "tool_choice_tool_search": "Tool search can't be chosen by name. Use auto or required.",
+    "tool_choice_required_deferred": "Deferred tools can't be required without tool search. Add it, or use auto.",
+    "call_id_missing": "The call of {name} has no id; nothing was run. Every call needs one, a text.",
+    "call_id_reused": "Call id {name} was used for another call; nothing was run. Every call needs an id of its own.",
+    "call_repeated": "Call {name} was begun before (it is {other}); it was not run again. Make a new call.",
+    "hosted_request_id_missing": "The request for {name} has no id; nothing was decided. Every request needs one.",
+    "hosted_identity_missing": "The request {name} names no server and tool, so it can be decided only this once.",
+    "invocation_identity_missing": "The call {name} can't be identified; nothing was decided. Give it whole.",
+    "origin_invalid": "{name} can't be the name of a server: it holds a control character. Give it another.",
+    "item_too_deep": "An item is nested too deep; nothing was run. Send a smaller one.",
+    "tool_not_found": "Tool {name} not found in agent {other}; nothing was run. Call one of its tools exactly.",
+    "mcp_binding_changed": "{name} is not the tool that was asked about; nothing was run. Start the call anew.",
+    "state_invalid": "The saved state can't be read: {other}. Nothing was restored.",
+    "newer": "The saved state is of version {name}, which is newer than this Truename. Upgrade Truename.",
+}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AgentsError(TruenameError):
+    """Something that openai-agents refuses: its ``code``, what it is about, and what else there is to it."""
+
+    code: str
+    name: str = ""
+    other: str = ""
+
+    def __str__(self) -> str:
+        return _TEXTS[self.code].format(name=excerpt(self.name), other=self.other)
+
 
 _FUNCTIONS: Final = ("function", "agent_tool")
 _DEFAULT_NAMES: Final = {"agent_tool": default_agent_tool_name, "handoff": default_handoff_name}
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTool(Member):
+class AgentTool(ToolSetMember):
     """A tool as an agent declares it.
 
     ``agent`` is the agent behind a handoff or an agent used as a tool; ``space`` describes the namespace;
@@ -50,7 +126,7 @@ def member_of(tool: object) -> AgentTool:
     """Return a tool, a handoff, or an object of that library as ours; what has no name at all gets an empty one."""
     if isinstance(tool, AgentTool):
         return tool
-    if isinstance(tool, Member):
+    if isinstance(tool, ToolSetMember):
         return AgentTool(tool.names, tool.kind, tool.owner)
     if isinstance(tool, ToolNames):
         return AgentTool(tool)
@@ -144,3 +220,106 @@ def _agent(tool: object) -> str:
 def _string(tool: object, attribute: str) -> str:
     value = getattr(tool, attribute, None)
     return value if isinstance(value, str) else ""
+
+
+_LOG: Final = logging.getLogger(__name__)
+# Our code for what no policy can settle -> that library's.
+_REFUSALS: Final[Mapping[str, str]] = {
+    "reserved_namespace": "reserved_namespace",
+    "duplicate_deferred": "duplicate_deferred_top_level",
+    "duplicate_name": "ambiguous_qualified_name",
+    "ambiguous_qualified_name": "ambiguous_qualified_name",
+}
+# Who clashes -> that library's code for it.
+_DERIVED: Final[Mapping[frozenset[str], str]] = {
+    frozenset({"agent_tool"}): "derived_agent_tool_collision",
+    frozenset({"handoff"}): "derived_handoff_collision",
+    frozenset({"agent_tool", "handoff"}): "derived_mixed_collision",
+}
+_CLASHES: Final[Mapping[frozenset[bool], str]] = {
+    frozenset({False}): "duplicate_function_tool",
+    frozenset({True}): "duplicate_handoff",
+    frozenset({False, True}): "tool_handoff_collision",
+}
+
+
+def validate_function_tool_lookup_configuration(tools: Sequence[object]) -> None:
+    """Refuse function tools that can't stand side by side, under any policy.
+
+    Raises `AgentsError`: ``reserved_namespace``, ``duplicate_deferred_top_level``, ``ambiguous_qualified_name``; of
+    several the first.
+    """
+    try:
+        check(member for member in members_of(tools) if member.is_function)
+    except DuplicateTool as error:
+        raise _known(error) from None
+    except ExceptionGroup as group:
+        raise _known(cast("DuplicateTool", group.exceptions[0])) from None
+
+
+def _known(error: DuplicateTool) -> AgentsError:
+    return AgentsError(code=_REFUSALS[error.code], name=error.name)
+
+
+def build_function_tool_lookup_map(tools: Sequence[object]) -> dict[LookupKey, Any]:
+    """Return which tool a key dispatches to, after validation; of two bare tools of one name the last.
+
+    To have that refused, call `resolve_tool_name_collisions` with ``error`` first, or `truename.identity.collisions`.
+    """
+    validate_function_tool_lookup_configuration(tools)
+    keyed = ((names.lookup_key, tool) for tool in tools if (names := names_of(tool)) is not None)
+    return {key: tool for key, tool in keyed if key is not None}
+
+
+def resolve_tool_name_collisions(
+    tools: Sequence[Any], handoffs: Sequence[Any] = (), *, collision_policy: Literal["warn", "error"] = "error"
+) -> tuple[list[Any], list[Any]]:
+    """Return the tools and handoffs that a model is shown, after validation.
+
+    ``error``, which is the default here, raises `AgentsError` for any two of one bare name, custom tools included.
+    ``warn`` keeps the last handoff, or else the last function tool, and the log names those that are left out.
+    """
+    validate_function_tool_lookup_configuration(tools)
+    given = members_of([*tools, *handoffs])
+    found = [clash for clash in clashes(_taking_part(given, collision_policy)) if _is_bare(clash)]
+    if found and collision_policy == "error":
+        raise AgentsError(code=_code(found[0]), name=found[0].winner.names.name, other=_agents(found[0]))
+    for clash in found:
+        _LOG.warning("%s can't be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
+    gone = {id(loser) for clash in found for loser in clash.losers}
+    kept = [item for item, member in zip([*tools, *handoffs], given, strict=True) if id(member) not in gone]
+    return kept[: (cut := sum(id(member) not in gone for member in given[: len(tools)]))], kept[cut:]
+
+
+def _taking_part(members: Sequence[AgentTool], policy: str) -> list[AgentTool]:
+    return [member for member in members if policy == "error" or member.is_function or member.kind == "handoff"]
+
+
+def _is_bare(clash: ToolSetClash) -> bool:
+    key = clash.winner.names.lookup_key
+    return key is not None and key.kind == "bare"
+
+
+def _code(clash: ToolSetClash) -> str:
+    derived = [member for member in _agent_tools(clash) if member.has_default_name]
+    if len(clash.members) == 2 and len({member.agent for member in derived}) == 2:
+        return _DERIVED[frozenset(member.kind for member in derived)]
+    return _CLASHES[frozenset(member.kind == "handoff" for member in clash.members)]
+
+
+def _agents(clash: ToolSetClash) -> str:
+    return " and ".join(excerpt(member.agent) for member in _agent_tools(clash) if member.agent)
+
+
+def _agent_tools(clash: ToolSetClash) -> list[AgentTool]:
+    return [member_of(member) for member in clash.members]
+
+
+def validate_realtime_tool_names(tools: Sequence[object], handoffs: Sequence[object] = ()) -> None:
+    """Refuse any name that comes twice, whatever its namespace: a realtime session has none.
+
+    Raises `AgentsError` ``duplicate_realtime_name``. Custom tools count too, which the library leaves out.
+    """
+    counts = Counter(member.names.name for member in members_of([*tools, *handoffs]) if member.names.name)
+    if repeated := sorted(name for name, count in counts.items() if count > 1):
+        raise AgentsError(code="duplicate_realtime_name", name=repeated[0], other=", ".join(map(excerpt, repeated)))

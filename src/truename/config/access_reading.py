@@ -21,7 +21,7 @@ from truename.config.access_words import (
     url,
 )
 from truename.errors import excerpt, spelling_remedy
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from truename.files.durable import read_own, sync_directory, write_new
-from truename.files.private import make_private, state_directory
+from truename.files.private import make_private, read_own, state_directory, sync_directory, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

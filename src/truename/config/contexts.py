@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import ConfigError, MigrationError, excerpt
-from truename.migration.versions import version_parts
+from truename.migration.protocol_versions import version_parts
 from truename.policy import Context
 from truename.policy.call import ORIGINS
 

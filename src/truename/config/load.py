@@ -14,7 +14,7 @@ from truename.config.settings import SETTINGS
 from truename.config.sources import Sources
 from truename.config.text import decode
 from truename.errors import ConfigErrors, excerpt, spelling_remedy
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

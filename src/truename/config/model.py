@@ -14,8 +14,8 @@ from truename.config.approvals import Asking
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
 from truename.config.trust import Trust
-from truename.files.person import at_home
 from truename.files.private import state_directory
+from truename.files.user import at_home
 from truename.ledger import MAX_CLAIMS
 from truename.naming import DEFAULT_SERVER_NAME
 from truename.policy import Context, Exposure

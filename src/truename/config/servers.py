@@ -17,7 +17,7 @@ from truename.config.entry_keys import KNOWN, misspelt, strange
 from truename.config.fields import Fields
 from truename.config.model import Isolation, ServerConfig, StartMode
 from truename.errors import excerpt, spelling_remedy
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -26,7 +26,7 @@ from truename.config.trust import TRUST, read_trust
 from truename.conventions import read_convention
 from truename.conventions.convention import CONVENTION
 from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt, spelling_remedy
-from truename.files.person import at_home
+from truename.files.user import at_home
 from truename.identity import ToolId
 from truename.naming import STYLES
 from truename.policy import read_metadata, read_policy

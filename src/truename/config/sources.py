@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

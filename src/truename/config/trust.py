@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.config.rows import TEXT, Row, chosen, read_row_table, row_schema
 from truename.errors import ConfigError, excerpt, spelling_remedy
-from truename.files.person import at_home
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from truename.conventions.clauses import Format
     from truename.conventions.convention import Convention
 
-__all__ = ["Classification", "Fault", "classify", "respelled"]
+__all__ = ["Classification", "SpellingFault", "classify", "respelled"]
 
 _ANY_APP: Final = re.compile(r"[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)*")
 _WORDS: Final = re.compile(r"[a-zA-Z0-9]+")
 
 
-class Fault(NamedTuple):
+class SpellingFault(NamedTuple):
     """One thing that is wrong: the name of the rule that it breaks, what to say, and whether it is only a hint."""
 
     rule: str
@@ -32,7 +32,7 @@ class Fault(NamedTuple):
     is_hint: bool = False
 
 
-class Match(NamedTuple):
+class FormatMatch(NamedTuple):
     """What the parts of a name are; ``mended`` is what they should have been, "" where only a person can tell."""
 
     category: str = ""
@@ -40,10 +40,10 @@ class Match(NamedTuple):
     app: str = ""
     words: str = ""
     mended: str = ""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[SpellingFault, ...] = ()
 
 
-def match(segments: Sequence[str], convention: Convention) -> Match:
+def match(segments: Sequence[str], convention: Convention) -> FormatMatch:
     """Return what the parts of a name are, in the category that asks for most."""
     exact = _first(segments, convention, is_exact=True)
     if exact is not None:
@@ -52,7 +52,7 @@ def match(segments: Sequence[str], convention: Convention) -> Match:
     if loose is not None:
         example = CASINGS[convention.word_casing].example
         front = ", with the parts in front in lower case" if len(segments) > 1 else ""
-        return loose._replace(faults=(Fault("casing", f"is not written like {example}{front}"),))
+        return loose._replace(faults=(SpellingFault("casing", f"is not written like {example}{front}"),))
     return _hindered(segments, convention)
 
 
@@ -88,12 +88,12 @@ def respelled(text: str, casing: str) -> str:
     return found if CASINGS[casing].pattern.fullmatch(found) else ""
 
 
-def _first(segments: Sequence[str], convention: Convention, *, is_exact: bool) -> Match | None:
+def _first(segments: Sequence[str], convention: Convention, *, is_exact: bool) -> FormatMatch | None:
     fits = (_fit(one, segments, convention, is_exact=is_exact) for one in convention.formats)
     return next((fit for fit in fits if fit is not None), None)
 
 
-def _fit(form: Format, segments: Sequence[str], convention: Convention, *, is_exact: bool) -> Match | None:
+def _fit(form: Format, segments: Sequence[str], convention: Convention, *, is_exact: bool) -> FormatMatch | None:
     number = len(form.parts)
     is_open = bool(convention.separator) and convention.separator in CASINGS[form.casing].inside
     if len(segments) <= number or (len(segments) > number + 1 and not is_open):
@@ -105,7 +105,7 @@ def _fit(form: Format, segments: Sequence[str], convention: Convention, *, is_ex
         return None
     found = {part.kind: text for part, text in zip(form.parts, front, strict=True)}
     whole = convention.separator.join([*front, mended])
-    return Match(form.category, found.get("platform", ""), found.get("app", ""), mended, whole)
+    return FormatMatch(form.category, found.get("platform", ""), found.get("app", ""), mended, whole)
 
 
 def _part(part: Part, text: str, convention: Convention) -> str:
@@ -130,25 +130,29 @@ def _words(text: str, casing: str, convention: Convention, *, is_exact: bool) ->
     return "" if lower in convention.taken or lower in convention.known_apps else found
 
 
-def _hindered(segments: Sequence[str], convention: Convention) -> Match:
+def _hindered(segments: Sequence[str], convention: Convention) -> FormatMatch:
     """Tell why a name is of no category."""
     alone = _whole_part(segments[0], convention)
     if len(segments) == 1 and alone:
-        return _none(Fault("no_category", f"is {alone} and nothing more"))
+        return _none(SpellingFault("no_category", f"is {alone} and nothing more"))
     if reordered := _reordered(segments, convention):
         if lower_ascii(segments[-1]) in convention.platforms:
-            fault = Fault("platform_in_name", f"has the platform {excerpt(segments[-1], 64)} behind, not in front")
+            fault = SpellingFault(
+                "platform_in_name", f"has the platform {excerpt(segments[-1], 64)} behind, not in front"
+            )
         else:
-            fault = Fault("no_category", "has its parts in another order than the convention")
+            fault = SpellingFault("no_category", "has its parts in another order than the convention")
         return reordered._replace(faults=(fault,))
     if len(segments) > 1 and not alone and not _part(Part("app"), segments[0], convention):
-        return _none(Fault("unknown_prefix", f"begins with {excerpt(segments[0], 64)}, {_not_known(convention)}"))
+        return _none(
+            SpellingFault("unknown_prefix", f"begins with {excerpt(segments[0], 64)}, {_not_known(convention)}")
+        )
     formats = ", ".join(dict.fromkeys(convention.categories.values()))
-    return _none(Fault("no_category", f"has the form of no category ({formats})"))
+    return _none(SpellingFault("no_category", f"has the form of no category ({formats})"))
 
 
-def _none(fault: Fault) -> Match:
-    return Match(faults=(fault,))
+def _none(fault: SpellingFault) -> FormatMatch:
+    return FormatMatch(faults=(fault,))
 
 
 def _whole_part(text: str, convention: Convention) -> str:
@@ -169,7 +173,7 @@ def _not_known(convention: Convention) -> str:
     return f"which can't be an app: one word in lower case, none of {', '.join(sorted(convention.taken))}"
 
 
-def _reordered(segments: Sequence[str], convention: Convention) -> Match | None:
+def _reordered(segments: Sequence[str], convention: Convention) -> FormatMatch | None:
     """Return the match of the same parts in another order, if there is exactly one that is certain."""
     known = [text for text in segments if _whole_part(text, convention)]
     rest = [text for text in segments if not _whole_part(text, convention)]
@@ -204,7 +208,7 @@ class Classification:
     words: str = ""
     version: int = 1
     base: str = ""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[SpellingFault, ...] = ()
     suggested: str = ""
 
     @property
@@ -219,7 +223,7 @@ class _Draft:
 
     convention: Convention
     text: str
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SpellingFault] = field(default_factory=list)
     version: int = 1
     base: str = ""
     # The name as it should be; "" where only a person knows what was meant.
@@ -227,7 +231,7 @@ class _Draft:
     is_open: bool = False
 
     def fault(self, rule: str, text: str, *, is_hint: bool = False) -> None:
-        self.faults.append(Fault(rule, text, is_hint))
+        self.faults.append(SpellingFault(rule, text, is_hint))
 
     @property
     def segments(self) -> list[str]:
@@ -250,7 +254,7 @@ def classify(name: str, convention: Convention) -> Classification:
     (['separator', 'casing'], 'myapp_scroll')
     """
     if len(name) > LONGEST:
-        fault = Fault("too_long", f"has {len(name):,} characters, too many to be read")
+        fault = SpellingFault("too_long", f"has {len(name):,} characters, too many to be read")
         return Classification(name=name, base=name, faults=(fault,))
     found, mended = _read(name, convention)
     if found.ok or not mended or mended == name or not _read(mended, convention)[0].ok:

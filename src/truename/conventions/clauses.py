@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from truename.conventions.findings import Severity
-from truename.dialects.rows import get
+from truename.dialects.registry import get
 from truename.errors import UnknownDialect, excerpt
-from truename.identity.grammar import SUITE
+from truename.identity.tool_id import SUITE
 
 __all__ = [
     "CASINGS",

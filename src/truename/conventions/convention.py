@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 from truename.catalog.globs import Globs, fits
 from truename.conventions.clauses import CASINGS, CLAUSES, SEPARATORS, Suppression, characters_of, format_of, step
 from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy
-from truename.naming.suggest import Suggester
+from truename.naming.suggest import NameSuggester
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -275,9 +275,9 @@ class Convention:
         return found.union(letters.upper(), letters.lower()) if self.word_casing else found
 
     @cached_property
-    def near_parts(self) -> Suggester:
+    def near_parts(self) -> NameSuggester:
         """What finds the known app, platform or other prefix that somebody could have meant."""
-        return Suggester({*(self.apps or ()), *self.taken})
+        return NameSuggester({*(self.apps or ()), *self.taken})
 
     @cached_property
     def foreign(self) -> frozenset[str]:

@@ -7,7 +7,7 @@ much room a name has, shows what the client makes of it, and simulates what beco
 from truename.dialects.detection import Detection, detect
 from truename.dialects.dialect import Dialect
 from truename.dialects.legality import Reason
-from truename.dialects.rows import get, names, own, table
+from truename.dialects.registry import get, names, own, table
 from truename.dialects.simulation import Simulation
 
 __all__ = ["Detection", "Dialect", "Reason", "Simulation", "detect", "get", "names", "own", "table"]

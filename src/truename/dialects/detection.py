@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
 
-from truename.dialects.rows import fold, get, table
+from truename.dialects.registry import fold, get, table
 from truename.errors import UnknownDialect, excerpt
 
 if TYPE_CHECKING:

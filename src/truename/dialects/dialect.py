@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from truename.dialects import simulation
 from truename.dialects.legality import problems, seat
-from truename.dialects.mangling import Mangling, machine
+from truename.dialects.transformation import NameTransformation, machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +56,7 @@ class Dialect:
     confidence: str = "read"
     lab: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    mangling: Mangling = field(default_factory=Mangling)
+    mangling: NameTransformation = field(default_factory=NameTransformation)
 
     def __hash__(self) -> int:
         # Names are unique in the table; hashing all fields would cost more than the work it saves.
@@ -145,7 +145,7 @@ class Dialect:
         >>> dict(seen.shown), seen.dropped, seen.winner("mcp_lab_a_b")
         ({'a_b': 'mcp_lab_a_b'}, ('a/b',), 'a_b')
         """
-        return simulation.run(self, [simulation.Entry(name, server, name) for name in wire_names])
+        return simulation.run(self, [simulation.SimulatedTool(name, server, name) for name in wire_names])
 
     def simulate_all(self, servers: Iterable[tuple[str, Iterable[str]]]) -> Simulation[tuple[str, str]]:
         """Return what would become of the lists of several servers; the keys are (server, name).
@@ -155,5 +155,5 @@ class Dialect:
         >>> dict(seen.reaches), seen.dropped
         ({'search': ('two', 'search')}, (('one', 'search'),))
         """
-        entries = [simulation.Entry((key, name), key, name) for key, names in servers for name in names]
+        entries = [simulation.SimulatedTool((key, name), key, name) for key, names in servers for name in names]
         return simulation.run(self, entries)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from truename.dialects.mangling import machine
+from truename.dialects.transformation import machine
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from truename.dialects.dialect import Dialect
 
-__all__ = ["Reason", "Seat", "brackets", "breaks", "legal_pattern", "problems", "seat"]
+__all__ = ["NameContext", "Reason", "brackets", "breaks", "legal_pattern", "problems", "seat"]
 
 _MOST = 5  # reasons of one code: enough to see the pattern, too few to flood a log
 _HEAD = 10_000  # characters in which an unprintable one is looked for
@@ -42,7 +42,7 @@ class Reason:
     text: str
 
 
-class Seat(NamedTuple):
+class NameContext(NamedTuple):
     """A dialect together with the key of the server that a name is listed by: what can be known beforehand.
 
     ``plain`` is the length up to which a legal name is shown as ``prefix + name + suffix``; -1 if never.
@@ -108,7 +108,7 @@ def _problem(dialect: Dialect, server: str, *, changed: bool) -> str:
 
 
 @lru_cache(maxsize=4096)
-def seat(dialect: Dialect, server: str) -> Seat:
+def seat(dialect: Dialect, server: str) -> NameContext:
     """Return what is known about names in this dialect listed by the server of this key (compiled once)."""
     engine, rules = machine(dialect.mangling), dialect.mangling
     probe = engine.spell(server, _PROBE)
@@ -119,7 +119,7 @@ def seat(dialect: Dialect, server: str) -> Seat:
     plain = float("inf") if found and not problem else -1.0
     if plain > 0 and rules.over == "shrink" and dialect.max_length is not None:
         plain = dialect.max_length - len(prefix)
-    return Seat(
+    return NameContext(
         prefix=prefix,
         suffix=suffix,
         room=_room(dialect, probe.size - len(_PROBE)),
@@ -199,7 +199,7 @@ def _about_shape(dialect: Dialect, name: str) -> Iterator[Reason]:
             yield Reason("shape", f"{match[0][:8]!r} at {match.start()} is more than one underscore{assumed}")
 
 
-def _about_the_rest(dialect: Dialect, here: Seat, name: str, server: str) -> Iterator[Reason]:
+def _about_the_rest(dialect: Dialect, here: NameContext, name: str, server: str) -> Iterator[Reason]:
     if here.room is not None and len(name) > here.room:
         assumed = _assumed(dialect, "max_length")
         where = (
@@ -215,6 +215,6 @@ def _about_the_rest(dialect: Dialect, here: Seat, name: str, server: str) -> Ite
     yield from _about_server(here)
 
 
-def _about_server(here: Seat) -> Iterator[Reason]:
+def _about_server(here: NameContext) -> Iterator[Reason]:
     if here.problem:
         yield Reason("server", here.problem)

@@ -10,15 +10,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from truename.dialects.legality import breaks
-from truename.dialects.mangling import machine
+from truename.dialects.transformation import machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from truename.dialects.dialect import Dialect
-    from truename.dialects.mangling import Spelling
+    from truename.dialects.transformation import ClientSpelling
 
-__all__ = ["Entry", "Simulation", "run"]
+__all__ = ["SimulatedTool", "Simulation", "run"]
 
 K = TypeVar("K", bound=Hashable)
 _SCOPES = ("", "tool", "server", "request")  # each one includes those before it
@@ -50,7 +50,7 @@ class Simulation(Generic[K]):
         return self.reaches.get(shown_name)
 
 
-class Entry(NamedTuple, Generic[K]):
+class SimulatedTool(NamedTuple, Generic[K]):
     """One listed tool: the key under which to report it, its server's key and its name."""
 
     key: K
@@ -66,17 +66,17 @@ class _Book(Generic[K]):
         self.parts = self.engine.parts(servers)
         self.taken: set[str] = set()
         self.final: dict[int, str] = {}
-        self.reaches: dict[str, Entry[K]] = {}
-        self.seen: dict[str, list[Entry[K]]] = {}
-        self.refused: list[Entry[K]] = []
+        self.reaches: dict[str, SimulatedTool[K]] = {}
+        self.seen: dict[str, list[SimulatedTool[K]]] = {}
+        self.refused: list[SimulatedTool[K]] = []
         self.scope = ""
-        self.listed: Mapping[tuple[str, str], Entry[K]] = {}
+        self.listed: Mapping[tuple[str, str], SimulatedTool[K]] = {}
 
-    def spell(self, entry: Entry[K]) -> Spelling:
+    def spell(self, entry: SimulatedTool[K]) -> ClientSpelling:
         """Return the entry's name as its client joins it, before it is shortened."""
         return self.engine.spell(entry.server, entry.name, self.parts.get(entry.server))
 
-    def text(self, entry: Entry[K]) -> str | None:
+    def text(self, entry: SimulatedTool[K]) -> str | None:
         """Return what the model sees of the entry as long as no other becomes the same."""
         if self.engine.ignores(entry.server) or self.engine.refuses(entry.name):
             return None
@@ -84,28 +84,28 @@ class _Book(Generic[K]):
             return self.engine.finish(self.spell(entry), self.limit)
         return self.dialect.shown(entry.server, entry.name)
 
-    def called(self, entry: Entry[K]) -> Entry[K] | None:
+    def called(self, entry: SimulatedTool[K]) -> SimulatedTool[K] | None:
         """Return the tool that a call of the entry runs under the name that the client sends, None if none has it."""
         return self.listed.get((entry.server, self.engine.sends(entry.name))) if self.listed else entry
 
-    def assign(self, entry: Entry[K], text: str) -> None:
+    def assign(self, entry: SimulatedTool[K], text: str) -> None:
         self.taken.add(text)
         self.final[id(entry)] = text
         self.reaches[text] = entry
         self.seen[text] = [entry]
 
-    def refuse(self, group: Iterable[Entry[K]], scope: str) -> None:
+    def refuse(self, group: Iterable[SimulatedTool[K]], scope: str) -> None:
         self.refused.extend(group)
         self.scope = max(self.scope, scope, key=_SCOPES.index)
 
-    def failed(self, entry: Entry[K]) -> bool:
+    def failed(self, entry: SimulatedTool[K]) -> bool:
         """Say whether the entry goes down with something that was refused."""
         if self.scope == "server":
             return entry.server in {one.server for one in self.refused}
         return self.scope == "request"
 
 
-def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
+def run(dialect: Dialect, entries: Sequence[SimulatedTool[K]]) -> Simulation[K]:
     """Return what the dialect's client or provider does with these tools, listed in this order."""
     if dialect.mangling.several and len({entry.server for entry in entries}) > 1:
         dialect = replace(dialect, mangling=replace(dialect.mangling, join=dialect.mangling.several))
@@ -117,7 +117,7 @@ def run(dialect: Dialect, entries: Sequence[Entry[K]]) -> Simulation[K]:
     distinct = _without_copies(rules.duplicate, admitted, book)
     if rules.joined:
         distinct = _without_joined(rules.joined, distinct, book)
-    groups: dict[str, list[Entry[K]]] = {}
+    groups: dict[str, list[SimulatedTool[K]]] = {}
     for entry in distinct:
         text = None if book.failed(entry) else book.text(entry)
         if text is not None:
@@ -150,7 +150,7 @@ def _change_after(book: _Book[K]) -> None:
     book.final = {key: change(text) for key, text in book.final.items()}
 
 
-def _refused(dialect: Dialect, entry: Entry[K], book: _Book[K]) -> bool:
+def _refused(dialect: Dialect, entry: SimulatedTool[K], book: _Book[K]) -> bool:
     scope = book.engine.refuses(entry.name)
     if dialect.mangling.ignored and book.engine.ignores(entry.server):
         scope = dialect.mangling.ignored
@@ -162,7 +162,7 @@ def _refused(dialect: Dialect, entry: Entry[K], book: _Book[K]) -> bool:
     return True
 
 
-def _without_copies(mode: str, entries: list[Entry[K]], book: _Book[K]) -> list[Entry[K]]:
+def _without_copies(mode: str, entries: list[SimulatedTool[K]], book: _Book[K]) -> list[SimulatedTool[K]]:
     counts = Counter((entry.server, entry.name) for entry in entries)
     if mode in _RESPELL or len(counts) == len(entries):
         return entries
@@ -172,17 +172,19 @@ def _without_copies(mode: str, entries: list[Entry[K]], book: _Book[K]) -> list[
     return _one_of_each(mode, entries, lambda one: (one.server, one.name))
 
 
-def _without_joined(mode: str, entries: list[Entry[K]], book: _Book[K]) -> list[Entry[K]]:
+def _without_joined(mode: str, entries: list[SimulatedTool[K]], book: _Book[K]) -> list[SimulatedTool[K]]:
     return _one_of_each(mode, entries, lambda one: book.spell(one).raw)
 
 
-def _one_of_each(mode: str, entries: list[Entry[K]], key: Callable[[Entry[K]], Hashable]) -> list[Entry[K]]:
+def _one_of_each(
+    mode: str, entries: list[SimulatedTool[K]], key: Callable[[SimulatedTool[K]], Hashable]
+) -> list[SimulatedTool[K]]:
     order = entries[::-1] if mode.endswith("last") else entries
     kept = {id(one) for one in {key(one): one for one in reversed(order)}.values()}
     return [one for one in entries if id(one) in kept]
 
 
-def _mode(dialect: Dialect, group: list[Entry[K]], book: _Book[K]) -> str:
+def _mode(dialect: Dialect, group: list[SimulatedTool[K]], book: _Book[K]) -> str:
     rules = dialect.mangling
     if len({(entry.server, entry.name) for entry in group}) == 1:
         if len(group) > 1:
@@ -194,7 +196,7 @@ def _mode(dialect: Dialect, group: list[Entry[K]], book: _Book[K]) -> str:
     return rules.across if apart and rules.across else rules.equal
 
 
-def _settle(mode: str, text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+def _settle(mode: str, text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
     if mode in _RESPELL:
         _RESPELL[mode](text, group, book)
         return
@@ -209,11 +211,11 @@ def _settle(mode: str, text: str, group: list[Entry[K]], book: _Book[K]) -> None
     book.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
 
 
-def _same(text: str, group: list[Entry[K]]) -> Entry[K] | None:
+def _same(text: str, group: list[SimulatedTool[K]]) -> SimulatedTool[K] | None:
     return next((entry for entry in reversed(group) if entry.name == text), None)
 
 
-_WINNER: Mapping[str, Callable[[str, list[Entry[Any]]], Entry[Any] | None]] = {
+_WINNER: Mapping[str, Callable[[str, list[SimulatedTool[Any]]], SimulatedTool[Any] | None]] = {
     "both-first": lambda _, group: group[0],
     "both-last": lambda _, group: group[-1],
     "first": lambda _, group: group[0],
@@ -232,34 +234,34 @@ def _free(spellings: Iterable[str], taken: set[str]) -> str:
     return next(text for text in spellings if text not in taken)
 
 
-def _by_digest(_text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+def _by_digest(_text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
     for entry in sorted(group, key=lambda one: (one.server, one.name)):
         spelling = book.spell(entry)
         tries = (book.engine.digested(spelling, book.limit, salt) for salt in count())
         book.assign(entry, _free(tries, book.taken))
 
 
-def _by_number(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+def _by_number(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
     book.assign(group[0], text)
     for entry in group[1:]:
         spellings = (book.engine.whole(f"{text}_{number}") for number in count(2))
         book.assign(entry, _free(spellings, book.taken))
 
 
-def _by_last_character(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+def _by_last_character(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
     book.assign(group[0], text)
     for entry in group[1:]:
         spellings = (text[: -len(str(number))] + str(number) for number in count(2))
         book.assign(entry, _free(spellings, book.taken))
 
 
-def _by_prefix(text: str, group: list[Entry[K]], book: _Book[K]) -> None:
+def _by_prefix(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
     room = (book.limit or 0) - len(text)
     for entry in group:
         book.assign(entry, f"{entry.server[: room - 1]}_{text}" if room > 1 else text)
 
 
-_RESPELL: Mapping[str, Callable[[str, list[Entry[Any]], _Book[Any]], None]] = {
+_RESPELL: Mapping[str, Callable[[str, list[SimulatedTool[Any]], _Book[Any]], None]] = {
     "hash": _by_digest,
     "last-character": _by_last_character,
     "number": _by_number,
@@ -267,7 +269,7 @@ _RESPELL: Mapping[str, Callable[[str, list[Entry[Any]], _Book[Any]], None]] = {
 }
 
 
-def _result(entries: Sequence[Entry[K]], admitted: list[Entry[K]], book: _Book[K]) -> Simulation[K]:
+def _result(entries: Sequence[SimulatedTool[K]], admitted: list[SimulatedTool[K]], book: _Book[K]) -> Simulation[K]:
     alive = {text: one for text, one in book.reaches.items() if not book.failed(one)}
     reaches = {text: one.key for text, one in alive.items()}
     shown: dict[K, str] = {}
@@ -291,7 +293,7 @@ def _seen(book: _Book[K]) -> dict[str, tuple[K, ...]]:
     return {text: tuple(dict.fromkeys(one.key for one in group)) for text, group in alive if group}
 
 
-def _merged(admitted: list[Entry[K]], book: _Book[K]) -> dict[str, tuple[K, ...]]:
+def _merged(admitted: list[SimulatedTool[K]], book: _Book[K]) -> dict[str, tuple[K, ...]]:
     by_key = {entry.key: book.final[id(entry)] for entry in admitted if id(entry) in book.final}
     became: dict[str, list[K]] = {}
     for entry in admitted:

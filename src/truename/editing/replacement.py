@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.editing.document import Document, left_alone
 from truename.errors import ConfigError
 from truename.files import absolute, dress, obstacle
-from truename.files.durable import read_own, sync_directory, write_new
-from truename.files.private import make_private, state_directory
+from truename.files.private import make_private, read_own, state_directory, sync_directory, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from truename.catalog import Notice
+    from truename.catalog import AdmissionNotice
     from truename.config import ServerConfig, Settings
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.profiled import Everything, Limits
@@ -201,7 +201,7 @@ class Shown:
                 found = self._offered()
             self.vetting.look_through(found)
 
-    def _report(self, notices: tuple[Notice, ...]) -> None:
+    def _report(self, notices: tuple[AdmissionNotice, ...]) -> None:
         unmet = idle_in(self.settings, self.catalog, self._standing, self.ledger)
         report(notices, self.catalog, self._news, unmet)
 

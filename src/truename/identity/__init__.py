@@ -1,13 +1,11 @@
 """What a tool is called, for ever: `ToolId`, `ToolRef`, keys, tool sets, encodings, foreign names, folding, digests."""
 
-from truename.identity.agents import default_agent_tool_name, default_handoff_name
 from truename.identity.definition import definition_digest
-from truename.identity.encoding import decode, percent_encode, tilde_encode
 from truename.identity.fold import fold
 from truename.identity.foreign import (
     MAX_COMPONENT,
     MAX_FOREIGN,
-    Component,
+    IdComponent,
     component,
     digest_of,
     dotted_component,
@@ -16,7 +14,6 @@ from truename.identity.foreign import (
     told_apart,
     with_digest,
 )
-from truename.identity.grammar import MAX_ID_LENGTH, is_kebab, is_name, lower_ascii
 from truename.identity.keys import (
     ApprovalKey,
     CallId,
@@ -27,6 +24,8 @@ from truename.identity.keys import (
     call_id,
     call_key,
     call_trace_name,
+    default_agent_tool_name,
+    default_handoff_name,
     displayed_id,
     is_reserved,
     lookup_key,
@@ -35,8 +34,19 @@ from truename.identity.keys import (
     required_key,
     restored,
 )
-from truename.identity.tool_id import LATEST, ToolId, ToolRef
-from truename.identity.toolsets import Clash, Kept, Member, check, clashes, collisions
+from truename.identity.tool_id import (
+    LATEST,
+    MAX_ID_LENGTH,
+    ToolId,
+    ToolRef,
+    decode,
+    is_kebab,
+    is_name,
+    lower_ascii,
+    percent_encode,
+    tilde_encode,
+)
+from truename.identity.toolsets import ToolSetClash, ToolSetKept, ToolSetMember, check, clashes, collisions
 
 __all__ = [
     "LATEST",
@@ -45,14 +55,14 @@ __all__ = [
     "MAX_ID_LENGTH",
     "ApprovalKey",
     "CallId",
-    "Clash",
-    "Component",
-    "Kept",
+    "IdComponent",
     "LookupKey",
-    "Member",
     "ToolId",
     "ToolNames",
     "ToolRef",
+    "ToolSetClash",
+    "ToolSetKept",
+    "ToolSetMember",
     "TraceName",
     "approval_keys",
     "call_id",

@@ -12,7 +12,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from truename.identity.grammar import is_name, lower_ascii
+from truename.identity.tool_id import is_name, lower_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_COMPONENT",
     "MAX_FOREIGN",
-    "Component",
+    "IdComponent",
     "component",
     "digest_of",
     "dotted_component",
@@ -39,7 +39,7 @@ _DIGITS: Final = 8
 _MOST_DIGESTS: Final = 4
 
 
-class Component(NamedTuple):
+class IdComponent(NamedTuple):
     """A foreign text as part of an id: the suite (tools only), the name, and whether something was lost."""
 
     suite: str | None
@@ -90,7 +90,7 @@ def plain_names(text: str) -> frozenset[str]:
     return frozenset({folded, plain} if part.lossy and is_name(plain) else {folded})
 
 
-def component(text: str) -> Component:
+def component(text: str) -> IdComponent:
     """Turn a server key, or a tool name taken as a whole, into one component.
 
     >>> component("data-grout").name, component("Weather").name
@@ -100,12 +100,12 @@ def component(text: str) -> Component:
     """
     folded = lower_ascii(text)
     if is_name(folded) and len(folded) <= MAX_COMPONENT:
-        return Component(None, folded, lossy=False)
+        return IdComponent(None, folded, lossy=False)
     plain = _OUTSIDE.sub("-", folded).strip("-")
-    return Component(None, with_digest(plain if is_name(plain) else "x", text), lossy=True)
+    return IdComponent(None, with_digest(plain if is_name(plain) else "x", text), lossy=True)
 
 
-def dotted_component(text: str) -> Component:
+def dotted_component(text: str) -> IdComponent:
     """Turn an upstream tool name into suite and tool, split at the last dot if every part is a name.
 
     >>> dotted_component("prism.refract")[:2], dotted_component("a..b").lossy
@@ -114,5 +114,5 @@ def dotted_component(text: str) -> Component:
     folded = lower_ascii(text)
     parts = folded.split(".")
     if len(parts) > 1 and len(folded) <= MAX_COMPONENT and all(map(is_name, parts)):
-        return Component(".".join(parts[:-1]), parts[-1], lossy=False)
+        return IdComponent(".".join(parts[:-1]), parts[-1], lossy=False)
     return component(text)

@@ -1,22 +1,8 @@
-"""Every identifier of a tool and of a call, computed here and nowhere else.
-
-One tool has several: they are related, and not interchangeable (seed 001).
-
-=================  ==========================================================================================
-public name        what people and models see: the declared name
-namespace          tells apart tools with one public name
-qualified name     ``namespace.name``: for display and for finding duplicates; never accepted as a call
-lookup key         `LookupKey`: what a call is dispatched by
-approval keys      the texts under which a decision on a call is filed, the exact one last
-trace name         a label for people
-call id            one invocation, not the tool; a string of the provider's
-=================  ==========================================================================================
-
-Only strings that are not empty count anywhere; nothing is ever turned into one. Case matters.
-"""
+"""Compute every identifier of a tool and of a call, here and nowhere else (seed 001)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NewType, Self, cast
@@ -31,6 +17,8 @@ __all__ = [
     "call_id",
     "call_key",
     "call_trace_name",
+    "default_agent_tool_name",
+    "default_handoff_name",
     "displayed_id",
     "is_reserved",
     "lookup_key",
@@ -41,6 +29,27 @@ __all__ = [
     "restored",
     "text",
 ]
+
+_OUTSIDE: Final = re.compile(r"[^A-Za-z0-9_]")
+
+
+def default_agent_tool_name(agent: str) -> str:
+    """Return the name of the tool that calls this agent.
+
+    >>> default_agent_tool_name("Billing Agent")
+    'billing_agent'
+    """
+    return _OUTSIDE.sub("_", agent).lower()
+
+
+def default_handoff_name(agent: str) -> str:
+    """Return the name of the tool that hands over to this agent, the same for realtime and other runs.
+
+    >>> default_handoff_name("Billing Agent")
+    'transfer_to_billing_agent'
+    """
+    return default_agent_tool_name(f"transfer_to_{agent}")
+
 
 Kind = Literal["bare", "namespaced", "deferred_top_level"]
 ApprovalKey = NewType("ApprovalKey", str)

@@ -1,19 +1,132 @@
-"""ToolId, the one canonical identity of a tool, and ToolRef, its incomplete form as people type it."""
+"""Parse and write `ToolId`, the one canonical identity of a tool, and `ToolRef`, its incomplete form (seed 000)."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from truename.errors import InvalidToolId
-from truename.identity.encoding import decode
-from truename.identity.grammar import MAX_ID_LENGTH, VERSION, is_name, is_suite, lower_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LATEST", "RefVersion", "ToolId", "ToolRef"]
+__all__ = [
+    "LATEST",
+    "MAX_ID_LENGTH",
+    "SUITE",
+    "ToolId",
+    "ToolRef",
+    "decode",
+    "is_kebab",
+    "is_name",
+    "is_suite",
+    "lower_ascii",
+    "percent_encode",
+    "tilde_encode",
+]
+
+MAX_ID_LENGTH: Final = 512
+
+# The look-ahead keeps the scan linear: "____...!" is given up after one pass.
+NAME: Final = re.compile(r"(?=[_-]*[a-z0-9])[a-z0-9_-]+")
+SUITE: Final = re.compile(rf"{NAME.pattern}(?:\.{NAME.pattern})*")
+_KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+# Eighteen digits fit every integer type that a version may be stored in.
+VERSION: Final = re.compile(r"[1-9][0-9]{0,17}")
+
+_ASCII_LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+
+
+def lower_ascii(text: str) -> str:
+    r"""Fold ASCII capitals only: ``str.lower`` would turn the Kelvin sign into an innocent "k".
+
+    >>> lower_ascii("GET_LEADS"), lower_ascii("\u212a") == "\u212a"
+    ('get_leads', True)
+    """
+    return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether the text is one ``name`` of the grammar."""
+    return NAME.fullmatch(text) is not None
+
+
+def is_kebab(text: str) -> bool:
+    """Tell whether the text is written as seed 000 wants integrations: lower case, words joined by hyphens.
+
+    >>> is_kebab("data-grout"), is_kebab("data_grout")
+    (True, False)
+    """
+    return _KEBAB.fullmatch(text) is not None
+
+
+def is_suite(text: str) -> bool:
+    """Tell whether the text is a ``suite``: names joined by dots."""
+    return SUITE.fullmatch(text) is not None
+
+
+# Far above any id, encoded or not: what is longer is not looked at.
+_LONGEST: Final = 8 * 1024
+_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def decode(text: str) -> str:
+    """Undo the transport encodings: percent escapes once, then ``~`` becomes ``/``.
+
+    Raises `InvalidToolId` (code ``invalid_encoding``) for a bad escape, bytes that are not UTF-8, a character that
+    can't be printed, or a ``%`` that is left over.
+
+    >>> decode("data-grout%401~prism.refract%401")
+    'data-grout@1/prism.refract@1'
+    >>> decode("salesforce%2540latest")
+    Traceback (most recent call last):
+        ...
+    truename.errors.InvalidToolId: ... it is encoded twice (at 10). ...
+    """
+    if len(text) > _LONGEST:
+        raise _invalid(text, _LONGEST, f"it is longer than {_LONGEST:,} characters")
+    # No escape is part of another one, so the few that ids need can be replaced without reading the rest.
+    plain = text.replace("%40", "@").replace("%2F", "/").replace("%2f", "/") if "%" in text else text
+    if "%" in plain:
+        bad = _BAD_ESCAPE.search(text)
+        if bad:
+            raise _invalid(text, bad.start(), "'%' is not followed by two hexadecimal digits")
+        try:
+            plain = _ESCAPE.sub(_byte, text.encode("utf-8")).decode("utf-8")
+        except UnicodeError as error:
+            raise _invalid(text, text.index("%"), "its escapes are not UTF-8") from error
+        if "%" in plain:
+            raise _invalid(text, plain.index("%"), "it is encoded twice")
+    if not plain.isprintable():
+        position = next(i for i, character in enumerate(plain) if not character.isprintable())
+        raise _invalid(text, position, f"U+{ord(plain[position]):04X} can't be printed")
+    return plain.replace("~", "/")
+
+
+def _byte(escape: re.Match[bytes]) -> bytes:
+    return bytes((int(escape[1], 16),))
+
+
+def percent_encode(canonical: str) -> str:
+    """Write a canonical name for a transport that takes neither ``@`` nor ``/``.
+
+    >>> percent_encode("salesforce@1/get_leads@1")
+    'salesforce%401%2Fget_leads%401'
+    """
+    return canonical.replace("%", "%25").replace("@", "%40").replace("/", "%2F")
+
+
+def tilde_encode(canonical: str) -> str:
+    """Write a canonical name with ``~`` for ``/``, for a transport that takes ``@``."""
+    return canonical.replace("/", "~")
+
+
+def _invalid(text: str, position: int, reason: str) -> InvalidToolId:
+    return InvalidToolId(text=text, position=position, reason=reason, code="invalid_encoding")
+
 
 LATEST: Final = "latest"
 RefVersion = int | Literal["latest"] | None

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from truename.identity.keys import ToolNames
 
-__all__ = ["Clash", "Kept", "Kind", "Member", "check", "clashes", "collisions"]
+__all__ = ["Kind", "ToolSetClash", "ToolSetKept", "ToolSetMember", "check", "clashes", "collisions"]
 
 Kind = Literal["function", "agent_tool", "handoff", "custom", "hosted"]
 _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ToolSetMember:
     """One tool of a set: its names, what kind of tool it is, and who brought it (for people to read)."""
 
     names: ToolNames
@@ -41,32 +41,32 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class ToolSetClash:
     """Members that a model would call alike: one keeps the name, the others lose it."""
 
-    winner: Member
-    losers: tuple[Member, ...]
+    winner: ToolSetMember
+    losers: tuple[ToolSetMember, ...]
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[ToolSetMember, ...]:
         """All that clash, the winner last."""
         return (*self.losers, self.winner)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ToolSetKept:
     """What is left of a set, in its order, and the clashes that were settled."""
 
-    members: tuple[Member, ...]
-    clashes: tuple[Clash, ...] = ()
+    members: tuple[ToolSetMember, ...]
+    clashes: tuple[ToolSetClash, ...] = ()
 
     @property
-    def losers(self) -> tuple[Member, ...]:
+    def losers(self) -> tuple[ToolSetMember, ...]:
         """The members that no model can call now."""
         return tuple(loser for clash in self.clashes for loser in clash.losers)
 
 
-def check(members: Iterable[Member]) -> None:
+def check(members: Iterable[ToolSetMember]) -> None:
     """Refuse what no policy can settle.
 
     ``reserved_namespace``: a namespace that equals its tool's name, which stands for deferred loading.
@@ -83,7 +83,7 @@ def check(members: Iterable[Member]) -> None:
     _refuse([*_reserved(given), *_repeated_deferred(given), *_alike(given)], "these tools can't stand side by side")
 
 
-def clashes(members: Iterable[Member]) -> tuple[Clash, ...]:
+def clashes(members: Iterable[ToolSetMember]) -> tuple[ToolSetClash, ...]:
     """Return which members a model would call alike, in order of first sight.
 
     The winner is the last handoff, or else the last tool: the order in which agents hand over and tools are listed is
@@ -93,7 +93,7 @@ def clashes(members: Iterable[Member]) -> tuple[Clash, ...]:
     return tuple(_settled(group) for group in groups if len(group) > 1)
 
 
-def collisions(members: Iterable[Member], policy: Literal["error", "warn"] = "error") -> Kept:
+def collisions(members: Iterable[ToolSetMember], policy: Literal["error", "warn"] = "error") -> ToolSetKept:
     """Return the members that a model is shown, after `check`.
 
     With ``error`` any clash is raised as `DuplicateTool` that names both owners. With ``warn`` the losers are named in
@@ -111,10 +111,10 @@ def collisions(members: Iterable[Member], policy: Literal["error", "warn"] = "er
         _refuse([_duplicate(clash.members) for clash in found], "several tools have one name")
     for clash in found:
         _LOG.warning("%s can't be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
-    return Kept(tuple(_without(given, [loser for clash in found for loser in clash.losers])), found)
+    return ToolSetKept(tuple(_without(given, [loser for clash in found for loser in clash.losers])), found)
 
 
-def _without(members: Iterable[Member], losers: Iterable[Member]) -> Iterator[Member]:
+def _without(members: Iterable[ToolSetMember], losers: Iterable[ToolSetMember]) -> Iterator[ToolSetMember]:
     # By identity and by count: equal members, and one that is given twice, are still two, of which one stays.
     gone = Counter(map(id, losers))
     for member in members:
@@ -124,13 +124,13 @@ def _without(members: Iterable[Member], losers: Iterable[Member]) -> Iterator[Me
             yield member
 
 
-def _settled(group: Sequence[Member]) -> Clash:
+def _settled(group: Sequence[ToolSetMember]) -> ToolSetClash:
     handoffs = [place for place, member in enumerate(group) if member.kind == "handoff"]
     won = handoffs[-1] if handoffs else len(group) - 1
-    return Clash(group[won], (*group[:won], *group[won + 1 :]))
+    return ToolSetClash(group[won], (*group[:won], *group[won + 1 :]))
 
 
-def _reserved(members: Iterable[Member]) -> Iterator[TruenameError]:
+def _reserved(members: Iterable[ToolSetMember]) -> Iterator[TruenameError]:
     for member in members:
         if is_reserved(member.names.name, member.names.namespace):
             deferred = f"the deferred form of {excerpt(member.names.name)}"
@@ -138,29 +138,29 @@ def _reserved(members: Iterable[Member]) -> Iterator[TruenameError]:
             yield DuplicateTool(existing=deferred, duplicate=str(member), name=name, code="reserved_namespace")
 
 
-def _repeated_deferred(members: Iterable[Member]) -> Iterator[TruenameError]:
+def _repeated_deferred(members: Iterable[ToolSetMember]) -> Iterator[TruenameError]:
     deferred = (member for member in members if member.names.is_deferred_top_level)
     for group in _grouped((member.names.lookup_key, member) for member in deferred):
         if len(group) > 1:
             yield _duplicate(group, "duplicate_deferred")
 
 
-def _alike(members: Iterable[Member]) -> Iterator[TruenameError]:
+def _alike(members: Iterable[ToolSetMember]) -> Iterator[TruenameError]:
     for group in _grouped((member.names.qualified_name, member) for member in members):
         if len(group) > 1 and any(member.names.namespace for member in group):
             one = len({member.names.lookup_key for member in group}) == 1
             yield _duplicate(group, "duplicate_name" if one else "ambiguous_qualified_name")
 
 
-def _grouped(pairs: Iterable[tuple[Hashable, Member]]) -> list[list[Member]]:
-    groups: defaultdict[Hashable, list[Member]] = defaultdict(list)
+def _grouped(pairs: Iterable[tuple[Hashable, ToolSetMember]]) -> list[list[ToolSetMember]]:
+    groups: defaultdict[Hashable, list[ToolSetMember]] = defaultdict(list)
     for key, member in pairs:
         if key is not None:
             groups[key].append(member)
     return list(groups.values())
 
 
-def _duplicate(group: Sequence[Member], code: str = "duplicate_name") -> TruenameError:
+def _duplicate(group: Sequence[ToolSetMember], code: str = "duplicate_name") -> TruenameError:
     first, *_, last = group
     return DuplicateTool(existing=str(first), duplicate=str(last), name=last.names.qualified_name or "", code=code)
 

@@ -1,23 +1,22 @@
 """What is wrong with the tools that a team declares: sources read, rules run, findings weighed."""
 
 from truename.lint.baseline import Baseline, read_baseline, written_baseline
-from truename.lint.configured import Configured, LintSettings, configured_at
-from truename.lint.declared import Declared, read_declared
+from truename.lint.declared import DeclaredTools, read_declared
 from truename.lint.fixes import Fix
-from truename.lint.registry import RULES, rule_named
-from truename.lint.report import Report, Weighed, weigh
-from truename.lint.upkeep import UPKEEP
+from truename.lint.report import LintReport, WeighedFindings, weigh
+from truename.lint.rules import RULES, UPKEEP, rule_named
+from truename.lint.settings import LintConfiguration, LintSettings, configured_at
 
 __all__ = [
     "RULES",
     "UPKEEP",
     "Baseline",
-    "Configured",
-    "Declared",
+    "DeclaredTools",
     "Fix",
+    "LintConfiguration",
+    "LintReport",
     "LintSettings",
-    "Report",
-    "Weighed",
+    "WeighedFindings",
     "configured_at",
     "read_baseline",
     "read_declared",

@@ -1,36 +1,66 @@
-"""The baseline: findings that a team has accepted for now, in a file that is made for review.
-
-One JSON object a line, sorted, so that a change of it reads as what it is: names taken in, names mended. The first
-line says what the file is.
-"""
+"""Keep a baseline: findings that a team accepted for now, in a file made for review."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, excerpt
-from truename.lint.fingerprints import relative
-from truename.lint.registry import no_such_rule, rule_named
-from truename.lint.upkeep import UPKEEP
+from truename.lint.rules import UPKEEP, no_such_rule, rule_named
+from truename.lint.source_files import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 __all__ = [
     "DEFAULT_NAME",
     "Baseline",
-    "Entry",
+    "BaselineEntry",
     "entry_of",
+    "fingerprinted",
     "is_acceptable",
     "judged",
     "read_baseline",
+    "relative",
     "stale",
     "written_baseline",
 ]
+
+# A server that was asked at its address.
+_ADDRESS: Final = "://"
+
+
+def fingerprinted(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Finding, str]]:
+    """Yield each finding with its fingerprint: 32 hexadecimal digits of a digest.
+
+    It holds the rule, the client, the tools, the file as it is called below ``base``, and the server where the file is
+    no source (what a server made in a source is called depends on the others that are read). Of two findings that are
+    alike in all of these, the second has its ordinal in it. No line, no column and no wording are in it.
+    """
+    seen: Counter[tuple[str, ...]] = Counter()
+    for one in findings:
+        file = relative(one.location.file, base) if one.location else ""
+        server = "" if file.endswith(PYTHON) else one.server
+        parts = (one.rule.code, one.client, server, file, *one.tools)
+        seen[parts] += 1
+        marked = (*parts, f"#{seen[parts]}") if seen[parts] > 1 else parts
+        yield one, hashlib.sha256("\0".join(marked).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def relative(file: str, base: Path) -> str:
+    """Return a file's path as it is called below a directory, with slashes; elsewhere as it was given."""
+    if _ADDRESS in file:
+        return file
+    try:
+        return Path(file).absolute().relative_to(base).as_posix() if file else ""
+    except ValueError:
+        return Path(file).as_posix()
+
 
 DEFAULT_NAME: Final = "truename-baseline.jsonl"
 _HEADING: Final = {"truename.baseline": 1}
@@ -41,7 +71,7 @@ _NEVER: Final = frozenset({"stale_baseline", "unreadable_source", "unknown_rule"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class BaselineEntry:
     """One accepted finding; all but the fingerprint is for people. ``line`` is where it stands, nought if nowhere."""
 
     rule: str
@@ -58,16 +88,16 @@ class Baseline:
     """A baseline as it was read, with its bytes and what is wrong with it."""
 
     path: Path
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[BaselineEntry, ...] = ()
     findings: tuple[Finding, ...] = ()
     raw: bytes = b""
 
 
-def entry_of(finding: Finding, fingerprint: str, base: Path) -> Entry | None:
+def entry_of(finding: Finding, fingerprint: str, base: Path) -> BaselineEntry | None:
     """Return the entry that would accept a finding; none for what can't be accepted."""
     if not is_acceptable(finding):
         return None
-    return Entry(
+    return BaselineEntry(
         rule=finding.rule.code,
         name=finding.rule.name,
         tools=finding.tools,
@@ -82,7 +112,7 @@ def is_acceptable(finding: Finding) -> bool:
     return finding.rule.name not in _NEVER
 
 
-def written_baseline(entries: Iterable[Entry]) -> bytes:
+def written_baseline(entries: Iterable[BaselineEntry]) -> bytes:
     """Return the bytes of a baseline: sorted by file, tool and rule, each entry once."""
     order = sorted(
         {one.fingerprint: one for one in entries}.values(),
@@ -112,7 +142,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def _read(path: Path, raw: bytes, lines: list[str]) -> Baseline:
-    entries: list[Entry] = []
+    entries: list[BaselineEntry] = []
     findings: list[Finding] = []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
@@ -135,7 +165,7 @@ def _decoded(line: str) -> Any:
         return None
 
 
-def _entry(value: Any, line: int) -> Entry | None:
+def _entry(value: Any, line: int) -> BaselineEntry | None:
     if not isinstance(value, dict):
         return None
     texts = {key: value.get(key, "") for key in ("rule", "name", "server", "file", "fingerprint")}
@@ -143,10 +173,10 @@ def _entry(value: Any, line: int) -> Entry | None:
     is_plain = all(isinstance(text, str) for text in (*texts.values(), *(tools if isinstance(tools, list) else [None])))
     if not is_plain or not texts["fingerprint"]:
         return None
-    return Entry(**texts, tools=tuple(tools), line=line)
+    return BaselineEntry(**texts, tools=tuple(tools), line=line)
 
 
-def _plain(entry: Entry) -> Mapping[str, Any]:
+def _plain(entry: BaselineEntry) -> Mapping[str, Any]:
     told = {"rule": entry.rule, "name": entry.name, "file": entry.file, "server": entry.server}
     return {key: value for key, value in told.items() if value} | {
         "tools": list(entry.tools),
@@ -154,7 +184,7 @@ def _plain(entry: Entry) -> Mapping[str, Any]:
     }
 
 
-def stale(entry: Entry, path: Path) -> Finding:
+def stale(entry: BaselineEntry, path: Path) -> Finding:
     """Return the finding that an entry stands for nothing any more."""
     tools = ", ".join(excerpt(tool, 64) for tool in entry.tools[:3])
     return Finding(
@@ -180,7 +210,9 @@ def _refused(path: Path, problem: str, remedy: str) -> ConfigError:
     return ConfigError(file=str(path), key="", problem=problem, remedy=remedy)
 
 
-def judged(entries: Iterable[Entry], found: set[str], files: Iterable[str], base: Path) -> Iterator[Entry]:
+def judged(
+    entries: Iterable[BaselineEntry], found: set[str], files: Iterable[str], base: Path
+) -> Iterator[BaselineEntry]:
     """Yield the entries that stand for nothing any more, as far as what was linted can tell.
 
     An entry of a file that was not linted is left alone, unless that file is gone; one about several tools is judged

@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.conventions import Declaration, Finding, Location, Metadata, metadata_of
 from truename.conventions.metadata import FIELDS, META_PREFIX, read_fields, written_metadata
-from truename.lint.comments import InlineSuppression
 from truename.lint.dumps import read_dump
-from truename.lint.python import Unnamed, read_python
-from truename.lint.signature import literal
-from truename.lint.source import MAX_SOURCE, Unreadable
-from truename.lint.upkeep import UPKEEP
-from truename.lint.walk import PYTHON, files_of
+from truename.lint.python_signatures import literal
+from truename.lint.python_source import MAX_SOURCE, InlineSuppression, UnreadableSource
+from truename.lint.python_tools import UnnamedTool, read_python
+from truename.lint.rules import UPKEEP
+from truename.lint.source_files import PYTHON, files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from truename.lint.comments import Comment
-    from truename.lint.python import Named
+    from truename.lint.python_source import Comment
+    from truename.lint.python_tools import NamedTool
 
-__all__ = ["Declared", "joined", "read_declared"]
+__all__ = ["DeclaredTools", "joined", "read_declared"]
 
 _CHECK: Final = "Check the path."
 _META: Final = "_meta"
@@ -35,7 +34,7 @@ _MOST_COMMENTS: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
+class DeclaredTools:
     """Everything that was read: the declarations, what could not be read, and the comments that take findings back.
 
     ``literal`` are the places of names that stand in a source letter by letter; ``files`` is what was read, and
@@ -50,7 +49,7 @@ class Declared:
     servers: tuple[str, ...] = ()
 
 
-def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -> Declared:
+def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -> DeclaredTools:
     """Read the tools that are declared in Python files, in all those below directories, and in dumps.
 
     A Python source is parsed, never imported. A dump is what people keep of tools/list answers: JSON, JSONL, also
@@ -68,12 +67,12 @@ def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -
     return joined(_told_apart([_read(file) for file in files.values()]))
 
 
-def joined(several: Iterable[Declared]) -> Declared:
+def joined(several: Iterable[DeclaredTools]) -> DeclaredTools:
     """Return several readings as one, in their order; a file that was read twice counts once."""
-    parts: dict[tuple[str, ...], Declared] = {}
+    parts: dict[tuple[str, ...], DeclaredTools] = {}
     for number, one in enumerate(several):
         parts.setdefault(one.files or (str(number),), one)
-    return Declared(
+    return DeclaredTools(
         declarations=tuple(one for part in parts.values() for one in part.declarations),
         findings=tuple(one for part in parts.values() for one in part.findings),
         suppressions=tuple(one for part in parts.values() for one in part.suppressions),
@@ -83,7 +82,7 @@ def joined(several: Iterable[Declared]) -> Declared:
     )
 
 
-def _told_apart(parts: Sequence[Declared]) -> Iterator[Declared]:
+def _told_apart(parts: Sequence[DeclaredTools]) -> Iterator[DeclaredTools]:
     """Yield the parts with a label for each server that is made in them; one alone has all tools, and needs none."""
     is_needed = sum(len(part.servers) for part in parts) > 1
     seen: Counter[str] = Counter()
@@ -111,31 +110,31 @@ def _named(path: str | Path, exclude: Sequence[str]) -> Iterable[Path]:
         return [Path(path)]
 
 
-def _read(path: Path) -> Declared:
+def _read(path: Path) -> DeclaredTools:
     file = str(path)
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise Unreadable("it is no regular file", "Give a file or a directory.")
+            raise UnreadableSource("it is no regular file", "Give a file or a directory.")
         if path.suffix not in PYTHON:
             declarations, findings = read_dump(path, file)
-            return Declared(declarations=tuple(declarations), findings=tuple(findings), files=(file,))
+            return DeclaredTools(declarations=tuple(declarations), findings=tuple(findings), files=(file,))
         with path.open("rb") as stream:
             found, comments = read_python(stream.read(MAX_SOURCE + 1), file)
-    except Unreadable as error:
-        return Declared(findings=(_unreadable(error, file),), files=(file,))
+    except UnreadableSource as error:
+        return DeclaredTools(findings=(_unreadable(error, file),), files=(file,))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        return Declared(findings=(_unreadable(Unreadable(reason, _CHECK), file),), files=(file,))
+        return DeclaredTools(findings=(_unreadable(UnreadableSource(reason, _CHECK), file),), files=(file,))
     return _of_source(file, found, comments)
 
 
-def _of_source(file: str, found: Sequence[Named | Unnamed], comments: Sequence[Comment]) -> Declared:
+def _of_source(file: str, found: Sequence[NamedTool | UnnamedTool], comments: Sequence[Comment]) -> DeclaredTools:
     about = _about(found, comments)
-    named = [(one, about[number]) for number, one in enumerate(found) if not isinstance(one, Unnamed)]
-    return Declared(
+    named = [(one, about[number]) for number, one in enumerate(found) if not isinstance(one, UnnamedTool)]
+    return DeclaredTools(
         declarations=tuple(_declaration(one, several) for one, several in named),
-        findings=tuple(_computed(one) for one in found if isinstance(one, Unnamed)),
+        findings=tuple(_computed(one) for one in found if isinstance(one, UnnamedTool)),
         suppressions=tuple(_suppressions(file, found, comments, about)),
         literal=frozenset(one.location for one, _ in named if one.is_literal),
         files=(file,),
@@ -143,7 +142,7 @@ def _of_source(file: str, found: Sequence[Named | Unnamed], comments: Sequence[C
     )
 
 
-def _about(found: Sequence[Named | Unnamed], comments: Sequence[Comment]) -> list[Sequence[Comment]]:
+def _about(found: Sequence[NamedTool | UnnamedTool], comments: Sequence[Comment]) -> list[Sequence[Comment]]:
     """Return the comments about each tool: those on its lines, and on that of its name."""
     lines = [one.line for one in comments]
     about: list[Sequence[Comment]] = []
@@ -158,7 +157,7 @@ def _about(found: Sequence[Named | Unnamed], comments: Sequence[Comment]) -> lis
     return about
 
 
-def _declaration(one: Named, about: Sequence[Comment]) -> Declaration:
+def _declaration(one: NamedTool, about: Sequence[Comment]) -> Declaration:
     meta = {**one.definition.get(_META, {}), **_said(one.said)}
     definition = {**one.definition, _META: meta} if meta else one.definition
     return Declaration(
@@ -172,7 +171,7 @@ def _declaration(one: Named, about: Sequence[Comment]) -> Declaration:
 
 
 def _suppressions(
-    file: str, found: Sequence[Named | Unnamed], comments: Sequence[Comment], about: Sequence[Sequence[Comment]]
+    file: str, found: Sequence[NamedTool | UnnamedTool], comments: Sequence[Comment], about: Sequence[Sequence[Comment]]
 ) -> Iterable[InlineSuppression]:
     names: defaultdict[int, list[Location]] = defaultdict(list)
     for one, several in zip(found, about, strict=True):
@@ -206,7 +205,7 @@ def _value(node: ast.expr) -> tuple[bool, Any]:
     return literal(node)
 
 
-def _unreadable(error: Unreadable, file: str) -> Finding:
+def _unreadable(error: UnreadableSource, file: str) -> Finding:
     return Finding(
         rule=UPKEEP["unreadable_source"],
         fact=f"The file can't be read: {error.problem}.",
@@ -215,7 +214,7 @@ def _unreadable(error: Unreadable, file: str) -> Finding:
     )
 
 
-def _computed(one: Unnamed) -> Finding:
+def _computed(one: UnnamedTool) -> Finding:
     return Finding(
         rule=UPKEEP["computed_name"],
         fact=f"The name of a tool is made when the program runs ({one.what}), so no rule could look at it.",

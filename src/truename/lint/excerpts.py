@@ -1,4 +1,4 @@
-"""The line of a source that a finding is about, cut to a width, with the place of the name in it."""
+"""Render findings as plain text, with the line of the source that each is about."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from truename.conventions import Finding
 
-__all__ = ["Excerpt", "excerpt_of", "spelled_out"]
+__all__ = ["excerpt_of", "place_of", "told"]
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _LONGEST: Final = 1_000_000
@@ -128,3 +128,33 @@ def _lines(file: str) -> tuple[str, ...]:
     except (OSError, ValueError):
         return ()
     return tuple(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+_MAX_TEXT_LENGTH: Final = 200
+
+
+def told(findings: Iterable[Finding], width: int = 100) -> str:
+    """Return the findings with the lines that they are about; nothing in it but what can be printed."""
+    return "\n\n".join(_told(one, width) for one in findings)
+
+
+def place_of(finding: Finding) -> str:
+    """Return where a finding is: file, line and column; a server's name where the line is not known."""
+    # Labels are a server's own word.
+    location, server = finding.location, finding.server[:_MAX_TEXT_LENGTH]
+    if location is None or not location.file:
+        return (location.key if location else "") or server or "-"
+    if location.line:
+        return ":".join(str(part) for part in (location.file, location.line, location.column) if part)
+    return f"{location.file} ({server})" if server else location.file
+
+
+def _told(finding: Finding, width: int) -> str:
+    rule = finding.rule
+    lines = [spelled_out(f"{place_of(finding)}  {rule.severity.value}  {rule.code} {rule.name}")]
+    lines.append(f"  {spelled_out(finding.fact)}")
+    excerpt = excerpt_of(finding, width - 2)
+    if excerpt is not None:
+        lines += [f"  {line}" for line in str(excerpt).split("\n")]
+    lines.append(f"  {spelled_out(finding.remedy)}")
+    return "\n".join(lines)

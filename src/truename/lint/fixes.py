@@ -21,8 +21,8 @@ from truename.lint.baseline import written_baseline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from truename.lint.baseline import Baseline, Entry
-    from truename.lint.comments import InlineSuppression
+    from truename.lint.baseline import Baseline, BaselineEntry
+    from truename.lint.python_source import InlineSuppression
 
 __all__ = ["Fix", "replace_bytes", "without_comments", "without_entries"]
 
@@ -40,7 +40,7 @@ class Fix:
     done: tuple[str, ...]
 
 
-def without_entries(baseline: Baseline, stale: Iterable[Entry]) -> Fix | None:
+def without_entries(baseline: Baseline, stale: Iterable[BaselineEntry]) -> Fix | None:
     """Return the baseline without the entries that stand for nothing; None if there are none."""
     gone = {one.fingerprint for one in stale}
     if not gone:

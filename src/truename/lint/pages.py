@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from truename.lint.registry import RULES
-from truename.lint.upkeep import UPKEEP
+from truename.lint.rules import RULES, UPKEEP
 from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
 if TYPE_CHECKING:

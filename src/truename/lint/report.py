@@ -1,33 +1,225 @@
-"""The report: what was found, weighed by a convention, comments and a baseline. It decides; nothing is printed here."""
+"""Weigh what was found by a convention, suppressions and a baseline, into one report."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from truename.catalog import Origin, Tool
+from truename.catalog.globs import Globs
 from truename.conventions import Finding, Location, Severity, lint
-from truename.lint.baseline import entry_of, is_acceptable, judged, stale
-from truename.lint.configured import Configured
-from truename.lint.fingerprints import fingerprinted
-from truename.lint.metadata import unreadable, with_metadata
-from truename.lint.suppressing import ALWAYS, about_comments, about_convention, taken_back, unused_comments
+from truename.conventions.metadata import LIMITS
+from truename.errors import excerpt
+from truename.identity import ToolId
+from truename.identity.foreign import component, dotted_component
+from truename.lint.baseline import entry_of, fingerprinted, is_acceptable, judged, stale
+from truename.lint.rules import UPKEEP, no_such_rule, rule_named
+from truename.lint.settings import LintConfiguration
+from truename.policy import Exposure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.conventions import Declaration, Suppressed
-    from truename.lint.baseline import Baseline, Entry
-    from truename.lint.comments import InlineSuppression
-    from truename.lint.declared import Declared
+    from truename.conventions import Declaration, Linted, Suppressed, Suppression
+    from truename.lint.baseline import Baseline, BaselineEntry
+    from truename.lint.declared import DeclaredTools
+    from truename.lint.python_source import InlineSuppression
 
-__all__ = ["Hidden", "Report", "Weighed", "weigh"]
+__all__ = ["LintReport", "WeighedFindings", "weigh"]
+
+_SPOKEN: Final = ("_meta", "annotations")
+_NOWHERE: Final = "x"
+_MOST: Final = 400
+
+
+def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> list[Declaration]:
+    """Return the declarations with what the operator's table says of them, as a gateway would read it.
+
+    Which server will have the tools of a source is not known, so of such only entries for every server are about them:
+    ``*/ios_*``, ``*``.
+    """
+    judge = _Judge(entries)
+    return [
+        replace(one, metadata=judge.exposure(one).metadata_of(_tool(one))) if entries else one for one in declarations
+    ]
+
+
+def unreadable(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Yield a finding for each tool whose metadata can't be read; what the operator says of a field mends it."""
+    judge = _Judge(entries)
+    for one in declarations:
+        faults = judge.exposure(one).faults(_tool(one)) if not one.definition.keys().isdisjoint(_SPOKEN) else {}
+        if faults:
+            yield _finding(one, faults)
+
+
+class _Judge:
+    """The operator's entries: all of them, and those that are about every server."""
+
+    def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        self._all = Exposure(metadata=entries)
+        everywhere = {glob: said for glob, said in entries.items() if not glob.partition("/")[0].strip("*@")}
+        self._everywhere = Exposure(metadata=everywhere)
+
+    def exposure(self, one: Declaration) -> Exposure:
+        return self._all if one.server else self._everywhere
+
+
+def _tool(one: Declaration) -> Tool:
+    suite, name, _ = dotted_component(one.name)
+    said = one.identity
+    integration = said.integration or component(one.server or _NOWHERE).name
+    id = ToolId(integration, said.version or 1, suite, name, said.version_of(one.name))
+    return Tool(id, Origin(one.server, one.name, one.server), one.definition)
+
+
+def _finding(one: Declaration, faults: Mapping[str, str]) -> Finding:
+    is_hidden = not faults.keys().isdisjoint(LIMITS)
+    fields: defaultdict[str, list[str]] = defaultdict(list)
+    for field, problem in faults.items():
+        fields[problem].append(field)
+    told = "; ".join(f"{', '.join(several)}: {problem}" for problem, several in fields.items())
+    rule = UPKEEP["unreadable_metadata"]
+    return Finding(
+        rule=rule if is_hidden else replace(rule, severity=Severity.WARNING),
+        fact=f"{excerpt(one.name)} has metadata that can't be read{', so nobody is shown it' if is_hidden else ''} "
+        f"({told if len(told) <= _MOST else f'{told[:_MOST]}...'}).",
+        remedy="Mend its definition, or say it in [metadata] of the settings.",
+        location=one.location,
+        server=one.server,
+        tools=(one.name,),
+    )
+
+
+# A finding that was taken back, by what, and the reason.
+Back = tuple[Finding, Literal["comment", "convention"], str]
+
+# What can't be read was not checked: that is told whatever anybody says.
+ALWAYS: Final = frozenset({"unreadable_source", "unknown_rule"})
+_ALL: Final = "*"
+# Rules that look at several tools: one file alone can't show that a suppression of theirs is needless.
+_TOGETHER: Final = frozenset(
+    {
+        "duplicate_name", "folded_collision", "merged_by_client", "clashing_app", "needless_platform_split",
+        "shadowed_tool", "near_name", "dead_reference",
+    }
+)  # fmt: skip
+
+
+def taken_back(
+    findings: Iterable[Finding], comments: Sequence[InlineSuppression], entries: Sequence[Suppression]
+) -> tuple[list[Finding], list[Back], frozenset[Suppression]]:
+    """Part off what comments and the convention take back of the linter's own findings, with the entries that did.
+
+    Those of the other rules were parted off before. An entry for all names (``*``) is about findings without one, too.
+    """
+    at_place = {(place, _code(one.rule)): one.reason for one in comments for place in one.names if one.reason}
+    by_rule: defaultdict[str, list[tuple[Suppression, Globs]]] = defaultdict(list)
+    for entry in entries:
+        if entry.reason:
+            by_rule[_code(entry.rule)].append((entry, Globs(entry.tools)))
+    counted: list[Finding] = []
+    taken: list[Back] = []
+    used: set[Suppression] = set()
+    for one in findings:
+        reason = at_place.get((one.location, one.rule.code)) if one.location else None
+        by = next((entry for entry, globs in by_rule[one.rule.code] if _is_about(entry, globs, one)), None)
+        if one.rule.name in ALWAYS or (reason is None and by is None):
+            counted.append(one)
+        elif reason is not None:
+            taken.append((one, "comment", reason))
+        elif by is not None:
+            taken.append((one, "convention", by.reason))
+            used.add(by)
+    return counted, taken, frozenset(used)
+
+
+def _is_about(entry: Suppression, globs: Globs, finding: Finding) -> bool:
+    return _ALL in entry.tools or any(globs.first(tool) for tool in finding.tools[:1])
+
+
+def _code(word: str) -> str:
+    found = rule_named(word)
+    return word if found is None else found.code
+
+
+def unused_comments(
+    declared: DeclaredTools, linted: Linted, chosen: frozenset[str], *, is_whole: bool
+) -> Iterator[InlineSuppression]:
+    """Yield the comments that take nothing back, as far as what was read can tell."""
+    idle = {(one.location, word) for one, word in linted.unused_ignored}
+    named: defaultdict[tuple[Location | None, str], bool] = defaultdict(bool)
+    for finding in declared.findings:
+        named[finding.location, finding.rule.code] = True
+    for one in declared.suppressions:
+        rule = rule_named(one.rule)
+        if rule is None or not one.reason or (chosen and rule.code not in chosen):
+            continue
+        if not is_whole and rule.name in _TOGETHER:
+            continue
+        if all((place, one.rule) in idle or rule.name in UPKEEP for place in one.names) and not any(
+            named[place, rule.code] for place in one.names
+        ):
+            yield one
+
+
+def about_comments(suppressions: Sequence[InlineSuppression], unused: Sequence[InlineSuppression]) -> Iterator[Finding]:
+    """Yield what is wrong with comments: no such rule, no reason, no effect."""
+    for one in suppressions:
+        if rule_named(one.rule) is None:
+            yield no_such_rule(one.rule, one.location)
+        elif not one.reason:
+            yield _unexplained(
+                f"The comment takes {one.rule} back and gives no reason, so it has no effect.", one.location
+            )
+    for one in unused:
+        what = f"Nothing is found here that {one.rule} would say" if one.names else "It stands at no tool's name"
+        yield Finding(
+            rule=UPKEEP["unused_suppression"],
+            fact=f"{what}, so the comment has no effect.",
+            remedy="Remove it: `truename lint --fix` does.",
+            location=one.location,
+        )
+
+
+def about_convention(
+    configured: LintConfiguration, linted: Linted, used: frozenset[Suppression], *, is_whole: bool
+) -> Iterator[Finding]:
+    """Yield what is wrong with the convention's own suppressions and severities."""
+    idle = frozenset(linted.unused) - used if is_whole else frozenset()
+    for key, word in configured.convention.named_rules:
+        if rule_named(word) is None:
+            yield no_such_rule(word, configured.place(key))
+    for number, one in enumerate(configured.convention.suppressions):
+        key = f"convention.suppressions[{number}]"
+        if not one.reason:
+            fact = f"The suppression of {one.rule} gives no reason, so it has no effect."
+            yield _unexplained(fact, configured.place(key))
+        elif one in idle and rule_named(one.rule) is not None:
+            yield Finding(
+                rule=UPKEEP["unused_suppression"],
+                fact=f"Nothing is found that the suppression of {one.rule} would take back.",
+                remedy="Remove it.",
+                location=configured.place(key),
+            )
+
+
+def _unexplained(fact: str, location: Location) -> Finding:
+    return Finding(
+        rule=UPKEEP["unexplained_suppression"],
+        fact=fact,
+        remedy="Write why, for those who review it and for those who would remove it.",
+        location=location,
+    )
+
 
 Hidden = Literal["", "comment", "convention", "baseline"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class WeighedFindings:
     """A finding with its fingerprint; ``hidden`` says what takes it back ("" if nothing does), and ``reason`` why."""
 
     finding: Finding
@@ -42,17 +234,17 @@ class Weighed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class LintReport:
     """What is wrong with all that was declared together.
 
     ``shown`` are the findings that count, ``hidden`` those that somebody took back; ``unused`` are comments that take
     nothing back, ``stale`` entries of the baseline that stand for nothing any more.
     """
 
-    shown: tuple[Weighed, ...]
-    hidden: tuple[Weighed, ...] = ()
+    shown: tuple[WeighedFindings, ...]
+    hidden: tuple[WeighedFindings, ...] = ()
     unused: tuple[InlineSuppression, ...] = ()
-    stale: tuple[Entry, ...] = ()
+    stale: tuple[BaselineEntry, ...] = ()
     tools: int = 0
     files: tuple[str, ...] = ()
 
@@ -65,7 +257,7 @@ class Report:
         """How many findings of this severity count."""
         return sum(one.rule.severity is severity for one in self.findings)
 
-    def without_mended(self) -> Report:
+    def without_mended(self) -> LintReport:
         """Return the report without the comments and entries that do nothing, once they are removed."""
         gone = {one.location for one in self.unused}
         shown = tuple(
@@ -75,7 +267,7 @@ class Report:
         )
         return replace(self, shown=shown, unused=(), stale=())
 
-    def entries(self, base: Path) -> tuple[Entry, ...]:
+    def entries(self, base: Path) -> tuple[BaselineEntry, ...]:
         """Return what a baseline would have to hold so that nothing counts that can be accepted."""
         accepted = [*self.shown, *(one for one in self.hidden if one.hidden == "baseline")]
         made = (entry_of(one.finding, one.fingerprint, base) for one in accepted)
@@ -83,14 +275,14 @@ class Report:
 
 
 def weigh(
-    declared: Declared,
-    configured: Configured | None = None,
+    declared: DeclaredTools,
+    configured: LintConfiguration | None = None,
     *,
     peers: Sequence[Declaration] = (),
     baseline: Baseline | None = None,
     rules: Iterable[str] = (),
     is_whole: bool = True,
-) -> Report:
+) -> LintReport:
     """Lint what was declared, and take back what comments, the convention and the baseline accept.
 
     ``rules`` (codes) leaves only findings of these; ``is_whole`` False says that only a part of what belongs together
@@ -101,7 +293,7 @@ def weigh(
     >>> [one.rule.name for one in weigh(Declared(declarations=(Declaration(name="get weather"),))).findings]
     ['illegal_name']
     """
-    configured = configured or Configured()
+    configured = configured or LintConfiguration()
     chosen = frozenset(rules)
     declared = _judged(declared, configured)
     linted = lint(declared.declarations, configured.convention, with_metadata(peers, configured.metadata))
@@ -112,15 +304,15 @@ def weigh(
     counted += about_convention(configured, linted, used, is_whole=is_whole and not chosen)
     shown = [*linted.findings, *_graded(counted, configured)]
     everything = [
-        *(Weighed(finding=_placed(one, configured), fingerprint="") for one in shown),
-        *(Weighed(finding=one, fingerprint="", hidden=by, reason=reason) for one, by, reason in back),
+        *(WeighedFindings(finding=_placed(one, configured), fingerprint="") for one in shown),
+        *(WeighedFindings(finding=one, fingerprint="", hidden=by, reason=reason) for one, by, reason in back),
         *(_suppressed(one) for one in linted.suppressed),
     ]
     weighed = _marked([one for one in everything if _is_chosen(one.finding, chosen)], configured.base)
     return _against(weighed, declared, configured, baseline=baseline, unused=unused, chosen=chosen)
 
 
-def _judged(declared: Declared, configured: Configured) -> Declared:
+def _judged(declared: DeclaredTools, configured: LintConfiguration) -> DeclaredTools:
     """Return what was declared with the metadata that counts, and with findings for what of it can't be read."""
     return replace(
         declared,
@@ -129,20 +321,20 @@ def _judged(declared: Declared, configured: Configured) -> Declared:
     )
 
 
-def _suppressed(one: Suppressed) -> Weighed:
+def _suppressed(one: Suppressed) -> WeighedFindings:
     by: Hidden = "convention" if one.by else "comment"
-    return Weighed(finding=one.finding, fingerprint="", hidden=by, reason=one.reason)
+    return WeighedFindings(finding=one.finding, fingerprint="", hidden=by, reason=one.reason)
 
 
 def _against(
-    weighed: Sequence[Weighed],
-    declared: Declared,
-    configured: Configured,
+    weighed: Sequence[WeighedFindings],
+    declared: DeclaredTools,
+    configured: LintConfiguration,
     *,
     baseline: Baseline | None,
     unused: tuple[InlineSuppression, ...],
     chosen: frozenset[str],
-) -> Report:
+) -> LintReport:
     entries = {one.fingerprint: one for one in baseline.entries} if baseline else {}
     judged_ = [_accepted(one, entries) for one in weighed]
     found = {one.fingerprint for one in weighed}
@@ -151,9 +343,9 @@ def _against(
     told = _graded([stale(one, baseline.path) for one in old] if baseline else [], configured)
     added = [one for one in told if _is_chosen(one, chosen)] if baseline else []
     shown = [one for one in judged_ if not one.hidden] + _marked(
-        [Weighed(finding=one, fingerprint="") for one in added], configured.base
+        [WeighedFindings(finding=one, fingerprint="") for one in added], configured.base
     )
-    return Report(
+    return LintReport(
         shown=tuple(sorted(shown, key=_order)),
         hidden=tuple(sorted((one for one in judged_ if one.hidden), key=_order)),
         unused=unused,
@@ -163,24 +355,24 @@ def _against(
     )
 
 
-def _is_unused(one: Weighed) -> bool:
+def _is_unused(one: WeighedFindings) -> bool:
     return one.finding.rule.name == "unused_suppression"
 
 
-def _accepted(one: Weighed, entries: dict[str, Entry]) -> Weighed:
+def _accepted(one: WeighedFindings, entries: dict[str, BaselineEntry]) -> WeighedFindings:
     if one.hidden or one.fingerprint not in entries or one.finding.rule.name in ALWAYS:
         return one
     return replace(one, hidden="baseline", reason="accepted in the baseline")
 
 
-def _marked(weighed: Iterable[Weighed], base: Path) -> list[Weighed]:
+def _marked(weighed: Iterable[WeighedFindings], base: Path) -> list[WeighedFindings]:
     """Give each its fingerprint, in the order of the text, so that alike ones keep their ordinals."""
     order = sorted(weighed, key=_order)
     marks = fingerprinted([one.finding for one in order], base)
     return [replace(one, fingerprint=mark) for one, (_, mark) in zip(order, marks, strict=True)]
 
 
-def _order(one: Weighed) -> tuple[str, int, int, str, str, tuple[str, ...], str]:
+def _order(one: WeighedFindings) -> tuple[str, int, int, str, str, tuple[str, ...], str]:
     finding = one.finding
     place = finding.location or Location(file="")
     return place.file, place.line, place.column, finding.rule.code, finding.server, finding.tools, finding.fact
@@ -190,7 +382,7 @@ def _is_chosen(finding: Finding, chosen: frozenset[str]) -> bool:
     return not chosen or finding.rule.code in chosen or finding.rule.name in ALWAYS
 
 
-def _graded(findings: Iterable[Finding], configured: Configured) -> Iterator[Finding]:
+def _graded(findings: Iterable[Finding], configured: LintConfiguration) -> Iterator[Finding]:
     """Give our own findings the severity that the convention says; one that is off is left out."""
     for one in findings:
         severity = one.rule.severity if one.rule.name in ALWAYS else configured.convention.severity(one.rule)
@@ -198,7 +390,7 @@ def _graded(findings: Iterable[Finding], configured: Configured) -> Iterator[Fin
             yield one if severity is one.rule.severity else replace(one, rule=replace(one.rule, severity=severity))
 
 
-def _placed(finding: Finding, configured: Configured) -> Finding:
+def _placed(finding: Finding, configured: LintConfiguration) -> Finding:
     """Point at the line of the convention's file where a finding is about the convention itself."""
     location = finding.location
     if location is None or location.line or not configured.is_in(location.file):

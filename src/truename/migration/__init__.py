@@ -1,34 +1,45 @@
 """How names change: what differs, a plan, its application everywhere at once, and the way back."""
 
 from truename.errors import MigrationError
-from truename.migration.apply import Applied, apply, recover, undo
-from truename.migration.changes import Certainty, Changes, Kind, ToolChange
-from truename.migration.control import is_control_plane
-from truename.migration.diff import diff
-from truename.migration.effects import INPUT, OUTPUT, Detail, Effect
-from truename.migration.functions import FunctionTool, Gap
-from truename.migration.identities import IdentityPlan, enter_identities, plan_identities
+from truename.migration.apply import AppliedRename, Originals, apply, recover, undo
+from truename.migration.decision_record import FIELDS, Decision, decision_record, file_name, next_number
+from truename.migration.definitions import compare_schemas
+from truename.migration.diff import Certainty, ChangeKind, ToolChange, ToolChanges, diff, renames_table
 from truename.migration.lexicon import Lexicon
-from truename.migration.lock import LOCK_FILE, MAX_LOCK, Lock, is_lock
-from truename.migration.look import Change, Left
-from truename.migration.maps import MAX_MAP, read_map
-from truename.migration.originals import Originals
-from truename.migration.pins import Pin, pinned
-from truename.migration.plan import Plan, Remark, plan
-from truename.migration.promises import Promise, enter, promises
-from truename.migration.protocol import DEFAULT_PATTERN, Protocol, stated
-from truename.migration.record import FIELDS, Decision, decision_record, file_name, next_number
-from truename.migration.recording import MAX_RECORDING, BrokenLine, RecordedCall, Recorder, read_recording
-from truename.migration.renames import renames_table
-from truename.migration.replay import Replayed, rehearse, replay
-from truename.migration.restyle import Proposal, conventional, underscored
-from truename.migration.rewrite import REASONS, Edit, Leftover, Rewritten, rewrite
-from truename.migration.schemas import compare_schemas
+from truename.migration.lock import LOCK_FILE, MAX_LOCK, Lock, Pin, is_lock, pinned
+from truename.migration.plan import PlanRemark, RenamePlan, is_control_plane, plan, spellings
+from truename.migration.protocol_versions import (
+    DEFAULT_PATTERN,
+    ProtocolStatement,
+    bump,
+    compare_versions,
+    stated,
+    version_parts,
+)
+from truename.migration.recordings import (
+    MAX_RECORDING,
+    BrokenLine,
+    CallRecorder,
+    RecordedCall,
+    ReplayedCall,
+    read_recording,
+    rehearse,
+    replay,
+)
+from truename.migration.redirects import IdentityPlan, LedgerEntry, enter, enter_identities, plan_identities, promises
+from truename.migration.rename_maps import MAX_MAP, RenameProposal, conventional, read_map, underscored
+from truename.migration.rewrite import (
+    REASONS,
+    FunctionNameSlot,
+    FunctionTool,
+    Leftover,
+    RewrittenText,
+    TextEdit,
+    rewrite,
+)
+from truename.migration.schema_changes import INPUT, OUTPUT, ChangeDetail, ChangeEffect
 from truename.migration.settings import MigrationSettings, read_migration
-from truename.migration.spellings import spellings
-from truename.migration.survey import Survey, survey
-from truename.migration.tree import HISTORY
-from truename.migration.versions import bump, compare_versions, version_parts
+from truename.migration.survey import HISTORY, FileRewrite, LeftMention, Survey, survey
 
 __all__ = [
     "DEFAULT_PATTERN",
@@ -41,20 +52,20 @@ __all__ = [
     "MAX_RECORDING",
     "OUTPUT",
     "REASONS",
-    "Applied",
+    "AppliedRename",
     "BrokenLine",
+    "CallRecorder",
     "Certainty",
-    "Change",
-    "Changes",
+    "ChangeDetail",
+    "ChangeEffect",
+    "ChangeKind",
     "Decision",
-    "Detail",
-    "Edit",
-    "Effect",
+    "FileRewrite",
+    "FunctionNameSlot",
     "FunctionTool",
-    "Gap",
     "IdentityPlan",
-    "Kind",
-    "Left",
+    "LedgerEntry",
+    "LeftMention",
     "Leftover",
     "Lexicon",
     "Lock",
@@ -62,17 +73,17 @@ __all__ = [
     "MigrationSettings",
     "Originals",
     "Pin",
-    "Plan",
-    "Promise",
-    "Proposal",
-    "Protocol",
+    "PlanRemark",
+    "ProtocolStatement",
     "RecordedCall",
-    "Recorder",
-    "Remark",
-    "Replayed",
-    "Rewritten",
+    "RenamePlan",
+    "RenameProposal",
+    "ReplayedCall",
+    "RewrittenText",
     "Survey",
+    "TextEdit",
     "ToolChange",
+    "ToolChanges",
     "apply",
     "bump",
     "compare_schemas",

@@ -1,41 +1,292 @@
-"""Making all changes or none: every file is checked and written beside itself before the first one is replaced.
-
-The order is what makes it safe: the originals and the journal on the disk, the new bytes beside each file, a last look
-at every file, then one rename a file. What goes wrong before the renames leaves every file as it was; what goes wrong
-between them is taken back, at once or, after a kill, by the next run.
-"""
+"""Apply all changes of a rename or none, keep what the files held, and undo it."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
+import json
 import os
+import secrets
+import shutil
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from truename.files import dress, obstacle, sync_directory, write_new
+from truename.errors import ConfigError
+from truename.files import dress, obstacle, read_own, read_plain, sync_directory, write_new
 from truename.files.private import make_private
 from truename.ledger.lock import locked
-from truename.migration.back import (
-    BY_HAND,
-    beside,
-    changed_since,
-    left_alone,
-    remove_empty,
-    reversed_changes,
-    take_back,
-)
-from truename.migration.originals import Originals, begin, kept, sweep
+from truename.migration.survey import FileRewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from truename.migration.look import Change
-    from truename.migration.originals import Status
+__all__ = ["AppliedRename", "Originals", "apply", "kept", "recover", "undo"]
 
-__all__ = ["Applied", "Step", "apply", "recover", "undo"]
+Status = Literal["begun", "done", "undone", "back"]
+
+_FORMAT: Final = 1
+_JOURNAL: Final = "journal.json"
+_ORIGINALS: Final = "originals"
+_MAX_JOURNAL: Final = 1 << 28
+_MAX_ORIGINALS: Final = 1 << 34
+_KEPT: Final = 50
+_STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginalFile:
+    """One file: its paths and digests before and after (None: no file), and where its bytes stand in ``originals``."""
+
+    path: str
+    target: str
+    before: str | None
+    after: str | None
+    offset: int = 0
+    length: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Originals:
+    """One migration: where it is kept, where it was made (``root``), how far it got, and which files it was about.
+
+    ``status`` is ``begun`` (perhaps killed), ``done``, ``undone``, or ``back`` for one that undid another. ``made``
+    are directories that it made, outermost first; ``note`` is whatever whoever made it wants to find again.
+    """
+
+    directory: Path
+    root: str
+    time: str
+    status: Status
+    entries: tuple[OriginalFile, ...]
+    made: tuple[str, ...] = ()
+    note: Any = None
+
+    @property
+    def mark(self) -> str:
+        """What the names of its files beside others have in them."""
+        return self.directory.name[-8:]
+
+    def bytes_of(self, entry: OriginalFile) -> bytes | None:
+        """Return what a file held. Raises `ConfigError` if it is not what was saved."""
+        if entry.before is None:
+            return None
+        path = self.directory / _ORIGINALS
+        try:
+            with path.open("rb") as stream:
+                stream.seek(entry.offset)
+                raw = stream.read(entry.length)
+        except OSError as error:
+            raise _damaged(path, f"it can't be read ({error.strerror or error})") from error
+        if digest(raw) != entry.before:
+            raise _damaged(path, "it is not what was saved")
+        return raw
+
+    def with_status(self, status: Status) -> Originals:
+        """Write down how far it got. Raises `OSError`."""
+        changed = replace(self, status=status)
+        new = self.directory / f"{_JOURNAL}.{secrets.token_hex(4)}"
+        write_new(new, _plain(changed))
+        new.replace(self.directory / _JOURNAL)
+        sync_directory(self.directory)
+        return changed
+
+    def discard(self) -> None:
+        """Forget a migration of which nothing was done."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _plain(originals: Originals) -> bytes:
+    record = {"format": _FORMAT, **asdict(originals), "directory": originals.directory.name}
+    return json.dumps(record, indent=1).encode()
+
+
+def digest(raw: bytes) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def begin(state: Path, changes: Sequence[FileRewrite], *, made: Sequence[Path] = (), note: Any = None) -> Originals:
+    """Write down what is about to be changed, down to the disk. Raises `OSError`; then nothing is kept."""
+    now = datetime.now(UTC)
+    directory = state / f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}"
+    make_private(state)
+    directory.mkdir(mode=0o700)
+    entries: list[OriginalFile] = []
+    try:
+        with os.fdopen(os.open(directory / _ORIGINALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            for change in changes:
+                entries.append(_entry(change, stream.tell()))
+                stream.write(change.before or b"")
+            stream.flush()
+            os.fsync(stream.fileno())
+        started = Originals(
+            directory=directory,
+            root=str(Path.cwd()),
+            time=now.isoformat(timespec="seconds"),
+            status="begun",
+            entries=tuple(entries),
+            made=tuple(map(str, made)),
+            note=note,
+        )
+        begun = started.with_status("begun")
+        sync_directory(state)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    _forget(state)
+    return begun
+
+
+def _entry(change: FileRewrite, offset: int) -> OriginalFile:
+    return OriginalFile(
+        path=str(change.path),
+        target=str(change.target),
+        before=None if change.before is None else digest(change.before),
+        after=None if change.after is None else digest(change.after),
+        offset=offset,
+        length=len(change.before or b""),
+    )
+
+
+def kept(state: Path) -> tuple[Originals, ...]:
+    """Return the migrations on record, the newest first; what is no whole record is passed over."""
+    try:
+        directories = sorted((path for path in state.iterdir() if path.is_dir()), reverse=True)
+    except OSError:
+        return ()
+    return tuple(found for directory in directories if (found := _read(directory)) is not None)
+
+
+def sweep(state: Path) -> None:
+    """Remove what a run left that was killed before its journal was written: nothing was changed then."""
+    for path in state.iterdir():
+        if path.is_dir() and not (path / _JOURNAL).exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _read(directory: Path) -> Originals | None:
+    try:
+        plain = json.loads(read_own(directory / _JOURNAL, _MAX_JOURNAL))
+        if plain.pop("format") != _FORMAT:
+            return None
+        entries = tuple(OriginalFile(**entry) for entry in plain.pop("entries"))
+        made = tuple(plain.pop("made"))
+        return Originals(**{**plain, "directory": directory, "entries": entries, "made": made})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _forget(state: Path) -> None:
+    """Keep the last ones: more than that nobody takes back."""
+    for old in kept(state)[_KEPT:]:
+        if old.status != "begun":
+            old.discard()
+
+
+def _damaged(path: Path, problem: str) -> ConfigError:
+    remedy = "Restore the files from version control."
+    return ConfigError(code="left_alone", file=str(path), key="", problem=problem, remedy=remedy)
+
+
+BY_HAND: Final = "Nothing was changed; see to it, or leave it out (--exclude)."
+
+
+def left_alone(path: Path, problem: str, remedy: str) -> ConfigError:
+    """Build the error for a file that is not going to be changed."""
+    return ConfigError(code="left_alone", file=str(path), key="", problem=problem, remedy=remedy)
+
+
+def beside(path: Path, originals: Originals) -> Path:
+    """Return where the new bytes of a file stand until it is replaced."""
+    # Long names may begin alike, and have hardly room for more.
+    return path.with_name(f".{path.name[:20]}-{digest(os.fsencode(path.name))[:16]}.truename-{originals.mark}")
+
+
+def take_back(originals: Originals, begun: int | None = None) -> list[ConfigError]:
+    """Give the files their bytes back that were changed already; what somebody changed since is left, and told.
+
+    ``begun`` is how many of them may have been changed, None if a kill kept that from being known.
+    """
+    left: list[ConfigError] = []
+    for number, entry in enumerate(originals.entries):
+        try:
+            beside(Path(entry.target), originals).unlink(missing_ok=True)
+            if begun is None or number < begun:
+                _give_back(entry, originals)
+        except OSError as error:
+            left.append(left_alone(Path(entry.path), f"it can't be given back ({error.strerror or error})", BY_HAND))
+        except ConfigError as error:
+            left.append(error)
+    remove_empty(Path(made) for made in originals.made)
+    return left
+
+
+def _give_back(entry: OriginalFile, originals: Originals) -> None:
+    path, target = Path(entry.path), Path(entry.target)
+    raw = originals.bytes_of(entry)
+    here = _digest(path)
+    if raw is not None and here != entry.before:
+        if here is not None and here != entry.after:
+            raise left_alone(
+                path,
+                "it was changed by somebody else meanwhile",
+                f"{originals.directory} has its bytes; remove it to go on.",
+            )
+        _put(path, raw, target, originals)
+    if (path != target or raw is None) and entry.after is not None and _digest(target) == entry.after:
+        target.unlink()
+
+
+def _put(path: Path, raw: bytes, like: Path, originals: Originals) -> None:
+    new = beside(path, originals)
+    new.unlink(missing_ok=True)
+    write_new(new, raw)
+    if like.exists():
+        dress(new, like)
+    os.replace(new, path)  # noqa: PTH105 - as above
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return digest(read_plain(path))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        # A link or a directory stands there now, which is nothing that a migration made.
+        return ""
+
+
+def changed_since(last: Originals) -> list[ConfigError]:
+    """Return an error for every file that is no longer what a migration made of it."""
+    return [
+        left_alone(Path(entry.target), "it was changed since", "Nothing was changed; undo it by hand.")
+        for entry in last.entries
+        if _digest(Path(entry.target)) != entry.after or (entry.path != entry.target and os.path.lexists(entry.path))
+    ]
+
+
+def reversed_changes(last: Originals) -> list[FileRewrite]:
+    """Return the changes that undo a migration. Raises `ConfigError` for originals that are damaged."""
+    return [_reversed(last, entry) for entry in reversed(last.entries)]
+
+
+def _reversed(last: Originals, entry: OriginalFile) -> FileRewrite:
+    current = None if entry.after is None else read_plain(Path(entry.target))
+    return FileRewrite(path=Path(entry.target), before=current, after=last.bytes_of(entry), target=Path(entry.path))
+
+
+def remove_empty(directories: Iterable[Path]) -> None:
+    """Remove those of the directories in which nothing is, the innermost first."""
+    for directory in sorted(directories, reverse=True):
+        with contextlib.suppress(OSError):
+            directory.rmdir()
+
 
 Step = Callable[[str, int, int], None]
 
@@ -43,7 +294,7 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MAKE_ROOM: Final = "Nothing was changed; make room, and run it again."
 
 
-class Applied(NamedTuple):
+class AppliedRename(NamedTuple):
     """What was done: how many files were changed, which migrations that a kill had left half-made were taken back.
 
     ``originals`` is what `undo` works from, None where there was nothing to change.
@@ -54,7 +305,9 @@ class Applied(NamedTuple):
     recovered: tuple[Originals, ...] = ()
 
 
-def apply(changes: Iterable[Change], state: Path, *, note: Any = None, on_step: Step | None = None) -> Applied:
+def apply(
+    changes: Iterable[FileRewrite], state: Path, *, note: Any = None, on_step: Step | None = None
+) -> AppliedRename:
     """Make all changes, or none. ``state`` is a directory of the user's own, where originals are kept.
 
     ``note`` is kept with them, as JSON; ``on_step`` is told what is being done, how often it was done, of how many.
@@ -67,11 +320,11 @@ def apply(changes: Iterable[Change], state: Path, *, note: Any = None, on_step: 
     with _alone(state):
         recovered = _recovered(state)
         if not wanted:
-            return Applied(0, None, recovered)
-        return Applied(len(wanted), _made(wanted, state, "done", note, on_step), recovered)
+            return AppliedRename(0, None, recovered)
+        return AppliedRename(len(wanted), _made(wanted, state, "done", note, on_step), recovered)
 
 
-def undo(state: Path, root: Path, *, on_step: Step | None = None) -> Applied:
+def undo(state: Path, root: Path, *, on_step: Step | None = None) -> AppliedRename:
     """Give every file of the last migration that was made in ``root`` its bytes and its name back.
 
     All or nothing: raises `ConfigError` as `apply` does, and for a file that was changed since. ``originals`` is the
@@ -81,12 +334,12 @@ def undo(state: Path, root: Path, *, on_step: Step | None = None) -> Applied:
         recovered = _recovered(state)
         last = _last(state, str(root))
         if last is None:
-            return Applied(0, None, recovered)
+            return AppliedRename(0, None, recovered)
         _raise_all(changed_since(last))
         changes = reversed_changes(last)
         _made(changes, state, "back", {"undoes": last.directory.name}, on_step)
         remove_empty(Path(made) for made in last.made)
-        return Applied(len(changes), last.with_status("undone"), recovered)
+        return AppliedRename(len(changes), last.with_status("undone"), recovered)
 
 
 def _last(state: Path, root: str) -> Originals | None:
@@ -107,7 +360,7 @@ def _alone(state: Path) -> AbstractContextManager[None]:
     return locked(state / "journal", shared=False)
 
 
-def _made(changes: Sequence[Change], state: Path, status: Status, note: Any, on_step: Step | None) -> Originals:
+def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any, on_step: Step | None) -> Originals:
     _check(changes, on_step)
     made = _missing(changes)
     try:
@@ -138,7 +391,7 @@ def _made(changes: Sequence[Change], state: Path, status: Status, note: Any, on_
         raise
 
 
-def _check(changes: Sequence[Change], on_step: Step | None) -> None:
+def _check(changes: Sequence[FileRewrite], on_step: Step | None) -> None:
     """Raise for every file that can't be changed."""
     found: list[Exception] = []
     for number, change in enumerate(changes, 1):
@@ -159,7 +412,7 @@ def _raise_all(errors: Sequence[Exception]) -> None:
         raise errors[0]
 
 
-def _write(changes: Sequence[Change], originals: Originals, on_step: Step | None) -> None:
+def _write(changes: Sequence[FileRewrite], originals: Originals, on_step: Step | None) -> None:
     for directory in map(Path, originals.made):
         directory.mkdir(exist_ok=True)
     for number, change in enumerate(changes, 1):
@@ -169,7 +422,7 @@ def _write(changes: Sequence[Change], originals: Originals, on_step: Step | None
         _tell(on_step, "written", number, len(changes))
 
 
-def _write_beside(change: Change, raw: bytes, new: Path) -> None:
+def _write_beside(change: FileRewrite, raw: bytes, new: Path) -> None:
     write_new(new, raw)
     if change.before is None:
         new.chmod(0o666 & ~_umask())
@@ -187,7 +440,7 @@ def _named(path: Path) -> Iterator[None]:
         raise
 
 
-def _replace(change: Change, originals: Originals) -> None:
+def _replace(change: FileRewrite, originals: Originals) -> None:
     if change.after is not None:
         os.replace(beside(change.target, originals), change.target)  # noqa: PTH105 - the step that makes the change
     if change.after is None or change.target != change.path:
@@ -204,7 +457,7 @@ def _recovered(state: Path) -> tuple[Originals, ...]:
     return tuple(begun)
 
 
-def _missing(changes: Sequence[Change]) -> tuple[Path, ...]:
+def _missing(changes: Sequence[FileRewrite]) -> tuple[Path, ...]:
     """Return the directories that new files need, outermost first."""
     parents = {change.target.parent for change in changes if change.after is not None}
     missing = {one for parent in parents for one in (parent, *parent.parents) if not one.exists()}

@@ -1,21 +1,262 @@
-"""What differs between two definitions of one tool: schemas, texts and hints; or what digests alone tell."""
+"""Compare two definitions of one tool: schemas, texts and hints; or what digests alone tell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import excerpt
 from truename.identity.definition import DIGESTED_FIELDS
-from truename.migration.effects import INPUT, OUTPUT, Detail, Effect, path_text
-from truename.migration.schemas import compare_schemas
-from truename.migration.terms import alike
+from truename.migration.schema_changes import (
+    INPUT,
+    OUTPUT,
+    AffectedSide,
+    ChangeDetail,
+    ChangeEffect,
+    alike,
+    alternatives,
+    annotated,
+    followed,
+    kind_of,
+    of_bounds,
+    of_enum,
+    of_opaque,
+    of_plain,
+    of_type,
+    paired,
+    path_text,
+    refers,
+    unspoken,
+)
 from truename.policy.rules import HINTS
 
 if TYPE_CHECKING:
-    from truename.migration.pins import Pin
+    from truename.migration.lock import Pin
 
-__all__ = ["compare_definitions", "compare_pins"]
+__all__ = ["compare_definitions", "compare_pins", "compare_schemas"]
+
+Schema = Mapping[str, Any]
+Path = tuple[str, ...]
+
+_DEPTH: Final = 40
+_PAIRS: Final = 20_000
+_DETAILS: Final = 500
+_TERMS: Final[tuple[Callable[[Schema, Schema], Iterator[tuple[str, ChangeEffect, str]]], ...]] = (
+    of_type,
+    of_enum,
+    of_bounds,
+    of_plain,
+    of_opaque,
+    annotated,
+)
+_TOO_MUCH: Final = "it is too large, too deep or too intricate to compare, and it changed"
+_ELSEWHERE: Final = "it refers to definitions that changed, and can't be followed"
+_DEFINITIONS: Final = ("$defs", "definitions")
+
+
+def compare_schemas(old: object, new: object, side: AffectedSide) -> tuple[ChangeDetail, ...]:
+    """Return every difference between two schemas of one tool, in the order of the new one; none if they are equal.
+
+    ``old`` and ``new`` are JSON Schemas (JSON Schema 2020-12, with the older drafts' ``definitions``) or None. For an
+    input, what was allowed has to stay allowed; for an output it is the other way round.
+
+    >>> from truename.migration.schema_changes import INPUT
+    >>> old = {"type": "object", "properties": {"path": {"type": "string"}}}
+    >>> new = {"type": "object", "properties": {"path": {"type": ["string", "null"]}}}
+    >>> [str(one) for one in compare_schemas(old, new, INPUT)]
+    ["inputSchema.properties.path: 'null' is allowed too"]
+    >>> compare_schemas(old, new, OUTPUT)[0].breaking
+    True
+    """
+    if alike(old, new):
+        return ()
+    if side is OUTPUT and not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return _whole_output(old, side)
+    comparison = _Comparison(_rooted(old), _rooted(new), side)
+    comparison.run()
+    return tuple(comparison.details)
+
+
+def _rooted(schema: object) -> Schema:
+    given = schema if isinstance(schema, Mapping) else {}
+    return given if "type" in given else {"type": "object", **given}
+
+
+def _whole_output(old: object, side: AffectedSide) -> tuple[ChangeDetail, ...]:
+    lost = isinstance(old, Mapping)
+    fact = "the result has no schema any more" if lost else "the result has a schema now"
+    effect = ChangeEffect.WIDENED if lost else ChangeEffect.NARROWED
+    return (ChangeDetail(path=side.key, effect=effect, fact=fact, breaking=lost),)
+
+
+class _Comparison:
+    """One walk down two schemas, pair by pair."""
+
+    def __init__(self, old: Schema, new: Schema, side: AffectedSide) -> None:
+        self.details: list[ChangeDetail] = []
+        self._old = old
+        self._new = new
+        self._side = side
+        self._left = _PAIRS
+        self._seen: set[tuple[str, str]] = set()
+        self._waiting: list[tuple[Path, object, object]] = [((side.key,), old, new)]
+
+    def run(self) -> None:
+        # An own stack: the depth of a hostile schema must not be Python's.
+        while self._waiting:
+            if len(self.details) >= _DETAILS:
+                # Whoever hides a difference behind hundreds of others gains nothing.
+                self._tell(
+                    (self._side.key,), ChangeEffect.CHANGED, f"it has over {_DETAILS} differences; others may follow"
+                )
+                return
+            path, old, new = self._waiting.pop()
+            self._left -= 1
+            if self._left < 0 or len(path) > _DEPTH:
+                self._beyond(path, old, new)
+            else:
+                self._pair(path, old, new)
+
+    def _beyond(self, path: Path, old: object, new: object) -> None:
+        if not alike(old, new):
+            self._tell(path, ChangeEffect.CHANGED, _TOO_MUCH)
+        elif self._is_redefined and refers([old]):
+            self._tell(path, ChangeEffect.CHANGED, _ELSEWHERE)
+
+    @cached_property
+    def _is_redefined(self) -> bool:
+        """Whether the definitions have changed that a reference which can't be followed may lead to."""
+        return any(not alike(self._old.get(key), self._new.get(key)) for key in _DEFINITIONS)
+
+    def _pair(self, path: Path, old: object, new: object) -> None:
+        old_reference, was = followed(old, self._old)
+        new_reference, now = followed(new, self._new)
+        if self._was_seen(path, old_reference, new_reference):
+            return
+        before, after = alternatives(was, self._old), alternatives(now, self._new)
+        if before is None or after is None:
+            self._beyond(path, was, now)
+        elif before == [("", was)] and after == [("", now)]:
+            self._single(path, was, now)
+        else:
+            self._several(path, (was, before), (now, after))
+
+    def _was_seen(self, path: Path, old: str, new: str) -> bool:
+        """Tell whether these two references were compared before, and remember them."""
+        if not old and not new:
+            return False
+        pair = (old or "/".join(path), new or "/".join(path))
+        seen = pair in self._seen
+        self._seen.add(pair)
+        return seen
+
+    def _several(self, path: Path, old: tuple[Schema, Any], new: tuple[Schema, Any]) -> None:
+        pairs, gone, added = paired(old[1], new[1])
+        for one in gone:
+            self._tell(path, ChangeEffect.NARROWED, f"{_called(one)} is no longer allowed")
+        for one in added:
+            self._tell(path, ChangeEffect.WIDENED, f"{_called(one)} is allowed too")
+        for keyword, effect, fact in annotated(old[0], new[0]):
+            self._tell((*path, keyword), effect, fact)
+        # Of several alternatives it is the whole that speaks.
+        self._waiting += [
+            (path, unspoken(was) if was is old[0] else was, unspoken(now) if now is new[0] else now)
+            for (old_reference, was), (new_reference, now) in reversed(pairs)
+            if not self._was_seen(path, old_reference, new_reference)
+        ]
+
+    def _single(self, path: Path, old: Schema, new: Schema) -> None:
+        for compare in _TERMS:
+            for keyword, effect, fact in compare(old, new):
+                self._tell((*path, keyword), effect, fact)
+        if self._is_redefined and (refers(old) or refers(new)):
+            self._tell(path, ChangeEffect.CHANGED, _ELSEWHERE)
+        self._items(path, old, new)
+        self._additional(path, old, new)
+        self._properties(path, old, new)
+
+    def _properties(self, path: Path, old: Schema, new: Schema) -> None:
+        before, after = _schema_mapping(old, "properties"), _schema_mapping(new, "properties")
+        was_required, is_required = _required(old), _required(new)
+        # What is new and required, or required and gone, is told as that; what nobody declared may be required, too.
+        for name in sorted(is_required - was_required - (after.keys() - before.keys())):
+            self._tell((*path, "required"), ChangeEffect.NARROWED, f"{excerpt(name)} is required now")
+        for name in sorted(was_required - is_required - (before.keys() - after.keys())):
+            self._tell((*path, "required"), ChangeEffect.WIDENED, f"{excerpt(name)} is optional now")
+        for name in before:
+            if name not in after:
+                self._removed((*path, "properties", name), name, closed=new.get("additionalProperties") is False)
+        for name in after:
+            if name not in before:
+                self._added((*path, "properties", name), name, required=name in is_required)
+        both = [name for name in after if name in before]
+        self._waiting += [((*path, "properties", name), before[name], after[name]) for name in reversed(both)]
+
+    def _removed(self, path: Path, name: str, *, closed: bool) -> None:
+        if self._side is OUTPUT:
+            self._tell(path, ChangeEffect.CHANGED, f"{excerpt(name)} is no longer in the result")
+        elif closed:
+            self._tell(path, ChangeEffect.NARROWED, f"{excerpt(name)} is no longer a parameter, and is refused")
+        else:
+            fact = f"{excerpt(name)} is no longer a parameter; where it is still given it may be ignored"
+            self._tell(path, ChangeEffect.NARROWED, fact, breaking=False)
+
+    def _added(self, path: Path, name: str, *, required: bool) -> None:
+        if self._side is OUTPUT:
+            self._tell(path, ChangeEffect.WIDENED, f"{excerpt(name)} is new in the result", breaking=False)
+        elif required:
+            self._tell(path, ChangeEffect.NARROWED, f"{excerpt(name)} is a new required parameter")
+        else:
+            self._tell(path, ChangeEffect.WIDENED, f"{excerpt(name)} is a new optional parameter")
+
+    def _additional(self, path: Path, old: Schema, new: Schema) -> None:
+        was, now = _others(old), _others(new)
+        if isinstance(was, Mapping) and isinstance(now, Mapping):
+            self._waiting.append(((*path, "additionalProperties"), was, now))
+        elif was is not now and (now is False or was is True):
+            self._tell(
+                (*path, "additionalProperties"), ChangeEffect.NARROWED, "others are refused, or have to fit a schema"
+            )
+        elif was is not now:
+            self._tell((*path, "additionalProperties"), ChangeEffect.WIDENED, "others are allowed too")
+
+    def _items(self, path: Path, old: Schema, new: Schema) -> None:
+        for keyword in ("items", "prefixItems"):
+            was, now = old.get(keyword), new.get(keyword)
+            if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+                places = reversed(range(len(now)))
+                self._waiting += [((*path, keyword, str(place)), was[place], now[place]) for place in places]
+            elif isinstance(was, list) or isinstance(now, list):
+                self._beyond((*path, keyword), was, now)
+            elif was is not None or now is not None:
+                self._waiting.append(((*path, keyword), was, now))
+
+    def _tell(self, path: Path, effect: ChangeEffect, fact: str, *, breaking: bool | None = None) -> None:
+        breaks = effect in self._side.breaking if breaking is None else breaking
+        self.details.append(ChangeDetail(path=path_text(path), effect=effect, fact=fact, breaking=breaks))
+
+
+def _required(schema: Schema) -> set[str]:
+    names = schema.get("required")
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+
+
+def _others(schema: Schema) -> Any:
+    """Return what is allowed beside the named properties: all, none, or what fits a schema."""
+    allowed = schema.get("additionalProperties")
+    return allowed if allowed is False or (isinstance(allowed, Mapping) and allowed) else True
+
+
+def _schema_mapping(schema: Schema, keyword: str) -> Mapping[str, Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _called(schema: Schema) -> str:
+    title = schema.get("title")
+    return excerpt(kind_of(schema) or (title if isinstance(title, str) else "") or "another form", 40)
+
 
 # What a hint says of a tool that may be called without asking.
 _HARMLESS: Final = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
@@ -28,7 +269,7 @@ _LOST: Final = {
 _SHOWN: Final = 60
 
 
-def compare_definitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Detail, ...]:
+def compare_definitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[ChangeDetail, ...]:
     """Return every difference between two definitions (tools/list entries) but that of their names.
 
     A hint of the Model Context Protocol that was a promise (read-only) and is none any more is breaking: approvals
@@ -47,7 +288,7 @@ def compare_definitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple
     return tuple(found) or tuple(_unexplained(old, new))
 
 
-def compare_pins(old: Pin, new: Pin) -> tuple[Detail, ...]:
+def compare_pins(old: Pin, new: Pin) -> tuple[ChangeDetail, ...]:
     """Return every difference between two pins; where a definition is not at hand, by parameters and digests."""
     if old.definition is not None and new.definition is not None:
         return compare_definitions(old.definition, new.definition)
@@ -56,28 +297,28 @@ def compare_pins(old: Pin, new: Pin) -> tuple[Detail, ...]:
         return found
     if old.schema == new.schema:
         fact = "a title, the description or an annotation changed"
-        return (Detail(path="description", effect=Effect.RESTATED, fact=fact, breaking=False),)
+        return (ChangeDetail(path="description", effect=ChangeEffect.RESTATED, fact=fact, breaking=False),)
     fact = "a schema changed, and only its digest is on record: taken for the worst"
-    return (Detail(path=INPUT.key, effect=Effect.CHANGED, fact=fact, breaking=True),)
+    return (ChangeDetail(path=INPUT.key, effect=ChangeEffect.CHANGED, fact=fact, breaking=True),)
 
 
-def _parameters(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Detail]:
+def _parameters(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[ChangeDetail]:
     was, now = ({one.removesuffix("?"): one.endswith("?") for one in several} for several in (old, new))
     for name, optional in was.items():
         if name not in now:
-            yield _parameter(name, Effect.NARROWED, "is no longer a parameter")
+            yield _parameter(name, ChangeEffect.NARROWED, "is no longer a parameter")
         elif optional is not now[name]:
-            effect = Effect.NARROWED if optional else Effect.WIDENED
+            effect = ChangeEffect.NARROWED if optional else ChangeEffect.WIDENED
             yield _parameter(name, effect, "is required now" if optional else "is optional now")
     for name, optional in now.items():
         if name not in was:
-            effect = Effect.WIDENED if optional else Effect.NARROWED
+            effect = ChangeEffect.WIDENED if optional else ChangeEffect.NARROWED
             yield _parameter(name, effect, f"is a new {'optional' if optional else 'required'} parameter")
 
 
-def _parameter(name: str, effect: Effect, fact: str) -> Detail:
+def _parameter(name: str, effect: ChangeEffect, fact: str) -> ChangeDetail:
     path = path_text((INPUT.key, "properties", name))
-    return Detail(path=path, effect=effect, fact=f"{excerpt(name)} {fact}", breaking=effect in INPUT.breaking)
+    return ChangeDetail(path=path, effect=effect, fact=f"{excerpt(name)} {fact}", breaking=effect in INPUT.breaking)
 
 
 def _mapped(definition: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -85,7 +326,7 @@ def _mapped(definition: Mapping[str, Any]) -> Mapping[str, Any]:
     return annotations if isinstance(annotations, Mapping) else {}
 
 
-def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
+def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangeDetail]:
     for name, read in HINTS.items():
         was, now = read(old), read(new)
         # Read-only or not decides what the others are where nothing is said of them.
@@ -94,17 +335,17 @@ def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Det
             lost = was is _HARMLESS[name] and not HINTS["readOnlyHint"](new)
             fact = _LOST[name] if lost else f"it is {str(now).lower()}; it was {str(was).lower()}"
             path = path_text(("annotations", name))
-            yield Detail(path=path, effect=Effect.RESTATED, fact=fact, breaking=lost)
+            yield ChangeDetail(path=path, effect=ChangeEffect.RESTATED, fact=fact, breaking=lost)
     others = sorted({key for key in (*old, *new) if isinstance(key, str)} - HINTS.keys())
     yield from _texts(("annotations",), old, new, others)
 
 
-def _texts(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any], keys: Any) -> Iterator[Detail]:
+def _texts(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any], keys: Any) -> Iterator[ChangeDetail]:
     for key in keys:
         was, now = old.get(key), new.get(key)
         if not alike(was, now):
             where = path_text((*path, key))
-            yield Detail(path=where, effect=Effect.RESTATED, fact=_restated(was, now), breaking=False)
+            yield ChangeDetail(path=where, effect=ChangeEffect.RESTATED, fact=_restated(was, now), breaking=False)
 
 
 def _restated(was: object, now: object) -> str:
@@ -121,9 +362,9 @@ def _around(text: str, other: str) -> str:
     return f"{'...' if start else ''}{excerpt(piece, _SHOWN)}{'...' if len(text) > start + _SHOWN else ''}"
 
 
-def _unexplained(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
+def _unexplained(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangeDetail]:
     """Return what no comparison tells apart and a digest does: the title of a schema, null for nothing."""
     for key in DIGESTED_FIELDS:
         if key != "name" and ((key in old) is not (key in new) or not alike(old.get(key), new.get(key))):
             fact = "it is written otherwise, and says the same"
-            yield Detail(path=key, effect=Effect.RESTATED, fact=fact, breaking=False)
+            yield ChangeDetail(path=key, effect=ChangeEffect.RESTATED, fact=fact, breaking=False)

@@ -1,45 +1,135 @@
-"""`diff`: every change between two lists of tools, classified."""
+"""Compare two lists of tools: every change, how certain it is, and whether it breaks a caller."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import excerpt
-from truename.migration.changes import Certainty, Changes, Kind, ToolChange
 from truename.migration.definitions import compare_pins
-from truename.migration.effects import INPUT, OUTPUT, Detail, Effect
-from truename.migration.matching import Match, Sides, proved, suggested, suspected
-from truename.migration.pins import Key, Pin, Tools, pinned
+from truename.migration.lock import Key, Pin, Tools, pinned, quoted
+from truename.migration.matching import ToolMatch, ToolSides, proved, suggested, suspected
+from truename.migration.schema_changes import INPUT, OUTPUT, ChangeDetail, ChangeEffect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["diff"]
+__all__ = ["Certainty", "ChangeKind", "ToolChange", "ToolChanges", "diff", "renames_table"]
+
+
+class ChangeKind(StrEnum):
+    """What happened to a tool, the most dangerous first.
+
+    ``swapped``: two names have each other's tools; ``reused``: a name means what another name meant; ``renamed``;
+    ``moved`` to another server; ``removed``; ``narrowed``, ``changed``, ``widened``: a schema, as `Effect` has it;
+    ``drifted``: title, description or annotations; ``added``.
+    """
+
+    SWAPPED = "swapped"
+    REUSED = "reused"
+    REMOVED = "removed"
+    RENAMED = "renamed"
+    MOVED = "moved"
+    NARROWED = "narrowed"
+    CHANGED = "changed"
+    WIDENED = "widened"
+    DRIFTED = "drifted"
+    ADDED = "added"
+
+
+class Certainty(StrEnum):
+    """``certain`` is proved by equal definitions or equal names, ``suggested`` is a resemblance for people to judge."""
+
+    CERTAIN = "certain"
+    SUGGESTED = "suggested"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolChange:
+    """One change: the tool as it was and as it is (None: there is none), a fact, and what to do about it.
+
+    ``score`` and ``reasons`` say how alike the two are whose renaming is a suggestion. ``details`` are the single
+    differences of the definitions.
+    """
+
+    kind: ChangeKind
+    old: Pin | None
+    new: Pin | None
+    fact: str
+    remedy: str
+    breaking: bool
+    certainty: Certainty = Certainty.CERTAIN
+    score: float = 1.0
+    reasons: tuple[str, ...] = ()
+    details: tuple[ChangeDetail, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.fact} {self.remedy}"
+
+
+_ORDER = {kind: place for place, kind in enumerate(ChangeKind)}
+
+
+@dataclass(frozen=True)
+class ToolChanges:
+    """All changes between two lists of tools: the breaking ones first, then by kind, server and name."""
+
+    changes: tuple[ToolChange, ...] = ()
+
+    @classmethod
+    def of(cls, changes: Sequence[ToolChange]) -> ToolChanges:
+        """Return them in their order, whatever the order given."""
+        return cls(tuple(sorted(changes, key=_place)))
+
+    @property
+    def breaking(self) -> tuple[ToolChange, ...]:
+        """Those that break somebody who relied on how it was."""
+        return tuple(one for one in self.changes if one.breaking)
+
+    def renames(self, *certainties: Certainty) -> tuple[ToolChange, ...]:
+        """Return the tools that have another name now, those of these certainties (none given: all)."""
+        kinds = (ChangeKind.RENAMED, ChangeKind.SWAPPED, ChangeKind.REUSED)
+        wanted = certainties or tuple(Certainty)
+        return tuple(one for one in self.changes if one.kind in kinds and one.certainty in wanted)
+
+    def __iter__(self) -> Iterator[ToolChange]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+
+def _place(change: ToolChange) -> tuple[bool, int, tuple[str, str], tuple[str, str]]:
+    old, new = change.old or change.new, change.new or change.old
+    none = ("", "")
+    return not change.breaking, _ORDER[change.kind], old.key if old else none, new.key if new else none
+
 
 _REMEDIES: Final = {
-    Kind.SWAPPED: "Give both their old names back, or two that are new: whoever calls one now runs the other.",
-    Kind.REUSED: "Give it a name that was never used: whoever calls this one now runs another tool.",
-    Kind.RENAMED: "Put the old name back, or plan it with `truename rename`, so that the old one leads to the new.",
-    Kind.MOVED: "Keep the server's key, or plan it with `truename rename`: names and permissions go by it.",
-    Kind.REMOVED: "Keep it, or retire it on purpose; whoever calls it gets an error.",
-    Kind.NARROWED: "Go on accepting what was accepted, or give it a new name with a version suffix (_v2).",
-    Kind.CHANGED: "Go on accepting and giving what was, or give it a new name with a version suffix (_v2).",
-    Kind.WIDENED: "Promise what was promised, or give it a new name with a version suffix (_v2).",
-    Kind.DRIFTED: "Look whether it still does what was approved.",
-    Kind.ADDED: "Nobody is affected.",
+    ChangeKind.SWAPPED: "Give both their old names back, or two that are new: whoever calls one now runs the other.",
+    ChangeKind.REUSED: "Give it a name that was never used: whoever calls this one now runs another tool.",
+    ChangeKind.RENAMED: "Put the old name back, or plan a `truename rename`, so that the old one leads to the new.",
+    ChangeKind.MOVED: "Keep the server's key, or plan it with `truename rename`: names and permissions go by it.",
+    ChangeKind.REMOVED: "Keep it, or retire it on purpose; whoever calls it gets an error.",
+    ChangeKind.NARROWED: "Go on accepting what was accepted, or give it a new name with a version suffix (_v2).",
+    ChangeKind.CHANGED: "Go on accepting and giving what was, or give it a new name with a version suffix (_v2).",
+    ChangeKind.WIDENED: "Promise what was promised, or give it a new name with a version suffix (_v2).",
+    ChangeKind.DRIFTED: "Look whether it still does what was approved.",
+    ChangeKind.ADDED: "Nobody is affected.",
 }
 _COPIED: Final = ("the definitions are the same, and the servers are not",)
 _NOTHING_TO_DO: Final = "Nobody who relied on it is affected."
 _COMPARED: Final = {
-    Effect.NARROWED: (Kind.NARROWED, "is narrower"),
-    Effect.WIDENED: (Kind.WIDENED, "is wider"),
-    Effect.CHANGED: (Kind.CHANGED, "is another one"),
+    ChangeEffect.NARROWED: (ChangeKind.NARROWED, "is narrower"),
+    ChangeEffect.WIDENED: (ChangeKind.WIDENED, "is wider"),
+    ChangeEffect.CHANGED: (ChangeKind.CHANGED, "is another one"),
 }
 
 
-def diff(old: Tools, new: Tools) -> Changes:
+def diff(old: Tools, new: Tools) -> ToolChanges:
     """Return every change between two lists of tools, each with its certainty and whether it breaks somebody.
 
     ``old`` and ``new`` are catalogues, declarations or pins; their order says nothing, and of a name that one server
@@ -54,12 +144,12 @@ def diff(old: Tools, new: Tools) -> Changes:
     swapped 'b' means now what 'a' meant, and the other way round.
     swapped 'a' means now what 'b' meant, and the other way round.
     """
-    return _Diff(Sides.of(pinned(old), pinned(new))).changes()
+    return _Diff(ToolSides.of(pinned(old), pinned(new))).changes()
 
 
 @dataclass
 class _Diff:
-    sides: Sides
+    sides: ToolSides
     moved: dict[Key, Key] = field(init=False)
     origins: dict[Key, Key] = field(init=False)
 
@@ -67,13 +157,13 @@ class _Diff:
         self.moved = proved(self.sides)
         self.origins = {new: old for old, new in self.moved.items()}
 
-    def changes(self) -> Changes:
+    def changes(self) -> ToolChanges:
         old, new = self.sides.old, self.sides.new
         gone = {key: pin for key, pin in old.items() if self._is_lost(key)}
         added = {key: pin for key, pin in new.items() if key not in old and key not in self.origins}
         matches = suggested(gone, added)
         matched = {id(pin) for match in matches for pin in (match.old, match.new)}
-        return Changes.of(
+        return ToolChanges.of(
             [
                 *self._proved(),
                 *map(_suggestion, matches),
@@ -108,7 +198,7 @@ class _Diff:
         return {key: (old[key], new[key]) for key in both if not old[key].is_as(new[key])}
 
 
-def _change(kind: Kind, old: Pin | None, new: Pin | None, fact: str, *, breaking: bool = True) -> ToolChange:
+def _change(kind: ChangeKind, old: Pin | None, new: Pin | None, fact: str, *, breaking: bool = True) -> ToolChange:
     return ToolChange(kind=kind, old=old, new=new, fact=fact, remedy=_REMEDIES[kind], breaking=breaking)
 
 
@@ -117,36 +207,36 @@ def _renamed(old: Pin, new: Pin, *, elsewhere: bool) -> ToolChange:
         fact = (
             f"{excerpt(old.name)} has moved from server {excerpt(old.server)} to {excerpt(new.server)}, or was copied."
         )
-        return _change(Kind.MOVED, old, new, fact)
+        return _change(ChangeKind.MOVED, old, new, fact)
     where = f" on server {excerpt(new.server)}" if elsewhere else ""
     fact = f"{excerpt(old.name)} is called {excerpt(new.name)}{where} now; its definition is the same."
-    return _change(Kind.RENAMED, old, new, fact)
+    return _change(ChangeKind.RENAMED, old, new, fact)
 
 
 def _reused(old: Pin, new: Pin, *, mutual: bool) -> ToolChange:
     fact = f"{excerpt(new.name)} means now what {excerpt(old.name)} meant"
     if mutual:
-        return _change(Kind.SWAPPED, old, new, f"{fact}, and the other way round.")
-    return _change(Kind.REUSED, old, new, f"{fact}; what it meant before is no longer called so.")
+        return _change(ChangeKind.SWAPPED, old, new, f"{fact}, and the other way round.")
+    return _change(ChangeKind.REUSED, old, new, f"{fact}; what it meant before is no longer called so.")
 
 
 def _replaced(old: Pin, new: Pin, now: Pin) -> ToolChange:
     fact = f"{excerpt(new.name)} means another tool now; what it meant is called {excerpt(now.name)}."
-    return _change(Kind.REUSED, old, new, fact)
+    return _change(ChangeKind.REUSED, old, new, fact)
 
 
-def _suggestion(match: Match) -> ToolChange:
+def _suggestion(match: ToolMatch) -> ToolChange:
     old, new, likeness = match.old, match.new, match.likeness
     why = f": {'; '.join(likeness.reasons)}" if likeness.reasons else ""
     is_move = old.name == new.name
     where = f" of server {excerpt(old.server)}", f" of server {excerpt(new.server)}"
     one, other = (f"{excerpt(pin.name)}{of if is_move else ''}" for pin, of in zip((old, new), where, strict=True))
     return ToolChange(
-        kind=Kind.MOVED if is_move else Kind.RENAMED,
+        kind=ChangeKind.MOVED if is_move else ChangeKind.RENAMED,
         old=old,
         new=new,
         fact=f"{one} is gone, and {other} is new and resembles it ({likeness.score:.2f}{why}).",
-        remedy=_REMEDIES[Kind.MOVED if is_move else Kind.RENAMED],
+        remedy=_REMEDIES[ChangeKind.MOVED if is_move else ChangeKind.RENAMED],
         breaking=True,
         certainty=Certainty.SUGGESTED,
         score=likeness.score,
@@ -155,16 +245,16 @@ def _suggestion(match: Match) -> ToolChange:
     )
 
 
-def _suspicion(match: Match) -> ToolChange:
+def _suspicion(match: ToolMatch) -> ToolChange:
     old, new, likeness = match.old, match.new, match.likeness
     why = "; ".join(likeness.reasons)
     fact = f"{excerpt(new.name)} may mean now what {excerpt(old.name)} meant ({likeness.score:.2f}: {why})."
     return ToolChange(
-        kind=Kind.SWAPPED if likeness.score == 1.0 else Kind.REUSED,
+        kind=ChangeKind.SWAPPED if likeness.score == 1.0 else ChangeKind.REUSED,
         old=old,
         new=new,
         fact=fact,
-        remedy=_REMEDIES[Kind.REUSED],
+        remedy=_REMEDIES[ChangeKind.REUSED],
         breaking=True,
         certainty=Certainty.SUGGESTED,
         score=likeness.score,
@@ -175,27 +265,29 @@ def _suspicion(match: Match) -> ToolChange:
 def _removed(pin: Pin, *, is_taken: bool) -> ToolChange:
     name = excerpt(pin.name)
     fact = f"What {name} was is gone; the name is another tool's." if is_taken else f"{name} is gone."
-    return _change(Kind.REMOVED, pin, None, fact)
+    return _change(ChangeKind.REMOVED, pin, None, fact)
 
 
 def _added(pin: Pin) -> ToolChange:
-    return _change(Kind.ADDED, None, pin, f"{excerpt(pin.name)} is new.", breaking=False)
+    return _change(ChangeKind.ADDED, None, pin, f"{excerpt(pin.name)} is new.", breaking=False)
 
 
 def _changed(old: Pin, new: Pin) -> Iterator[ToolChange]:
     details = compare_pins(old, new)
-    restated = tuple(one for one in details if one.effect is Effect.RESTATED)
+    restated = tuple(one for one in details if one.effect is ChangeEffect.RESTATED)
     for side in (INPUT, OUTPUT):
-        of_side = tuple(one for one in details if one.effect is not Effect.RESTATED and one.path.startswith(side.key))
+        of_side = tuple(
+            one for one in details if one.effect is not ChangeEffect.RESTATED and one.path.startswith(side.key)
+        )
         if of_side:
             effects = {one.effect for one in of_side}
-            kind, how = _COMPARED[effects.pop() if len(effects) == 1 else Effect.CHANGED]
+            kind, how = _COMPARED[effects.pop() if len(effects) == 1 else ChangeEffect.CHANGED]
             yield _different(kind, old, new, f"The {side.word} of {excerpt(new.name)} {how}", of_side)
     if restated:
-        yield _different(Kind.DRIFTED, old, new, f"{excerpt(new.name)} says something else of itself", restated)
+        yield _different(ChangeKind.DRIFTED, old, new, f"{excerpt(new.name)} says something else of itself", restated)
 
 
-def _different(kind: Kind, old: Pin, new: Pin, what: str, details: tuple[Detail, ...]) -> ToolChange:
+def _different(kind: ChangeKind, old: Pin, new: Pin, what: str, details: tuple[ChangeDetail, ...]) -> ToolChange:
     breaking = any(one.breaking for one in details)
     # The one that breaks is the one to read.
     first = next((one for one in details if one.breaking), details[0])
@@ -205,7 +297,29 @@ def _different(kind: Kind, old: Pin, new: Pin, what: str, details: tuple[Detail,
         old=old,
         new=new,
         fact=f"{what}: {first.fact} ({first.path}{more}).",
-        remedy=_REMEDIES[kind] if breaking or kind is Kind.DRIFTED else _NOTHING_TO_DO,
+        remedy=_REMEDIES[kind] if breaking or kind is ChangeKind.DRIFTED else _NOTHING_TO_DO,
         breaking=breaking,
         details=details,
     )
+
+
+def renames_table(changes: ToolChanges) -> str:
+    """Return TOML with a table ``[renames]``: certain renames as they are, all others as comments that say why.
+
+    A guess has to be judged by a person, a name that was swapped or reused is no rename to be applied, and of two
+    new names for one old name neither can be.
+    """
+    found = [one for one in changes.renames() if one.old and one.new and one.old.name != one.new.name]
+    times = Counter(one.old.name for one in found if one.old)
+    lines = [_line(one, times[one.old.name] if one.old else 0) for one in found]
+    return "\n".join(["[renames]", *sorted(lines, key=lambda line: line.startswith("#")), ""])
+
+
+def _line(change: ToolChange, times: int) -> str:
+    old, new = (quoted(pin.name) if pin else "" for pin in (change.old, change.new))
+    pair = f"{old} = {new}"
+    if change.kind is not ChangeKind.RENAMED:
+        return f"# {pair}  # {change.kind.value}: what is called {new} now is another tool than before"
+    if change.certainty is Certainty.SUGGESTED:
+        return f"# {pair}  # a guess ({change.score:.2f})"
+    return f"# {pair}  # the old name has several new ones" if times > 1 else pair

@@ -1,8 +1,4 @@
-"""The plan of a rename: what changes, what speaks against it, and what somebody has to look at.
-
-Nothing is carried out whose plan has a refusal. The rules are those of seed 002: two names never become one, and a
-name that meant one tool never means another.
-"""
+"""Plan a rename: what changes, what speaks against it, and what a person has to look at."""
 
 from __future__ import annotations
 
@@ -15,20 +11,61 @@ from typing import TYPE_CHECKING, Final
 from truename import dialects
 from truename.errors import MigrationError, excerpt
 from truename.identity import fold
-from truename.migration.control import is_control_plane
 from truename.migration.lexicon import Lexicon, fault_in_name, fault_in_old, is_plain_word
-from truename.migration.spellings import spellings
+from truename.naming.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from truename.ledger import Ledger
 
-__all__ = ["Plan", "Remark", "plan"]
+__all__ = ["PlanRemark", "RenamePlan", "is_control_plane", "plan", "spellings"]
+
+_UPGRADES: Final = frozenset({"update", "updater", "upgrade", "upgrader", "selfupdate", "rollback", "reinstall"})
+_ITSELF: Final = frozenset({"self", "agent", "agents", "daemon", "worker", "runner", "runtime", "firmware", "fleet"})
+
+
+def is_control_plane(name: str) -> bool:
+    """Tell whether a name says that the tool upgrades its own program.
+
+    >>> [is_control_plane(name) for name in ("agent.update", "selfUpdate", "winget.update", "update_lead")]
+    [True, True, False, False]
+    """
+    found = frozenset(words(name))
+    return "selfupdate" in found or bool(found & _UPGRADES and found & _ITSELF)
+
+
+def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, str]:
+    """Return what clients show for the old names of these servers, and what they will show for the new ones.
+
+    A spelling that two names share, that is itself a name of the plan, or that has nothing of the server in it, is
+    left out: what it means is not certain.
+
+    >>> spellings({"fs_ls": "fs_list"}, ["kenny"])["mcp__kenny__fs_ls"]
+    'mcp__kenny__fs_list'
+    """
+    found: dict[str, set[str]] = {}
+    for old, new in _shown(renames, tuple(servers)):
+        found.setdefault(old, set()).add(new)
+    own = {*renames, *renames.values()}
+    return {
+        old: new
+        for old, options in found.items()
+        if len(options) == 1 and old not in own and (new := next(iter(options))) != old
+    }
+
+
+def _shown(renames: Mapping[str, str], servers: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for dialect in dialects.table():
+        for server in servers:
+            for old, new in renames.items():
+                before, after = dialect.shown(server, old), dialect.shown(server, new)
+                if before is not None and after is not None and fold(before) != fold(old):
+                    yield before, after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class PlanRemark:
     """One thing that a plan says: a ``kind`` for programs, the names it is about, a fact and what to do."""
 
     kind: str
@@ -45,15 +82,15 @@ def _nothing() -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class RenamePlan:
     """The renames, old to new; why it can't be carried out; what to look at; which tools perform upgrades.
 
     ``spellings`` are what clients show for the old names, and will show for the new ones.
     """
 
     renames: Mapping[str, str]
-    refusals: tuple[Remark, ...] = ()
-    warnings: tuple[Remark, ...] = ()
+    refusals: tuple[PlanRemark, ...] = ()
+    warnings: tuple[PlanRemark, ...] = ()
     control_plane: tuple[str, ...] = ()
     spellings: Mapping[str, str] = field(default_factory=_nothing)
 
@@ -79,7 +116,7 @@ def plan(
     clients: Iterable[str] = (),
     ledger: Ledger | None = None,
     control_plane: Iterable[str] = (),
-) -> Plan:
+) -> RenamePlan:
     """Return the plan for these renames; nothing is done, and nothing is raised for a bad one: it has refusals.
 
     ``known`` are all names there are, ``servers`` the keys under which clients know the server, ``clients`` the
@@ -98,7 +135,7 @@ def plan(
     refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
     writable = not any(fault_in_old(old) or fault_in_name(new) for old, new in renames.items())
     shown = spellings(case.renames, servers) if writable else {}
-    return Plan(
+    return RenamePlan(
         renames=MappingProxyType(case.renames),
         refusals=refusals,
         warnings=(*(remark for rule in _WARNINGS for remark in rule(case)), *map(_lockstep, upgrading)),
@@ -135,28 +172,28 @@ def _quoted(names: Iterable[str]) -> str:
     return " and ".join(excerpt(name) for name in names)
 
 
-def _illegal(case: _Case) -> Iterator[Remark]:
+def _illegal(case: _Case) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
             if fault:
                 fact = f"{excerpt(name)} can't be a name in files: {fault}"
-                yield Remark(kind="illegal", names=(old, new), fact=fact, remedy="Choose another.")
+                yield PlanRemark(kind="illegal", names=(old, new), fact=fact, remedy="Choose another.")
         for client in case.clients:
             reasons = dialects.get(client).check(new)
             if reasons:
                 why = "; ".join(reason.text for reason in reasons)
                 fact = f"{excerpt(new)} is not legal for {client}: {why}"
-                yield Remark(kind="illegal", names=(old, new), fact=fact, remedy="Choose a name that it accepts.")
+                yield PlanRemark(kind="illegal", names=(old, new), fact=fact, remedy="Choose a name that it accepts.")
 
 
-def _unchanged(case: _Case) -> Iterator[Remark]:
+def _unchanged(case: _Case) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         if old == new:
             fact = f"{excerpt(old)} would stay what it is"
-            yield Remark(kind="unchanged", names=(old, new), fact=fact, remedy="Leave it out.")
+            yield PlanRemark(kind="unchanged", names=(old, new), fact=fact, remedy="Leave it out.")
 
 
-def _merged(case: _Case) -> Iterator[Remark]:
+def _merged(case: _Case) -> Iterator[PlanRemark]:
     targets: defaultdict[str, list[str]] = defaultdict(list)
     for old, new in case.renames.items():
         targets[fold(new)].append(old)
@@ -165,19 +202,19 @@ def _merged(case: _Case) -> Iterator[Remark]:
             news = sorted({case.renames[old] for old in olds})
             alike = excerpt(news[0]) if len(news) == 1 else f"{_quoted(news)}, which clients take for one name"
             fact = f"{_quoted(olds)} would become {alike}"
-            yield Remark(kind="merged", names=tuple(olds), fact=fact, remedy="Give each a name of its own.")
+            yield PlanRemark(kind="merged", names=tuple(olds), fact=fact, remedy="Give each a name of its own.")
 
 
-def _exists(case: _Case) -> Iterator[Remark]:
+def _exists(case: _Case) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         # An old name that is gone is what was left of a rename made in part.
         for other in case.others.get(fold(new), ()) if old in case.known else ():
             alike = "there already" if other == new else f"taken by some clients for {excerpt(other)}, which is there"
             fact = f"{excerpt(new)} is {alike}"
-            yield Remark(kind="exists", names=(old, new), fact=fact, remedy="Choose another name.")
+            yield PlanRemark(kind="exists", names=(old, new), fact=fact, remedy="Choose another name.")
 
 
-def _chained(case: _Case) -> Iterator[Remark]:
+def _chained(case: _Case) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         for later in case.olds.get(fold(new), ()):
             # Names of one fold are told by `_merged`, unless one takes the very name of another.
@@ -191,16 +228,16 @@ def _chained(case: _Case) -> Iterator[Remark]:
                     f"{excerpt(old)} would get the name {excerpt(later)}, which becomes {excerpt(case.renames[later])}"
                 )
                 remedy = "Who still says the one would reach the other: take a name that was never used."
-                yield Remark(kind="chain", names=(old, later), fact=fact, remedy=remedy)
+                yield PlanRemark(kind="chain", names=(old, later), fact=fact, remedy=remedy)
 
 
-def _swap(one: str, other: str) -> Remark:
+def _swap(one: str, other: str) -> PlanRemark:
     fact = f"{excerpt(one)} and {excerpt(other)} would change places"
     remedy = "A name once shown never means another tool: give both new names."
-    return Remark(kind="swap", names=(one, other), fact=fact, remedy=remedy)
+    return PlanRemark(kind="swap", names=(one, other), fact=fact, remedy=remedy)
 
 
-def _withdrawn(case: _Case) -> Iterator[Remark]:
+def _withdrawn(case: _Case) -> Iterator[PlanRemark]:
     if case.ledger is None:
         return
     for old, new in case.renames.items():
@@ -209,10 +246,12 @@ def _withdrawn(case: _Case) -> Iterator[Remark]:
             standing = case.ledger.standing_folded(fold(new))
         if standing is not None and standing.status != "held":
             fact = f"{excerpt(new)} was withdrawn on {standing.since[:10] or 'an earlier day'} ({standing.status})"
-            yield Remark(kind="withdrawn", names=(old, new), fact=fact, remedy="It never comes back; choose another.")
+            yield PlanRemark(
+                kind="withdrawn", names=(old, new), fact=fact, remedy="It never comes back; choose another."
+            )
 
 
-def _held(case: _Case) -> Iterator[Remark]:
+def _held(case: _Case) -> Iterator[PlanRemark]:
     if case.ledger is None:
         return
     for old, new in case.renames.items():
@@ -224,31 +263,31 @@ def _held(case: _Case) -> Iterator[Remark]:
         if holder is not None and before is not None and holder != before:
             fact = f"{excerpt(new)} is {holder} in the ledger, and {excerpt(old)} is {before}"
             remedy = "If they are one tool, before and after the change, show the tools there are now: --among SOURCE."
-            yield Remark(kind="held", names=(old, new), fact=fact, remedy=remedy)
+            yield PlanRemark(kind="held", names=(old, new), fact=fact, remedy=remedy)
 
 
-def _unknown(case: _Case) -> Iterator[Remark]:
+def _unknown(case: _Case) -> Iterator[PlanRemark]:
     for old in case.renames:
         if case.known and old not in case.known:
             fact = f"No tool is called {excerpt(old)}"
-            yield Remark(kind="unknown", names=(old,), fact=fact, remedy="Check the spelling.")
+            yield PlanRemark(kind="unknown", names=(old,), fact=fact, remedy="Check the spelling.")
 
 
-def _words(case: _Case) -> Iterator[Remark]:
+def _words(case: _Case) -> Iterator[PlanRemark]:
     for old in case.renames:
         if is_plain_word(old):
             fact = f"{excerpt(old)} is a word like any other"
             remedy = "Quoted, it may mean something else: read what would change before --apply."
-            yield Remark(kind="word", names=(old,), fact=fact, remedy=remedy)
+            yield PlanRemark(kind="word", names=(old,), fact=fact, remedy=remedy)
 
 
-def _lockstep(name: str) -> Remark:
+def _lockstep(name: str) -> PlanRemark:
     fact = f"{excerpt(name)} performs the upgrade: a peer of before can't be told to upgrade by a name it doesn't know"
     remedy = "Upgrade all peers first by the old name, or keep the old name for this tool."
-    return Remark(kind="control_plane", names=(name,), fact=fact, remedy=remedy)
+    return PlanRemark(kind="control_plane", names=(name,), fact=fact, remedy=remedy)
 
 
-_REFUSALS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (
+_REFUSALS: Final[tuple[Callable[[_Case], Iterator[PlanRemark]], ...]] = (
     _unchanged,
     _illegal,
     _merged,
@@ -257,4 +296,4 @@ _REFUSALS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (
     _withdrawn,
     _held,
 )
-_WARNINGS: Final[tuple[Callable[[_Case], Iterator[Remark]], ...]] = (_unknown, _words)
+_WARNINGS: Final[tuple[Callable[[_Case], Iterator[PlanRemark]], ...]] = (_unknown, _words)

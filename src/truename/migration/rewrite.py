@@ -1,29 +1,157 @@
-"""Rewriting a text: names in quotes and back-ticks change, everything else that has an old name is reported.
-
-A name counts only between boundaries: ``"kenny-agent.updater.exe"`` has ``agent.update`` in it and means something
-else. Code without quotes (``fs.list(``), prose, and several names written as one (``a.x|y``, ``a.*``) are left to
-people, with line and column.
-"""
+"""Rewrite the names in a text: quoted names change; every other place that has an old name is reported."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from truename.migration.lexicon import Lexicon, alternatives, is_plain_word
-from truename.migration.plain import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from truename.migration.functions import FunctionTool
-    from truename.migration.protocol import Protocol
+    from truename.migration.protocol_versions import ProtocolStatement
 
-__all__ = ["REASONS", "Edit", "Leftover", "Rewritten", "rewrite"]
+__all__ = [
+    "REASONS",
+    "FunctionNameSlot",
+    "FunctionTool",
+    "Leftover",
+    "ReadFunctions",
+    "RewrittenText",
+    "TextEdit",
+    "kind_of",
+    "rewrite",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionNameSlot:
+    """A place for a name in a declaration: the text from ``start`` to ``end``, and what goes around the name there."""
+
+    start: int
+    end: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """A function that is a tool: the tool's name, the offset of the function's name, and where a name can be written.
+
+    ``has_name`` tells whether the declaration says the name, so that the function's own says nothing. Without it and
+    without ``gaps`` only the function can be renamed, which is for a person: others call it.
+    """
+
+    name: str
+    start: int
+    gaps: tuple[FunctionNameSlot, ...] = ()
+    has_name: bool = False
+
+
+# Reads the functions that are tools in a text of this file name.
+ReadFunctions = Callable[[str, str], tuple[FunctionTool, ...]]
+
+
+# File endings whose texts have names without quotes.
+KINDS: Final = {".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
+_LOOK: Final = 400
+_YAML_LEAD: Final = re.compile(
+    r"[ \t]*(?P<dash>(?:-[ \t]{1,20}){0,9})(?P<key>(?:[\w.-]{1,80}|\"[^\"]{1,80}\"|'[^']{1,80}'):[ \t]{1,20})?"
+)
+_YAML_FLOW: Final = re.compile(r"\[(?:[^\[\]{}\"'#]{0,300},)?[ \t]{0,20}\Z")
+_YAML_KEY_TAIL: Final = re.compile(r":(?=\s|\Z)")
+_YAML_END: Final = re.compile(r"[ \t]{0,80}(?:[ \t]#[^\n]*)?(?=\r?\n|\Z)")
+_YAML_FLOW_END: Final = re.compile(r"[ \t]{0,20}[,\]]")
+_YAML_SAFE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_YAML_WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
+_BLOCK: Final = re.compile(r"(?:^|[ \t:-])[|>][+-]?[0-9]?[+-]?[ \t]*(?:[ \t]#[^\n]*)?\r?", re.MULTILINE)
+_TOML_KEY: Final = re.compile(r"[ \t]*")
+_TOML_KEY_TAIL: Final = re.compile(r"[ \t]{0,80}=")
+_TOML_HEAD: Final = re.compile(r"[ \t]*(?P<open>\[{1,2})[ \t]{0,20}")
+_TOML_SAFE: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def kind_of(file: str) -> str:
+    """Return which language a file's name says it is: ``yaml``, ``toml``, "" for all others.
+
+    >>> kind_of("agents/tools.YML"), kind_of("tools.json")
+    ('yaml', '')
+    """
+    return next((kind for ending, kind in KINDS.items() if file.lower().endswith(ending)), "")
+
+
+@dataclass(frozen=True)
+class PlainNameContext:
+    """A text and its kind, asked about places in it."""
+
+    text: str
+    kind: str
+
+    def is_plain(self, start: int, end: int) -> bool:
+        """Tell whether this span is a key or a value of its own that stands without quotes."""
+        if not self.kind:
+            return False
+        lead = self.text[max(self.text.rfind("\n", max(0, start - _LOOK), start) + 1, start - _LOOK) : start]
+        return self._in_yaml(lead, start, end) if self.kind == "yaml" else self._in_toml(lead, end)
+
+    def allows(self, old: str, new: str) -> bool:
+        """Tell whether both names mean themselves there without quotes."""
+        if self.kind == "toml":
+            return bool(_TOML_SAFE.fullmatch(old) and _TOML_SAFE.fullmatch(new))
+        return _YAML_SAFE.fullmatch(new) is not None and new.lower() not in _YAML_WORDS
+
+    def _in_yaml(self, lead: str, start: int, end: int) -> bool:
+        if self._is_in_block(start):
+            return False
+        flow = _YAML_FLOW.search(lead)
+        found = _YAML_LEAD.fullmatch(lead[: flow.start()] if flow else lead)
+        if found is None:
+            return False
+        if flow is not None:
+            return _YAML_FLOW_END.match(self.text, end) is not None
+        if found["key"] is None and _YAML_KEY_TAIL.match(self.text, end):
+            return True
+        return bool(found["key"] or found["dash"]) and _YAML_END.match(self.text, end) is not None
+
+    def _in_toml(self, lead: str, end: int) -> bool:
+        if self._has_long_strings:
+            return False
+        if _TOML_KEY.fullmatch(lead):
+            return _TOML_KEY_TAIL.match(self.text, end) is not None
+        head = _TOML_HEAD.fullmatch(lead)
+        closing = self.text[end : end + _LOOK].lstrip(" \t")
+        return head is not None and closing.startswith("]" * len(head["open"]))
+
+    @cached_property
+    def _has_long_strings(self) -> bool:
+        # Lines inside them look like keys, and are none.
+        return '"""' in self.text or "'''" in self.text
+
+    def _is_in_block(self, offset: int) -> bool:
+        place = bisect_right(self._blocks, (offset, len(self.text) + 1)) - 1
+        return place >= 0 and offset < self._blocks[place][1]
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, int]]:
+        """The spans of literal and folded texts, in which nothing is a key."""
+        found: list[tuple[int, int]] = []
+        indent, begun, at = -1, 0, 0
+        for line in self.text.splitlines(keepends=True):
+            content = line.lstrip(" ")
+            if indent >= 0 and content.strip() and len(line) - len(content) <= indent:
+                found.append((begun, at))
+                indent = -1
+            at += len(line)
+            if indent < 0 and _BLOCK.search(line.rstrip("\n")) and line.rstrip().endswith(("|", ">", "+", "-")):
+                indent, begun = len(line) - len(content), at
+        return [*found, (begun, at)] if indent >= 0 else found
+
 
 _QUOTES: Final = frozenset("\"'`")
 _SHOWN: Final = 160
@@ -44,7 +172,7 @@ REASONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """One change: where it begins (line and column from 1, offset in the text), the old text and the new one."""
 
     line: int
@@ -66,11 +194,11 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenText:
     """The text after a rewriting, what was changed in it, and what is left."""
 
     text: str
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
     leftovers: tuple[Leftover, ...]
 
 
@@ -79,9 +207,9 @@ def rewrite(
     renames: Mapping[str, str] | Lexicon,
     kind: str = "",
     *,
-    protocol: Protocol | None = None,
+    protocol: ProtocolStatement | None = None,
     functions: Sequence[FunctionTool] = (),
-) -> Rewritten:
+) -> RewrittenText:
     """Put the new names in the place of the old ones wherever a text has them as a token of their own.
 
     ``kind`` is ``yaml`` or ``toml`` for texts in which names stand without quotes too. Where the text states the old
@@ -96,15 +224,15 @@ def rewrite(
     [('fs.list', 36, 'code'), ('fs.*', 51, 'several')]
     """
     lexicon = renames if isinstance(renames, Lexicon) else Lexicon.of(renames)
-    search = _Search(text, lexicon, Surroundings(text, kind), tuple(functions))
+    search = _Search(text, lexicon, PlainNameContext(text, kind), tuple(functions))
     found = {edit.start: edit for edit in (*search.edits(), *search.named())}
     if protocol is not None:
         found = {edit.start: edit for edit in search.stated(protocol)} | found
     edits = tuple(found[start] for start in sorted(found))
-    return Rewritten(_changed(text, edits), edits, tuple(search.leftovers(edits)))
+    return RewrittenText(_changed(text, edits), edits, tuple(search.leftovers(edits)))
 
 
-def _changed(text: str, edits: Iterable[Edit]) -> str:
+def _changed(text: str, edits: Iterable[TextEdit]) -> str:
     parts: list[str] = []
     done = 0
     for edit in edits:
@@ -117,7 +245,7 @@ def _changed(text: str, edits: Iterable[Edit]) -> str:
 class _Search:
     text: str
     lexicon: Lexicon
-    around: Surroundings
+    around: PlainNameContext
     functions: tuple[FunctionTool, ...] = ()
 
     @cached_property
@@ -128,10 +256,10 @@ class _Search:
         line = bisect_right(self._lines, start)
         return line, start - self._lines[line - 1] + 1
 
-    def _edit(self, start: int, old: str, new: str) -> Edit:
-        return Edit(*self._at(start), start, old, new)
+    def _edit(self, start: int, old: str, new: str) -> TextEdit:
+        return TextEdit(*self._at(start), start, old, new)
 
-    def edits(self) -> Iterator[Edit]:
+    def edits(self) -> Iterator[TextEdit]:
         for found in self.lexicon.file_names.finditer(self.text):
             yield self._edit(found.start(), found["text"], self.lexicon.files[found["text"]])
         for found in self.lexicon.names.finditer(self.text):
@@ -142,7 +270,7 @@ class _Search:
             if self._is_quoted(*found.span()) or (self.around.is_plain(*found.span()) and self.around.allows(old, new)):
                 yield self._edit(found.start(), old, new)
 
-    def named(self) -> Iterator[Edit]:
+    def named(self) -> Iterator[TextEdit]:
         """Yield the names that are written into declarations which took them from their functions."""
         for one in self.functions:
             new = self.lexicon.meanings.get(one.name)
@@ -154,7 +282,7 @@ class _Search:
         """Where functions have their names, of those whose tools have or get another one."""
         return frozenset(one.start for one in self.functions if one.has_name or one.gaps)
 
-    def stated(self, protocol: Protocol) -> Iterator[Edit]:
+    def stated(self, protocol: ProtocolStatement) -> Iterator[TextEdit]:
         for start, version in protocol.statements(self.text):
             if version == protocol.old:
                 yield self._edit(start, protocol.old, protocol.new)
@@ -167,7 +295,7 @@ class _Search:
             return self.text[end : end + 2] == f"\\{before}"
         return after == before
 
-    def leftovers(self, edits: tuple[Edit, ...]) -> Iterator[Leftover]:
+    def leftovers(self, edits: tuple[TextEdit, ...]) -> Iterator[Leftover]:
         starts = [edit.start for edit in edits]
 
         def is_outside(found: tuple[int, Leftover]) -> bool:

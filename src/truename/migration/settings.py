@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from truename.errors import ConfigError, MigrationError, excerpt
-from truename.migration.protocol import DEFAULT_PATTERN, stated
-from truename.migration.tree import HISTORY
+from truename.migration.protocol_versions import DEFAULT_PATTERN, stated
+from truename.migration.survey import HISTORY
 
 __all__ = ["MigrationSettings", "read_migration"]
 

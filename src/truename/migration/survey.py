@@ -1,24 +1,334 @@
-"""What a plan changes in files: found out and held ready, before anything is written."""
+"""Survey the files of a project for a rename: what changes in each, held ready before anything is written."""
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog.globs import fits
 from truename.errors import MigrationError, excerpt
-from truename.migration.look import Change, Left, Look, Seen
-from truename.migration.protocol import DEFAULT_PATTERN, Protocol
-from truename.migration.tree import HISTORY, Found, walk
+from truename.files import absolute, read_plain
+from truename.migration.lexicon import Lexicon
+from truename.migration.protocol_versions import DEFAULT_PATTERN, ProtocolStatement, pattern_for, stated
+from truename.migration.rewrite import Leftover, TextEdit, kind_of, rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from truename.migration.functions import ReadFunctions
-    from truename.migration.plan import Plan
+    from truename.migration.plan import RenamePlan
+    from truename.migration.rewrite import FunctionTool, ReadFunctions
 
-__all__ = ["Survey", "survey"]
+__all__ = ["HISTORY", "MAX_FILE", "FileRewrite", "LeftMention", "Survey", "survey", "walk"]
+
+MACHINERY: Final = (
+    ".git",
+    ".hg",
+    ".svn",
+    ".tox",
+    ".venv",
+    "venv",
+    "node_modules",
+    "__pycache__",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+)
+HISTORY: Final = (
+    "CHANGELOG*",
+    "CHANGES*",
+    "HISTORY*",
+    "docs/adr/*",
+    "docs/decisions/*",
+    "*.lock",
+    "*-lock.*",
+    "*.ledger",
+    "recordings/*",
+)
+
+
+class ProjectFiles(NamedTuple):
+    """A file to look into: its path as it is shown, and whether its name is a link to another."""
+
+    path: Path
+    is_link: bool
+
+
+def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable[Path] = ()) -> Iterator[ProjectFiles]:
+    """Yield the files under these paths, each once, a directory's own before those below it.
+
+    Links to directories are not followed. ``exclude`` are globs (``*`` crosses ``/``): one without ``/`` is for the
+    name of a file or directory, another for the path from here or from any directory below. ``skip`` are files and
+    whole directories. Raises `MigrationError` for a path where nothing is.
+    """
+    excluded, skipped = tuple(exclude), frozenset(map(absolute, skip))
+    seen: set[Path] = set()
+    for path in paths:
+        if not os.path.lexists(path):
+            raise MigrationError(file=str(path), problem="there is nothing", remedy="Check the path.")
+        root = absolute(path)
+        for found in (
+            _below(path, skipped)
+            if path.is_dir() and not path.is_symlink()
+            else [ProjectFiles(path, path.is_symlink())]
+        ):
+            whole = absolute(found.path)
+            if whole not in seen and whole not in skipped and not _is_excluded(whole, root, excluded):
+                seen.add(whole)
+                yield found
+
+
+def _below(directory: Path, skipped: frozenset[Path]) -> Iterator[ProjectFiles]:
+    waiting = [directory]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            problem = f"it can't be looked into ({error.strerror or error})"
+            raise MigrationError(file=str(error.filename), problem=problem, remedy="Check who may read it.") from error
+        waiting += [
+            Path(entry.path)
+            for entry in reversed(entries)
+            if entry.is_dir(follow_symlinks=False)
+            and entry.name not in MACHINERY
+            and absolute(Path(entry.path)) not in skipped
+        ]
+        for entry in entries:
+            if entry.is_symlink():
+                yield from [ProjectFiles(Path(entry.path), is_link=True)] if entry.is_file() else []
+            elif entry.is_file():
+                yield ProjectFiles(Path(entry.path), is_link=False)
+
+
+def _is_excluded(path: Path, root: Path, globs: tuple[str, ...]) -> bool:
+    """Match names below the root, its own too, and paths that may begin at any of them."""
+    parts = path.relative_to(root.parent).parts
+    shown = "/" + "/".join(parts)
+    here = _from_here(path)
+    return any(
+        (fits(f"*/{glob}", shown) or fits(glob, here))
+        if "/" in glob
+        else any(fits(glob, part) for part in parts[1:] or parts)
+        for glob in globs
+    )
+
+
+def _from_here(path: Path) -> str:
+    try:
+        return path.relative_to(absolute(Path())).as_posix()
+    except ValueError:
+        return ""
+
+
+# Files that only their path means: a module's name is code.
+_MOVABLE: Final = frozenset({".json", ".jsonl", ".yaml", ".yml", ".md", ".txt", ".xml", ".csv", ".snap", ".golden"})
+
+
+@dataclass(frozen=True)
+class FileNames:
+    """The names of files before and after a migration; ``is_asked`` is whether files are to be moved at all."""
+
+    lexicon: Lexicon
+    is_asked: bool
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # In a file's name "_" and "-" part words; in a text they are of the word.
+        inner = self.lexicon.names.pattern.removeprefix(r"(?<![\w-])").removesuffix(r"(?![\w-])")
+        return re.compile(rf"(?<![^\W_]){inner}(?![^\W_])")
+
+    def new(self, name: str) -> str:
+        """Return what a file is called afterwards, "" if it keeps its name.
+
+        >>> from truename.migration.lexicon import Lexicon
+        >>> FileNames(Lexicon.of({"fs.list": "fs_list"}), is_asked=True).new("request_fs.list.json")
+        'request_fs_list.json'
+        """
+        return self._renamed(name) if self.is_asked and PurePath(name).suffix.lower() in _MOVABLE else ""
+
+    def kept(self, name: str) -> str:
+        """Return the old name that a file's name has and keeps, "" if there is none."""
+        if not self._renamed(name) or self.new(name):
+            return ""
+        return next(found["text"] for found in self._pattern.finditer(name) if self._in_place(name, found) != found[0])
+
+    def _renamed(self, name: str) -> str:
+        new = self._pattern.sub(lambda found: self._in_place(name, found), name)
+        return "" if new == name else new
+
+    def _in_place(self, name: str, found: re.Match[str]) -> str:
+        # What goes on with "_" or "-" may be the longer name of another tool.
+        is_whole = name[found.end() : found.end() + 1] in {"", "."}
+        return self.lexicon.meanings.get(found["text"], found[0]) if is_whole else found[0]
+
+
+# Larger files are no sources; they are searched, and reported.
+MAX_FILE: Final = 16 * 1024 * 1024
+_PIECE: Final = 4 * 1024 * 1024
+_CODES: Final = ("utf-8", "utf-16-le", "utf-16-be")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRewrite:
+    """One file: what it holds and will hold (None: no file), and ``target``, its path after the change."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    target: Path
+    edits: tuple[TextEdit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftMention:
+    """An old name left in a file."""
+
+    path: Path
+    leftover: Leftover
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.leftover.line}:{self.leftover.column}" if self.leftover.line else str(self.path)
+        return f"{place}: {self.leftover.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedFile:
+    """A file that was looked into: its change, if there is one, what is left, the protocol versions it states."""
+
+    path: Path
+    change: FileRewrite | None
+    left: tuple[LeftMention, ...]
+    versions: tuple[str, ...] = ()
+    raw: bytes = b""
+    taken: tuple[LeftMention, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileSurvey:
+    """What to look for; ``pattern`` is how files state a protocol version, "" where that is not asked.
+
+    ``news`` are the new names, whose places before the change are told. ``functions`` reads the functions of
+    a text that are tools.
+    """
+
+    lexicon: Lexicon
+    news: tuple[str, ...] = ()
+    rename_files: bool = False
+    pattern: str = ""
+    functions: ReadFunctions | None = None
+
+    def with_moves(self, names: Iterator[str]) -> FileSurvey:
+        """Return the look that also finds the names of files which move, wherever texts mention them."""
+        moves = {name: new for name in names if (new := self._file_names.new(name))}
+        return replace(self, lexicon=self.lexicon.with_files(moves))
+
+    @cached_property
+    def _file_names(self) -> FileNames:
+        return FileNames(self.lexicon, is_asked=self.rename_files)
+
+    def into(self, found: ProjectFiles) -> SurveyedFile:
+        """Look into a file. Raises `MigrationError` for one that can't be read."""
+        path = found.path
+        kept = self._file_names.kept(path.name)
+        left = [LeftMention(path, Leftover(0, 0, kept, "file name", path.name))] if kept else []
+        raw = self._raw(found)
+        text = None if raw is None else _decoded(raw)
+        if raw is None or text is None:
+            held = self._held(raw) if raw is not None else self._held_by(path)
+            left += [LeftMention(path, Leftover(0, 0, held, "encoding"))] if held else []
+            return SurveyedFile(path, self._moved(path, raw), tuple(left))
+        done = rewrite(text, self.lexicon, kind_of(path.name), functions=self._functions(text, path.name))
+        left += [LeftMention(path, leftover) for leftover in done.leftovers]
+        versions = stated(text, pattern_for(path.name, self.pattern)) if self.pattern else ()
+        if not done.edits:
+            return SurveyedFile(path, self._moved(path, raw), tuple(left), versions, raw if versions else b"")
+        target = self._target(path)
+        change = FileRewrite(path=absolute(path), before=raw, after=done.text.encode(), target=target, edits=done.edits)
+        return SurveyedFile(path, change, tuple(left), versions, raw, tuple(self._taken(path, text)))
+
+    def _functions(self, text: str, name: str) -> tuple[FunctionTool, ...]:
+        if self.functions is None or self.lexicon.names.search(text) is None:
+            return ()
+        return self.functions(text, name)
+
+    @cached_property
+    def _new_names(self) -> Lexicon:
+        return Lexicon.of({new: f"{new}_" for new in self.news})
+
+    def _taken(self, path: Path, text: str) -> Iterator[LeftMention]:
+        """Yield where a new name stands in quotes already."""
+        for edit in rewrite(text, self._new_names).edits:
+            yield LeftMention(path, Leftover(edit.line, edit.column, edit.old, "taken"))
+
+    def counted_up(self, seen: SurveyedFile, protocol: ProtocolStatement) -> FileRewrite | None:
+        """Return the change of a file with the protocol version in it."""
+        if protocol.old not in seen.versions:
+            return seen.change
+        name = seen.path.name
+        stating = replace(protocol, pattern=pattern_for(name, protocol.pattern))
+        text = seen.raw.decode()
+        functions = self._functions(text, name)
+        done = rewrite(text, self.lexicon, kind_of(name), protocol=stating, functions=functions)
+        target = self._target(seen.path)
+        after = done.text.encode()
+        return FileRewrite(path=absolute(seen.path), before=seen.raw, after=after, target=target, edits=done.edits)
+
+    def _target(self, path: Path) -> Path:
+        return absolute(path.with_name(self._file_names.new(path.name) or path.name))
+
+    def _moved(self, path: Path, raw: bytes | None) -> FileRewrite | None:
+        target = self._target(path)
+        if raw is None or target == absolute(path):
+            return None
+        return FileRewrite(path=absolute(path), before=raw, after=raw, target=target)
+
+    def _raw(self, found: ProjectFiles) -> bytes | None:
+        try:
+            if found.path.stat().st_size > MAX_FILE:
+                return None
+            return found.path.read_bytes() if found.is_link else read_plain(found.path)
+        except OSError as error:
+            raise _unreadable(found.path, error) from error
+
+    @cached_property
+    def _spelled(self) -> re.Pattern[bytes]:
+        spelled = {name.encode(code, "surrogatepass") for name in self.lexicon.meanings for code in _CODES}
+        return re.compile(b"|".join(map(re.escape, sorted(spelled, key=len, reverse=True))) or b"(?!)")
+
+    def _held(self, raw: bytes) -> str:
+        """Return an old name in bytes that are no UTF-8 text, "" if there is none."""
+        found = self._spelled.search(raw)
+        return "" if found is None else found[0].replace(b"\0", b"").decode("utf-8", "replace")
+
+    def _held_by(self, path: Path) -> str:
+        """Search a file too large to be held at once."""
+        overlap = 4 * max(map(len, self.lexicon.meanings), default=0)
+        last = b""
+        try:
+            with path.open("rb") as stream:
+                while piece := stream.read(_PIECE):
+                    if held := self._held(last + piece):
+                        return held
+                    last = piece[-overlap:]
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return ""
+
+
+def _decoded(raw: bytes) -> str | None:
+    try:
+        return None if b"\0" in raw else raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _unreadable(path: Path, error: OSError) -> MigrationError:
+    problem = f"it can't be read ({error.strerror or error})"
+    return MigrationError(file=str(path), problem=problem, remedy="Check who may read it, or --exclude it.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +339,12 @@ class Survey:
     was made in part.
     """
 
-    changes: tuple[Change, ...]
-    leftovers: tuple[Left, ...]
+    changes: tuple[FileRewrite, ...]
+    leftovers: tuple[LeftMention, ...]
     files: int
     excluded: tuple[str, ...]
-    protocol: Protocol | None = None
-    taken: tuple[Left, ...] = ()
+    protocol: ProtocolStatement | None = None
+    taken: tuple[LeftMention, ...] = ()
 
     @property
     def edits(self) -> int:
@@ -42,7 +352,7 @@ class Survey:
         return sum(len(change.edits) for change in self.changes)
 
     @property
-    def moved(self) -> tuple[Change, ...]:
+    def moved(self) -> tuple[FileRewrite, ...]:
         """The files that get another name."""
         return tuple(change for change in self.changes if change.path != change.target)
 
@@ -53,12 +363,12 @@ class Survey:
 
     def with_file(self, path: Path, text: str) -> Survey:
         """Return the survey with a new file that is made together with the changes."""
-        made = Change(path=path, before=None, after=text.encode(), target=path)
+        made = FileRewrite(path=path, before=None, after=text.encode(), target=path)
         return replace(self, changes=(*self.changes, made))
 
 
 def survey(
-    plan: Plan,
+    plan: RenamePlan,
     paths: Sequence[Path],
     *,
     exclude: Iterable[str] = HISTORY,
@@ -83,13 +393,13 @@ def survey(
     """
     excluded = tuple(exclude)
     news = tuple(plan.renames.values())
-    look = Look(
+    look = FileSurvey(
         plan.lexicon(), news, rename_files=rename_files, pattern=pattern if count_up else "", functions=functions
     )
     found = _without_second_names(tuple(walk(paths, excluded, skip)))
     if rename_files:
         look = look.with_moves(each.path.name for each in found)
-    seen: list[Seen] = []
+    seen: list[SurveyedFile] = []
     for number, each in enumerate(found, 1):
         one = look.into(each)
         seen += [one] if one.change or one.left or one.versions else []
@@ -113,7 +423,7 @@ def survey(
     )
 
 
-def _without_second_names(found: tuple[Found, ...]) -> tuple[Found, ...]:
+def _without_second_names(found: tuple[ProjectFiles, ...]) -> tuple[ProjectFiles, ...]:
     """Leave links out that lead to files which are looked into themselves: they change with those."""
     if not any(each.is_link for each in found):
         return found
@@ -121,7 +431,7 @@ def _without_second_names(found: tuple[Found, ...]) -> tuple[Found, ...]:
     return tuple(each for each in found if not each.is_link or each.path.resolve() not in real)
 
 
-def _protocol(stating: Sequence[Seen], pattern: str) -> Protocol | None:
+def _protocol(stating: Sequence[SurveyedFile], pattern: str) -> ProtocolStatement | None:
     """Return the step from the version that all files state. Raises `MigrationError` if they differ."""
     places = {version: one.path for one in stating for version in one.versions}
     if not places:
@@ -132,10 +442,10 @@ def _protocol(stating: Sequence[Seen], pattern: str) -> Protocol | None:
             problem=f"the protocol version is {told}",
             remedy="Make them one first, or name the file that counts (protocol.file).",
         )
-    return Protocol.after(next(iter(places)), pattern=pattern)
+    return ProtocolStatement.after(next(iter(places)), pattern=pattern)
 
 
-def _check_apart(changes: Iterable[Change]) -> None:
+def _check_apart(changes: Iterable[FileRewrite]) -> None:
     """Raise `MigrationError` where a file would take another's place."""
     moved = [change for change in changes if change.target != change.path]
     taken: dict[Path, Path] = {}

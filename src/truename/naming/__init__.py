@@ -1,6 +1,6 @@
 """From identity to name and back: styles, `project`, `resolve`, the explanation of every name."""
 
-from truename.naming.listing import Listed, listing, renamed, utc_today
+from truename.naming.listing import ListedName, listing, renamed, utc_today
 from truename.naming.project import DEFAULT_SERVER_NAME, project
 from truename.naming.resolve import resolve
 from truename.naming.style import STYLES, Style
@@ -10,7 +10,7 @@ __all__ = [
     "DEFAULT_SERVER_NAME",
     "STYLES",
     "Explanation",
-    "Listed",
+    "ListedName",
     "NameTable",
     "Resolution",
     "Style",

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
-    from truename.naming.spell import Speller, Spelling
+    from truename.naming.spell import NameCandidate, NameGenerator
 
-__all__ = ["Assigned", "Assignment", "Memory"]
+__all__ = ["AssignedName", "Assignment", "HeldNames"]
 
 Family = tuple[str, str | None, str]
 _DIGEST_LENGTHS: Final = (4, 6, 8, 16)
@@ -33,7 +33,7 @@ _ID_SYNTAX: Final = re.compile(r"[/~%]")
 _log = logging.getLogger("truename.naming")
 
 
-class Assigned(NamedTuple):
+class AssignedName(NamedTuple):
     """A tool's name and why: the rung, the server's part that it begins with, how it was made, who was in the way.
 
     ``number`` stands at its end if it tells a further version of a tool apart.
@@ -58,10 +58,10 @@ class _Obstacle(NamedTuple):
 
     holder: ToolId | None = None
     reason: Reason | None = None
-    sibling: Assigned | None = None
+    sibling: AssignedName | None = None
 
 
-class Memory(Protocol):
+class HeldNames(Protocol):
     """What assignment asks a ledger."""
 
     def holder(self, key: str) -> ToolId | None:
@@ -84,15 +84,15 @@ class Memory(Protocol):
 class Assignment:
     """One run over a catalogue; `run` returns the names or raises everything that is wrong as one group."""
 
-    def __init__(self, speller: Speller, memory: Memory | None) -> None:
+    def __init__(self, speller: NameGenerator, memory: HeldNames | None) -> None:
         self._speller = speller
         self._memory = memory
         self._taken: dict[str, ToolId] = {}
-        self._names: dict[ToolId, Assigned] = {}
+        self._names: dict[ToolId, AssignedName] = {}
         self._errors: list[TruenameError] = []
         self._numbers: defaultdict[Family, int] = defaultdict(lambda: 2)
 
-    def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, Assigned]:
+    def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
         """Assign all. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool` and `NoLegalName`."""
         catalog = self._speller.catalog
         for id in sorted(fixed):
@@ -121,7 +121,7 @@ class Assignment:
         elif (holder := self._holder(fold(name), id)) is not None:
             self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=name))
         else:
-            self._give(id, Assigned(name, "override", how="fixed by the operator"))
+            self._give(id, AssignedName(name, "override", how="fixed by the operator"))
 
     def _keep(self, id: ToolId, name: str) -> None:
         """Keep a name that was shown; one that a client no longer takes is kept too, and told: nobody is renamed."""
@@ -134,16 +134,16 @@ class Assignment:
             how += f", but no longer legal for {speller.dialect.name}: {reasons[0].text}"
             _log.warning("%s, the name of %s, is %s", name, id, how)
         prefix, number = ("", None) if self._memory is None else self._memory.parts(name)
-        self._give(id, Assigned(name, "held", prefix, how, number=number))
+        self._give(id, AssignedName(name, "held", prefix, how, number=number))
 
-    def _identify(self, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
+    def _identify(self, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
         # An id is its own claim: it can't mean another tool, so nobody has to be asked.
         for id, (wish,) in wishes.items():
             if self._speller.dialect.check(wish.text, self._speller.server_name):
                 self._errors.append(self._no_legal_name(id, wish.text))
-            self._names[id] = Assigned(wish.text, "canonical", how=wish.how)
+            self._names[id] = AssignedName(wish.text, "canonical", how=wish.how)
 
-    def _declare(self, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
+    def _declare(self, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
         speller = self._speller
         for id in sorted(wishes):
             wish = wishes[id][0]
@@ -155,9 +155,9 @@ class Assignment:
             elif holder is not None:
                 self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=wish.text))
             else:
-                self._give(id, Assigned(wish.text, "declared", how=wish.how))
+                self._give(id, AssignedName(wish.text, "declared", how=wish.how))
 
-    def _resolve(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> None:
+    def _resolve(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
         crowded = self._crowded(catalog, wishes) if self._speller.style.prefix == "on-conflict" else frozenset[ToolId]()
         order = sorted(wishes, key=lambda id: (wishes[id][0].rank, id.sort_key))
         obstacles: dict[ToolId, _Obstacle] = {}
@@ -177,7 +177,7 @@ class Assignment:
             self._tell_apart(catalog[id], bases.get(id.family), obstacles[id])
             bases.setdefault(id.family, id)
 
-    def _crowded(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[Spelling, ...]]) -> frozenset[ToolId]:
+    def _crowded(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> frozenset[ToolId]:
         """Return the tools whose plain name clashes at first sight with one of another server."""
         groups: defaultdict[str, list[ToolId]] = defaultdict(list)
         for id, options in wishes.items():
@@ -200,7 +200,7 @@ class Assignment:
     def _clash(catalog: Catalog, ids: list[ToolId]) -> bool:
         return len({catalog[id].origin.server_id for id in ids}) > 1 and len({id.family for id in ids}) > 1
 
-    def _wish(self, id: ToolId, options: tuple[Spelling, ...], *, namespaced: bool) -> _Obstacle:
+    def _wish(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle:
         """Give the tool the first of its wishes that is free and legal; else return what was in the way."""
         speller = self._speller
         clash: ToolId | None = None
@@ -209,14 +209,14 @@ class Assignment:
             holder = self._holder(fold(option.text), id)
             if holder is not None and holder.family == id.family:
                 # A further version of the same tool is told apart by a number, not by its server.
-                return _Obstacle(holder, sibling=Assigned(option.text, "natural", option.prefix))
+                return _Obstacle(holder, sibling=AssignedName(option.text, "natural", option.prefix))
             if holder is not None or self._withdrawn(option.text, id):
                 clash = clash or holder
             elif reasons := speller.dialect.check(option.text, speller.server_name):
                 illegal = illegal or reasons[0]
             else:
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
-                self._give(id, Assigned(option.text, rung, option.prefix, option.how, clash, option.shortened))
+                self._give(id, AssignedName(option.text, rung, option.prefix, option.how, clash, option.shortened))
                 return _Obstacle()
         return _Obstacle(clash, illegal)
 
@@ -228,20 +228,20 @@ class Assignment:
         for option in speller.others(tool):
             if self._free(option.text, id) and self._fits(option.text):
                 clash, short = obstacle.holder, option.shortened
-                self._give(id, Assigned(option.text, "namespaced", option.prefix, option.how, clash, short))
+                self._give(id, AssignedName(option.text, "namespaced", option.prefix, option.how, clash, short))
                 return
         found = next((one for one in self._with_digest(tool) if self._free(one.text, id)), None)
         if found is None:
             self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
-            self._names[id] = Assigned("", "none")
+            self._names[id] = AssignedName("", "none")
             return
         kept = found.prefix if found.text.startswith(found.prefix) else ""
         how = "told apart by a digest of its id"
         if obstacle.reason is not None:
             how += f", since the plain name is not legal for {speller.dialect.name}: {obstacle.reason.text}"
-        self._give(id, Assigned(found.text, "digest", kept, how, obstacle.holder))
+        self._give(id, AssignedName(found.text, "digest", kept, how, obstacle.holder))
 
-    def _with_digest(self, tool: Tool) -> Iterator[Spelling]:
+    def _with_digest(self, tool: Tool) -> Iterator[NameCandidate]:
         """Yield legal names with a digest, without an end where any is legal: a server may call its tools like some."""
         whole = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
         first = (self._speller.fitted(tool, f"_{whole[:n]}") for n in _DIGEST_LENGTHS)
@@ -249,7 +249,7 @@ class Assignment:
         more = (self._speller.fitted(tool, f"_{digest_of(f'{tool.id} {n}', 8)}") for n in count(2))
         yield from takewhile(lambda one: self._fits(one.text), more)
 
-    def _number(self, tool: Tool, sibling: ToolId, base: Assigned) -> bool:
+    def _number(self, tool: Tool, sibling: ToolId, base: AssignedName) -> bool:
         """Give a further version of one tool the next free number behind its sibling's name."""
         named = ((number, self._numbered(tool, base, number)) for number in count(self._numbers[tool.id.family]))
         number, name = next(pair for pair in named if self._free(pair[1], tool.id))
@@ -258,10 +258,10 @@ class Assignment:
             return False
         kept = base.prefix if name.startswith(base.prefix) else ""
         how = f"variant {number} of {sibling}"
-        self._give(tool.id, Assigned(name, "numbered", kept, how, sibling, number=number))
+        self._give(tool.id, AssignedName(name, "numbered", kept, how, sibling, number=number))
         return True
 
-    def _numbered(self, tool: Tool, base: Assigned, number: int) -> str:
+    def _numbered(self, tool: Tool, base: AssignedName, number: int) -> str:
         suffix = f"_{number}"
         name = self._speller.led(base.unnumbered + suffix)
         if base.rung == "digest" or len(name) > self._speller.room:
@@ -295,7 +295,7 @@ class Assignment:
         key = fold(name)
         return self._holder(key, id) is None and not self._withdrawn(name, id)
 
-    def _give(self, id: ToolId, assigned: Assigned) -> None:
+    def _give(self, id: ToolId, assigned: AssignedName) -> None:
         self._taken[fold(assigned.name)] = id
         self._names[id] = assigned
 

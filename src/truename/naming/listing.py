@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from truename.naming.table import NameTable
 
-__all__ = ["Listed", "listing", "renamed", "utc_today"]
+__all__ = ["ListedName", "listing", "renamed", "utc_today"]
 
 
 def utc_today() -> date:
@@ -25,7 +25,7 @@ def utc_today() -> date:
     return datetime.now(UTC).date()
 
 
-class Listed(NamedTuple):
+class ListedName(NamedTuple):
     """A name in a list and its tool; for an old name also the present one and the last day on which it is listed."""
 
     name: str
@@ -34,7 +34,7 @@ class Listed(NamedTuple):
     until: str = ""
 
 
-def listing(names: NameTable, today: date) -> tuple[Listed, ...]:
+def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
     """Return all that a list shows on a day, in pinned order: the table's names, and redirected ones that are due.
 
     An old name stands where it stood, in the lists where it was; one that is not legal there, or that the client could
@@ -48,7 +48,7 @@ def listing(names: NameTable, today: date) -> tuple[Listed, ...]:
     >>> [one.name for one in listing(names, date(2027, 2, 1))], [one.name for one in listing(names, date(2027, 2, 2))]
     (['files_list_all', 'ls'], ['files_list_all'])
     """
-    present = [Listed(name, id) for id, name in names.items()]
+    present = [ListedName(name, id) for id, name in names.items()]
     ledger = names.ledger
     former = [] if ledger is None else list(_former(names, today.isoformat()))
     if ledger is None or not former:
@@ -59,7 +59,7 @@ def listing(names: NameTable, today: date) -> tuple[Listed, ...]:
     return tuple(sorted([*present, *former], key=lambda one: (order[places.get(one.name, one.id)], one.now != "")))
 
 
-def renamed(definition: Mapping[str, Any], listed: Listed) -> Mapping[str, Any]:
+def renamed(definition: Mapping[str, Any], listed: ListedName) -> Mapping[str, Any]:
     """Return a tool's definition for its old name: the same, but that the description begins with the rename.
 
     >>> old = Listed("ls", ToolId.parse("files/list"), now="files_list", until="2027-02-01")
@@ -74,7 +74,7 @@ def renamed(definition: Mapping[str, Any], listed: Listed) -> Mapping[str, Any]:
     return {**definition, "description": text}
 
 
-def _former(names: NameTable, today: str) -> Iterator[Listed]:
+def _former(names: NameTable, today: str) -> Iterator[ListedName]:
     dialect, key = names.dialect, names.server_name
     taken = {fold(name) for name in names.exact}
     for old, until in _due(names, today):
@@ -85,7 +85,7 @@ def _former(names: NameTable, today: str) -> Iterator[Listed]:
         if id is None or fold(old) in taken or dialect.check(old, key):
             continue
         taken.add(fold(old))
-        yield Listed(old, id, names[id], until)
+        yield ListedName(old, id, names[id], until)
 
 
 def _due(names: NameTable, today: str) -> Iterator[tuple[str, str]]:

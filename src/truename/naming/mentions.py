@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["MOST_READ", "Mentions"]
+__all__ = ["MOST_READ", "TextMentions"]
 
 # Characters of one text that are looked through.
 MOST_READ: Final = 65_536
@@ -53,7 +53,7 @@ _ASSIGNED: Final = re.compile(r".*(?:[\"']\s{0,3}:|=)\s{0,3}", re.DOTALL)
 _KEY: Final = re.compile(r"\s{0,3}[:=]")
 
 
-class Mentions:
+class TextMentions:
     """The names of one server's tools, and how a text reads that mentions them.
 
     ``shown`` has the name that the client knows for each of the server's own. ``others`` are names that something else

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from truename import dialects
 from truename.identity import ToolId, fold
 from truename.ledger import Claim, Settings
-from truename.naming.assign import Assigned, Assignment
-from truename.naming.spell import Speller
+from truename.naming.assign import AssignedName, Assignment
+from truename.naming.spell import NameGenerator
 from truename.naming.style import style_of
 from truename.naming.table import NameTable
 
@@ -53,7 +53,7 @@ def project(
     chosen = dialects.get(dialect) if isinstance(dialect, str) else dialect
     wanted = style_of(style)
     former = () if ledger is None else ledger.server_names
-    speller = Speller(catalog, chosen, wanted, server_name, former)
+    speller = NameGenerator(catalog, chosen, wanted, server_name, former)
     fixed = _fixed(overrides or {}, chosen)
     if ledger is None:
         assigned = Assignment(speller, None).run(fixed, {})
@@ -64,7 +64,7 @@ def project(
     return _table(speller, ordered, ledger)
 
 
-def _table(speller: Speller, assigned: dict[ToolId, Assigned], ledger: Ledger | None) -> NameTable:
+def _table(speller: NameGenerator, assigned: dict[ToolId, AssignedName], ledger: Ledger | None) -> NameTable:
     return NameTable(
         catalog=speller.catalog,
         dialect=speller.dialect,
@@ -84,7 +84,7 @@ def _fixed(overrides: Mapping[str, Mapping[ToolId | str, str]], dialect: Dialect
     }
 
 
-def _remembered(speller: Speller, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, Assigned]:
+def _remembered(speller: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
     catalog, table = speller.catalog, speller.dialect.name
     settings = None
     held: Mapping[ToolId, str] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
-from truename.naming.frames import unframed
+from truename.naming.client_prefixes import unframed
 from truename.naming.spellings import folded
 from truename.naming.table import Resolution
 

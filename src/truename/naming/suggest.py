@@ -15,7 +15,7 @@ from truename.naming.words import words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Suggester"]
+__all__ = ["NameSuggester"]
 
 _LONGEST: Final = 200
 _CUTOFF: Final = 0.6
@@ -27,7 +27,7 @@ _BESIDE: Final = 8
 _SCORED: Final = 16
 
 
-class Suggester:
+class NameSuggester:
     """Finds near names: by letter triples that few names have, by their begins and ends, and by edit likeness last.
 
     The index is built at first need, in time about linear in the names; `prepare` builds it beforehand, in any

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from truename.catalog import Catalog
 from truename.identity import ToolId
-from truename.naming.broken import BrokenNames
-from truename.naming.spellings import SpellingIndex
-from truename.naming.suggest import Suggester
+from truename.naming.spellings import BrokenNames, SpellingIndex
+from truename.naming.suggest import NameSuggester
 
 if TYPE_CHECKING:
     from truename.dialects import Dialect
     from truename.ledger import Ledger
-    from truename.naming.assign import Assigned
+    from truename.naming.assign import AssignedName
     from truename.naming.style import Style
 
 __all__ = ["Explanation", "NameTable", "Resolution", "WireName"]
@@ -62,7 +61,7 @@ class NameTable(Mapping[ToolId, WireName]):
         catalog: Catalog,
         dialect: Dialect,
         style: Style,
-        assigned: dict[ToolId, Assigned],
+        assigned: dict[ToolId, AssignedName],
         ledger: Ledger | None,
         server_name: str,
         whole: NameTable | None = None,
@@ -114,7 +113,7 @@ class NameTable(Mapping[ToolId, WireName]):
     def __repr__(self) -> str:
         return f"<NameTable of {len(self)} tools for {self.dialect.name}, style {self.style.name}>"
 
-    def assigned(self, id: ToolId) -> Assigned:
+    def assigned(self, id: ToolId) -> AssignedName:
         """Return the name with its parts. Raises `KeyError`."""
         return self._assigned[id]
 
@@ -151,6 +150,6 @@ class NameTable(Mapping[ToolId, WireName]):
         return BrokenNames(self)
 
     @cached_property
-    def suggester(self) -> Suggester:
+    def suggester(self) -> NameSuggester:
         """What finds the nearest names for an error."""
-        return Suggester(self.exact)
+        return NameSuggester(self.exact)

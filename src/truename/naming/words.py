@@ -1,12 +1,16 @@
-"""Words of names: how ``createPage``, ``create-page`` and ``Create Page`` become the same readable words."""
+"""Split names into words, and shorten them: which words go first when a name has to fit."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["SNAKE", "snake", "split", "words"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["VERBS", "drop_words", "prefix_words", "snake", "split", "telling_words", "without_fillers", "words"]
 
 SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _LOWER_THEN_UPPER: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -74,3 +78,153 @@ def snake(text: str) -> str:
     ('create_page', '')
     """
     return text if SNAKE.fullmatch(text) else "_".join(split(text)).lower()
+
+
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+_FIRST_VERSION: Final = "v1"
+_VAGUE: Final = frozenset({"available", "existing", "given", "its", "provided", "specific", "specified", "their"})
+_PREPOSITIONS: Final = frozenset({"as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"})
+# Without them two nouns would read as one: "page template" for "page from template".
+_DIRECTIONS: Final = frozenset({"from", "into", "to"})
+_FILLERS: Final = _PREPOSITIONS | {"and", "are", "be", "been", "can", "has", "if", "is", "or"}
+_COMPOUND: Final = ("pull", "request")
+# They turn what a tool does around.
+_NEGATIONS: Final = frozenset({"no", "not", "without"})
+# Words that say what a tool does: they name no server by themselves, and go last.
+VERBS: Final = frozenset(
+    {
+        *("add", "analyze", "browse", "build", "call", "check", "clear", "close", "convert", "copy", "count", "create"),
+        *("delete", "describe", "download", "edit", "execute", "export", "extract", "fetch", "find", "generate", "get"),
+        *("import", "insert", "install", "launch", "list", "load", "make", "manage", "open", "play", "post", "publish"),
+        *("query", "read", "remove", "render", "run", "save", "scan", "search", "send", "set", "show", "start", "stop"),
+        *("submit", "test", "track", "translate", "update", "upload", "use", "validate", "view", "watch", "write"),
+    }
+)
+
+_FEWEST: Final = 2
+_KEPT: Final = 6
+# No client has room for more words; of a longer name the ends are kept and the rest may go.
+_MOST_WORDS: Final = 32
+
+Words = tuple[str, ...]
+
+
+def without_fillers(words: Words, keep: frozenset[str] = frozenset()) -> Words:
+    """Return the words without articles, and without a version of 1 at the end.
+
+    >>> without_fillers(("get", "the", "state", "v1")), without_fillers(("get", "v1"), frozenset({"v1"}))
+    (('get', 'state'), ('get', 'v1'))
+    """
+    if words[-1].lower() != _FIRST_VERSION and _ARTICLES.isdisjoint(map(str.lower, words)):
+        return words
+    weights = _weights(words)
+    return tuple(word for word, weight in zip(words, weights, strict=True) if weight or word.lower() in keep)
+
+
+def drop_words(words: Words, room: int, keep: frozenset[str] = frozenset()) -> Words | None:
+    """Return the words that are left when enough middle ones are dropped to fit, or None if that can't be done.
+
+    >>> drop_words(("create", "or", "update", "a", "custom", "property"), 22, frozenset({"update"}))
+    ('create', 'update', 'property')
+    >>> drop_words(("list", "available", "php", "versions", "for", "website", "v1"), 30)
+    ('list', 'php', 'versions', 'for', 'website')
+    """
+    if len(words) > _MOST_WORDS:
+        words = words[: _MOST_WORDS // 2] + words[-_MOST_WORDS // 2 :]
+    weights = _weights(words)
+    centre = (len(words) - 1) / 2
+    droppable = [i for i, weight in enumerate(weights) if weight < _KEPT and words[i].lower() not in keep]
+    droppable.sort(key=lambda i: (weights[i], abs(i - centre)))
+    length, gone = len("_".join(words)), []
+    for i in droppable:
+        if length <= room:
+            break
+        length -= len(words[i]) + 1
+        gone.append(i)
+    if length > room:
+        return _without_end(words, room, keep)
+    return tuple(words[i] for i in _filled_up(words, weights, gone, room - length))
+
+
+def _without_end(words: Words, room: int, keep: frozenset[str]) -> Words | None:
+    """Return what fits of the words in front of the first preposition, if none behind it tells the tool apart."""
+    place = next((i for i, word in enumerate(words) if word.lower() in _PREPOSITIONS), 0)
+    if place < _FEWEST or not keep.isdisjoint(word.lower() for word in words[place:]):
+        return None
+    return drop_words(words[:place], room, keep)
+
+
+def _filled_up(words: Words, weights: list[int], gone: list[int], room: int) -> list[int]:
+    """Return which words stay if those take the room that is left again, the last that went first.
+
+    A filler comes last, and only between the words that it joins.
+    """
+    left = {i for i in range(len(words)) if i not in gone}
+    for i in sorted(gone, key=lambda i: (words[i].lower() in _FILLERS, -gone.index(i))):
+        joins = words[i].lower() not in _FILLERS or {i - 1, _next(weights, i)} <= left
+        if weights[i] > 1 and joins and len(words[i]) < room:
+            room -= len(words[i]) + 1
+            left.add(i)
+    return sorted(left)
+
+
+def _next(weights: list[int], i: int) -> int:
+    """Return the next word that says something."""
+    return next(later for later in range(i + 1, len(weights)) if weights[later])
+
+
+def _weights(words: Words) -> list[int]:
+    """Return how much each word says: 0 nothing, then vague words, qualifiers, prepositions, verbs; 6 stays."""
+    low = [word.lower() for word in words]
+    last = len(low) - 1 - (len(low) > _FEWEST and low[-1] == _FIRST_VERSION)
+    return [_KEPT if i in {0, last} else _weight(low, i, last) for i in range(len(low))]
+
+
+def _weight(low: list[str], i: int, last: int) -> int:
+    word, following = low[i], low[i + 1] if i < last else ""
+    if word in _ARTICLES or i > last:
+        return 0
+    if word in _VAGUE or (len(word) == 1 and word.isalpha()):
+        return 1
+    if word in _FILLERS:
+        return 4 if word in _DIRECTIONS else 3
+    is_object = _PREPOSITIONS.isdisjoint(low[1:i])
+    if (following in _PREPOSITIONS and is_object) or (word in VERBS and VERBS.isdisjoint(low[:i])):
+        return _KEPT
+    if {word, following} & _NEGATIONS or (word, following) == _COMPOUND:
+        return 5
+    # Who qualifies a noun behind a preposition says less than who qualifies the object.
+    return 4 if following in _FILLERS else 3 if is_object else 2
+
+
+def prefix_words(words: Words, room: int) -> Words:
+    """Return as many whole words from the front as fit; one that is too long by itself is cut."""
+    kept: list[str] = []
+    for word in words:
+        if len("_".join([*kept, word])) > room:
+            break
+        kept.append(word)
+    return tuple(kept) or (words[0][:room],)
+
+
+def telling_words(siblings: Iterable[Words]) -> dict[Words, frozenset[str]]:
+    """Return, for each tool's words, those that tell it from a sibling which differs in that one word.
+
+    >>> telling_words([("get", "all", "users"), ("get", "new", "users")])[("get", "all", "users")]
+    frozenset({'all'})
+    """
+    lists = [each for each in dict.fromkeys(siblings) if len(each) <= _MOST_WORDS]
+    # Hashes, not the word lists themselves: a hostile server's would fill the memory.
+    without: Counter[int] = Counter()
+    for each in lists:
+        without.update({hash(each), *_leaving_one_out(each)})
+    return {
+        each: frozenset(
+            word.lower() for word, key in zip(each, _leaving_one_out(each), strict=True) if without[key] > 1
+        )
+        for each in lists
+    }
+
+
+def _leaving_one_out(words: Words) -> Iterator[int]:
+    return (hash(words[:i] + words[i + 1 :]) for i in range(len(words)))

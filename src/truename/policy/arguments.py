@@ -12,7 +12,7 @@ import rfc8785
 
 from truename.errors import InvalidCall
 
-__all__ = ["MAX_ARGUMENTS", "MAX_DEPTH", "MAX_ENTRIES", "arguments_of", "is_large", "json_digest"]
+__all__ = ["MAX_ARGUMENTS", "MAX_DEPTH", "MAX_ENTRIES", "is_large", "json_digest", "read_arguments"]
 
 MAX_ARGUMENTS: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
@@ -29,7 +29,7 @@ _MOST_DIGITS: Final = 4_300
 _TOO_LARGE: Final = 10**_MOST_DIGITS
 
 
-def arguments_of(value: object) -> dict[str, Any]:
+def read_arguments(value: object) -> dict[str, Any]:
     r"""Return the arguments of a call, from JSON text or an object, as a copy that nobody else can change.
 
     An empty text is what some models send for no arguments. Raises `InvalidCall`, with the path of the field, for

@@ -14,7 +14,7 @@ from truename.errors import ConfigError, InvalidCall, UnknownTool, excerpt
 from truename.identity import MAX_FOREIGN, definition_digest, lower_ascii
 from truename.identity.keys import LookupKey, call_id, lookup_key, payload_field, qualified_name, text
 from truename.naming import resolve
-from truename.policy.arguments import arguments_of, json_digest
+from truename.policy.arguments import json_digest, read_arguments
 from truename.policy.grants import formerly
 from truename.policy.principal import LOCAL
 
@@ -284,7 +284,7 @@ def bound_call(
     called, identifier = _text(parts, "name"), _text(parts, "call_id")
     key = lookup_key(called, _optional(parts, "namespace"))
     assert key is not None  # noqa: S101 - the name was checked
-    read = arguments_of(arguments)
+    read = read_arguments(arguments)
     if tool is None:
         tool = names.catalog[_tool_of(key, names, keys or {})]
     digest, shape = digests_of(tool) if digests is None else digests(tool)

@@ -15,7 +15,7 @@ from truename.config.watch import Watch
 from truename.errors import ConfigError, InvalidToolId
 from truename.identity import ToolId, definition_digest
 from truename.migration import LOCK_FILE
-from truename.migration.lock_file import read_lock
+from truename.migration.lock import read_lock
 from truename.state import Schema, StateFile
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truename.config.trust import Handling, Trust
     from truename.conventions import Finding
     from truename.identity import ToolId
-    from truename.migration.effects import Detail
+    from truename.migration.schema_changes import ChangeDetail
     from truename.trust.pins import Digests, SeenDefinition
 
 __all__ = ["Drift", "OfferedTools", "Quarantine", "Screen", "admit", "instructions_pin", "pin_of"]
@@ -55,7 +55,7 @@ class Drift:
     kind: Kind
     handling: Handling
     digest: str
-    details: tuple[Detail, ...] = ()
+    details: tuple[ChangeDetail, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -139,7 +139,7 @@ class _Case(NamedTuple):
         return self.is_ours or (self.kept.digest, self.kept.key) == (self.now.digest, self.now.key)
 
     @property
-    def details(self) -> tuple[Detail, ...]:
+    def details(self) -> tuple[ChangeDetail, ...]:
         """What differs from the pinned definition, where that is known."""
         if self.pin is None or not isinstance(self.pin.content, Mapping) or not isinstance(self.now.content, Mapping):
             return ()

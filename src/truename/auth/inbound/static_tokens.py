@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from truename.errors import LedgerError, StoreError
-from truename.files.durable import read_own, sync_directory, write_new
-from truename.files.private import make_private
+from truename.files.private import make_private, read_own, sync_directory, write_new
 from truename.ledger.lock import locked
 from truename.policy.principal import Principal
 

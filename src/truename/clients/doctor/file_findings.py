@@ -13,7 +13,7 @@ from truename.clients.doctor.rules import RULES
 from truename.clients.server_entries import speaks_http
 from truename.config.entry_keys import misspelt, strange
 from truename.conventions import Finding, Location
-from truename.dialects.mangling import machine
+from truename.dialects.transformation import machine
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:

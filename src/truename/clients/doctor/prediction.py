@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from truename.dialects import simulation
-from truename.dialects.mangling import machine
+from truename.dialects.transformation import machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -60,19 +60,19 @@ class Roster:
         self.addresses = addresses
 
     @cached_property
-    def _by_key(self) -> tuple[simulation.Entry[Key], ...]:
-        return tuple(simulation.Entry(key, *key) for key in self.listed)
+    def _by_key(self) -> tuple[simulation.SimulatedTool[Key], ...]:
+        return tuple(simulation.SimulatedTool(key, *key) for key in self.listed)
 
     @cached_property
-    def _by_nobody(self) -> tuple[simulation.Entry[Key], ...]:
-        return tuple(simulation.Entry(key, "", key[1]) for key in self.listed)
+    def _by_nobody(self) -> tuple[simulation.SimulatedTool[Key], ...]:
+        return tuple(simulation.SimulatedTool(key, "", key[1]) for key in self.listed)
 
     @cached_property
-    def _by_address(self) -> tuple[simulation.Entry[Key], ...]:
+    def _by_address(self) -> tuple[simulation.SimulatedTool[Key], ...]:
         known = self.addresses
-        return tuple(simulation.Entry(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
+        return tuple(simulation.SimulatedTool(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
 
-    def entries(self, dialect: Dialect) -> tuple[simulation.Entry[Key], ...]:
+    def entries(self, dialect: Dialect) -> tuple[simulation.SimulatedTool[Key], ...]:
         """Return the tools under the servers as this dialect knows them; a provider knows none."""
         if dialect.kind == "provider":
             return self._by_nobody

@@ -13,7 +13,7 @@ from truename.clients.doctor.file_findings import dotted, place
 from truename.clients.doctor.rules import BY_LOSS, RULES
 from truename.clients.kept_names import matches, respelled
 from truename.conventions import Finding, Location
-from truename.dialects.mangling import machine
+from truename.dialects.transformation import machine
 from truename.errors import excerpt
 from truename.identity import fold
 

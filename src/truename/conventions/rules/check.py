@@ -21,10 +21,10 @@ from truename.identity import fold
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from truename.conventions.classification import Classification, Fault
+    from truename.conventions.classification import Classification, SpellingFault
     from truename.conventions.convention import Convention
     from truename.conventions.declarations import Declaration
-    from truename.conventions.rules.texts import Mention, Texts
+    from truename.conventions.rules.texts import Texts, ToolMention
     from truename.dialects import Dialect, Reason
 
 __all__ = ["LENGTH", "Check", "LintContext", "check", "listed", "of", "owner_of", "renaming"]
@@ -87,9 +87,9 @@ class LintContext:
         return {name: classify(name, self.convention) for name in {one.name for one in self.everything}}
 
     @cached_property
-    def faults(self) -> Mapping[str, Sequence[tuple[Declaration, Fault]]]:
+    def faults(self) -> Mapping[str, Sequence[tuple[Declaration, SpellingFault]]]:
         """What is wrong with the spelling of names, by the name of the rule that says so."""
-        found: defaultdict[str, list[tuple[Declaration, Fault]]] = defaultdict(list)
+        found: defaultdict[str, list[tuple[Declaration, SpellingFault]]] = defaultdict(list)
         for one in self.declarations:
             for fault in self.classes[one.name].faults:
                 found[fault.rule].append((one, fault))
@@ -133,7 +133,7 @@ class LintContext:
         return [(one, read_texts(one)) for one in self.declarations]
 
     @cached_property
-    def mentions(self) -> Sequence[tuple[Declaration, Texts, Sequence[Mention]]]:
+    def mentions(self) -> Sequence[tuple[Declaration, Texts, Sequence[ToolMention]]]:
         """Each declaration with the tools that its texts tell a model to use."""
         return [(one, texts, mentions(texts)) for one, texts in self.texts]
 

@@ -231,7 +231,7 @@ class Parameter(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Foreign:
+class ForeignParameters:
     """One thing that is the caller's. ``asks`` completes the sentence "... asks for ...".
 
     ``name`` is matched with all words of a parameter's name, joined by single spaces, ``said`` in its description.
@@ -251,8 +251,8 @@ class Foreign:
         return self.name.fullmatch(name) is not None and _OF_ITS_OWN.search(said) is None
 
 
-def _foreign(asks: str, name: str, said: str, about: str) -> Foreign:
-    return Foreign(asks, re.compile(name), re.compile(said), cues(about))
+def _foreign(asks: str, name: str, said: str, about: str) -> ForeignParameters:
+    return ForeignParameters(asks, re.compile(name), re.compile(said), cues(about))
 
 
 _FOREIGN: Final = (
@@ -322,7 +322,7 @@ _FOREIGN: Final = (
 )
 
 
-def foreign_in(declaration: Declaration, texts: Texts) -> Iterator[tuple[Parameter, Foreign]]:
+def foreign_in(declaration: Declaration, texts: Texts) -> Iterator[tuple[Parameter, ForeignParameters]]:
     """Yield the parameters of a tool that ask for what is not its business, each with what that is.
 
     A tool that has to do with such things may ask: a chat's history is the business of a messenger.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from truename.conventions.findings import Severity
 from truename.conventions.rules.check import check, of
 from truename.errors import excerpt
-from truename.naming.suggest import Suggester
+from truename.naming.suggest import NameSuggester
 from truename.naming.words import snake, words
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from truename.conventions.findings import Finding, Rule
     from truename.conventions.rules.check import LintContext
-    from truename.conventions.rules.texts import Mention, Texts
+    from truename.conventions.rules.texts import Texts, ToolMention
 
 __all__ = ["CHECKS"]
 
@@ -81,10 +81,10 @@ class _Server:
         self._others = {snake(name) for one in texts for name in (*one.names, *one.values)}
 
     @cached_property
-    def _suggester(self) -> Suggester:
-        return Suggester(self._names)
+    def _suggester(self) -> NameSuggester:
+        return NameSuggester(self._names)
 
-    def could_have(self, mention: Mention, key: str) -> bool:
+    def could_have(self, mention: ToolMention, key: str) -> bool:
         """Whether a name could be that of a tool here: nothing else has it, and names are written in this way."""
         is_spelled_so = self._has_hyphens or "-" not in mention.name or mention.is_called_tool
         return key not in self._others and is_spelled_so
@@ -96,7 +96,7 @@ class _Server:
         return f"Did you mean {excerpt(nearest[0])}?" if nearest else "Write the name of a tool that is there."
 
 
-def _may_be_tool(mention: Mention) -> bool:
+def _may_be_tool(mention: ToolMention) -> bool:
     parts = words(mention.name)
     is_named_so = mention.is_called_tool or (parts[:1] and parts[0] in _VERBS)
     return len(parts) > 1 and bool(is_named_so) and not _COMMANDLET.fullmatch(mention.name)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from truename.conventions.declarations import Declaration
     from truename.conventions.findings import Finding, Rule
     from truename.conventions.rules.check import LintContext
-    from truename.conventions.rules.texts import Mention
+    from truename.conventions.rules.texts import ToolMention
 
 __all__ = ["CHECKS", "PRECEDENCE", "likeness"]
 
@@ -51,7 +51,7 @@ def likeness(one: str, other: str) -> float:
     return _shared(_bag(one), _bag(other))
 
 
-class Neighbours:
+class SimilarTools:
     """Pairs of tools of different servers, each pair once: about a declaration, and what stands beside it."""
 
     def __init__(self, material: LintContext) -> None:
@@ -252,7 +252,7 @@ def shadowed_tool(rule: Rule, material: LintContext) -> Iterator[Finding]:
     Instead: Remove one of the servers. Two instances of one program, with the same list, are not reported, and neither
     is a common name such as `search` with a description of its own.
     """
-    neighbours = Neighbours(material)
+    neighbours = SimilarTools(material)
     for one, other in _once(neighbours.looking_alike()):
         yield of(rule, one, f"{_of(one)} looks the same as {_of(other)}.", _REMEDY, other)
     for one, other in _once(neighbours.cloned()):
@@ -269,7 +269,7 @@ def near_name(rule: Rule, material: LintContext) -> Iterator[Finding]:
 
     Instead: Remove one of the servers. Near names with descriptions of their own are not reported.
     """
-    for one, other in _once(Neighbours(material).near()):
+    for one, other in _once(SimilarTools(material).near()):
         fact = f"{_of(one)} has nearly the name and the description of {_of(other)}."
         yield of(rule, one, fact, _REMEDY, other)
 
@@ -316,7 +316,7 @@ class _Owners:
         self._called = material.called if self.has_others else {}
         self._known: dict[str, tuple[frozenset[str], Declaration]] = {}
 
-    def steered(self, one: Declaration, mentioned: Sequence[Mention]) -> tuple[int, Declaration] | None:
+    def steered(self, one: Declaration, mentioned: Sequence[ToolMention]) -> tuple[int, Declaration] | None:
         """Return the first tool that only other servers have and a text wants called, and where it says so."""
         for mention in mentioned:
             name = fold(mention.name) if mention.is_ordered else ""

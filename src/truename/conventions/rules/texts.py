@@ -15,7 +15,7 @@ from truename.errors import excerpt
 if TYPE_CHECKING:
     from truename.conventions.declarations import Declaration
 
-__all__ = ["Mention", "Texts", "mentions", "plain_texts", "quoted_words", "read_texts"]
+__all__ = ["Texts", "ToolMention", "mentions", "plain_texts", "quoted_words", "read_texts"]
 
 # Bounds for hostile definitions; the largest real one of the collection has 60,000 characters in 2,000 places.
 _MOST_PLACES: Final = 20_000
@@ -221,7 +221,7 @@ _WEAK: Final = frozenset({"when", "whenever", "every time", "before", "after", "
 _VAGUE: Final = frozenset({"use", "uses", "used", "using", "run", "runs", "running", "prefer"})
 
 
-class Mention(NamedTuple):
+class ToolMention(NamedTuple):
     """A tool's name in a text, and where it stands.
 
     ``is_ordered``: the text wants it called, or speaks of its being called. ``is_called_tool``: it says that it is one.
@@ -233,14 +233,14 @@ class Mention(NamedTuple):
     is_called_tool: bool
 
 
-def mentions(texts: Texts) -> tuple[Mention, ...]:
+def mentions(texts: Texts) -> tuple[ToolMention, ...]:
     """Return the names of tools that a text tells its reader to use, in order."""
     if _LEADS.isdisjoint(texts.words):
         return ()
     return tuple(_mention(match) for match in _MENTION.finditer(texts.whole))
 
 
-def quoted_words(texts: Texts) -> tuple[Mention, ...]:
+def quoted_words(texts: Texts) -> tuple[ToolMention, ...]:
     """Return names of one word, in backticks, of which a text says that they are called, or that they are tools."""
     if "`" not in texts.whole or _LEADS.isdisjoint(texts.words):
         return ()
@@ -250,8 +250,8 @@ def quoted_words(texts: Texts) -> tuple[Mention, ...]:
     )
 
 
-def _mention(match: re.Match[str]) -> Mention:
+def _mention(match: re.Match[str]) -> ToolMention:
     tail = (match["tail"] or "").split()
     is_called_tool = tail[-1:] in (["tool"], ["function"]) or match["kind"] is not None
     is_ordered = match["lead"].lower() not in _WEAK or tail[-1:] in (["called"], ["used"], ["invoked"], ["run"])
-    return Mention(match.start("name"), match["name"], is_ordered, is_called_tool)
+    return ToolMention(match.start("name"), match["name"], is_ordered, is_called_tool)

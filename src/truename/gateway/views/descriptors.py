@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truename.dialects import Dialect
     from truename.gateway.views.texts import Texts
     from truename.identity import ToolId
-    from truename.naming import Listed, NameTable
+    from truename.naming import ListedName, NameTable
 
 __all__ = ["META_PREFIX", "described"]
 
@@ -36,7 +36,7 @@ def described(
 
 
 def _descriptor(
-    listed: Listed, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: Texts
+    listed: ListedName, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: Texts
 ) -> Mapping[str, Any]:
     wire, id = listed.name, listed.id
     definition = without_own_meta(readable(renamed(texts.definition(table.catalog[id]), listed)))

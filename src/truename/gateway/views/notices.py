@@ -12,7 +12,7 @@ from truename.errors import excerpt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.catalog import Catalog, Notice
+    from truename.catalog import AdmissionNotice, Catalog
     from truename.config import Settings
     from truename.gateway.news import News
     from truename.gateway.upstream.known import Standing
@@ -23,12 +23,12 @@ __all__ = ["idle_in", "report"]
 _MOST_SAID: Final = 5
 
 
-def report(notices: tuple[Notice, ...], catalog: Catalog, news: News, unmet: tuple[str, ...] = ()) -> None:
+def report(notices: tuple[AdmissionNotice, ...], catalog: Catalog, news: News, unmet: tuple[str, ...] = ()) -> None:
     """Tell what was noticed when a catalogue was made, one line for each server and cause.
 
     ``unmet`` are the places of settings that are about no tool.
     """
-    by_cause: defaultdict[tuple[str, str], list[Notice]] = defaultdict(list)
+    by_cause: defaultdict[tuple[str, str], list[AdmissionNotice]] = defaultdict(list)
     for notice in notices:
         by_cause[notice.server, notice.code].append(notice)
     for cause, found in by_cause.items():
@@ -60,7 +60,7 @@ def idle_in(
     return (*versions, *idle(settings, catalog, ledger))
 
 
-def _summary(found: list[Notice]) -> str:
+def _summary(found: list[AdmissionNotice]) -> str:
     first = found[0]
     if len(found) == 1:
         return first.text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from truename.gateway.views.descriptors import META_PREFIX
 from truename.identity import ToolId, fold
 from truename.ledger import Claim
-from truename.naming.frames import unframed
+from truename.naming.client_prefixes import unframed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.errors import StoreError, TruenameError
 from truename.gateway.faults import UpstreamError
 from truename.gateway.questions.asking import INPUT_REQUIRED
-from truename.migration.recording import Recorder
+from truename.migration.recordings import CallRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -36,14 +36,14 @@ class Recording:
         self._settings = settings
         self._exposure = exposure
         self._news = news
-        self._recorder: Recorder | None = None
+        self._recorder: CallRecorder | None = None
 
     def open(self) -> None:
         """Begin to write the calls of recordable tools, if that is set; what hinders it is told."""
         if self._settings.recording is None:
             return
         try:
-            self._recorder = Recorder(self._settings.recording, self._exposure)
+            self._recorder = CallRecorder(self._settings.recording, self._exposure)
         except StoreError as error:
             self._news.tell("recording", f"{error} Calls are not recorded.")
 
@@ -91,7 +91,7 @@ class Recording:
                 self._write(self._recorder, call, view)
         return result
 
-    def _write(self, recorder: Recorder, call: Call, view: View) -> None:
+    def _write(self, recorder: CallRecorder, call: Call, view: View) -> None:
         try:
             recorder.write(call, catalog=view.digest, protocol=self._settings.protocol or "")
         except StoreError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.catalog.tool import overlaid
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.views.operators import by_text, told
-from truename.naming.mentions import MOST_READ, Mentions
+from truename.naming.mentions import MOST_READ, TextMentions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class Texts:
     ) -> None:
         self._shown: Final = shown
         self._hidden: Final = hidden
-        self._mentions: Final[dict[str, tuple[Mentions, frozenset[ToolId]]]] = {}
+        self._mentions: Final[dict[str, tuple[TextMentions, frozenset[ToolId]]]] = {}
         self._ids: Mapping[str, str] | None = None
 
     @classmethod
@@ -144,15 +144,15 @@ class Texts:
             changed["description"] = shown["description"].removesuffix(old["description"]) + new["description"]
         return {**shown, **changed} if changed else shown
 
-    def _of(self, server: str) -> Mentions:
+    def _of(self, server: str) -> TextMentions:
         return self._made(server)[0]
 
-    def _made(self, server: str) -> tuple[Mentions, frozenset[ToolId]]:
+    def _made(self, server: str) -> tuple[TextMentions, frozenset[ToolId]]:
         if server not in self._mentions:
             shown = self._shown.get(server, ())
             names = {tool.origin.name: name for tool, name in shown if tool.id not in self._hidden}
             others = {name for tool, _ in shown for name in _parameters(tool.definition)}
-            self._mentions[server] = Mentions(names, others), beyond(tool for tool, _ in shown)
+            self._mentions[server] = TextMentions(names, others), beyond(tool for tool, _ in shown)
         return self._mentions[server]
 
 
@@ -182,7 +182,7 @@ AS_THEY_ARE: Final = Texts({})
 class _Reader:
     """Reads the texts of one answer, up to `MOST_READ` characters of them."""
 
-    def __init__(self, mentions: Mentions, params: Mapping[str, Any]) -> None:
+    def __init__(self, mentions: TextMentions, params: Mapping[str, Any]) -> None:
         said = json.dumps(params.get("arguments"), ensure_ascii=False)
         self._mentions = mentions
         self._spared = mentions.named(said)
@@ -216,7 +216,7 @@ class _Reader:
         return {**message, "content": self.block(content)} if isinstance(content, dict) else message
 
 
-def _rewritten(body: Mapping[str, Any], mentions: Mentions) -> Raw:
+def _rewritten(body: Mapping[str, Any], mentions: TextMentions) -> Raw:
     """Return the texts of a body that change."""
     said = {field: body[field] for field in _TEXTS if isinstance(body.get(field), str)}
     return {field: read for field, text in said.items() if (read := mentions.rewritten(text)) != text}

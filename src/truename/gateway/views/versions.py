@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.views.descriptors import META_PREFIX
-from truename.migration.skew import resolve_between
+from truename.migration.protocol_versions import resolve_between
 from truename.naming import resolve
 
 if TYPE_CHECKING:

@@ -1,0 +1,211 @@
+"""The table of all dialects, read from ``table.json`` at first use, and the one that suits all of them.
+
+``universal`` is computed from the other rows: the characters legal everywhere (in lower case), the words that no
+client rewrites, and the room that is certain for a server key of at most ten characters.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import string
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truename.dialects.dialect import DEFAULT_SERVER, Dialect
+from truename.dialects.transformation import DigestSuffix, NameTransformation
+from truename.errors import UnknownDialect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["fold", "get", "index", "names", "own", "table"]
+
+_LONGEST_KEY = "x" * 10
+_LONGEST_NAME = 100
+# What the specification allows, where a client knows no limit.
+_MOST = 128
+_ASSUMED = ("chars", "first", "last", "words")
+_SEPARATORS = re.compile(r"[\s_-]+")
+_DIALECT = frozenset(field.name for field in fields(Dialect)) - {"mangling"}
+_MANGLING = frozenset(field.name for field in fields(NameTransformation))
+_COMPUTED = "Computed from all the others: a name that is legal here passes every one of them unchanged."
+_OWN = Dialect(name="", kind="own", title="", source="Truename", confidence="run", date="2026-11-22")
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+
+
+def _charset(spec: str) -> frozenset[str]:
+    """Return the characters of ``a-zA-Z_-``; a hyphen between two characters is a range."""
+    pattern = re.compile(f"[{spec}]")
+    return frozenset(char for char in map(chr, range(128)) if pattern.match(char))
+
+
+def _mangling(row: Mapping[str, Any]) -> NameTransformation:
+    values = {key: _frozen(row[key]) for key in _MANGLING & row.keys()}
+    for field in {"digest", "keys"} & values.keys():
+        values[field] = DigestSuffix(**{key: _frozen(value) for key, value in row[field].items()})
+    if values.get("once"):
+        values["avoid"] = (values.get("server", ()),)
+    return NameTransformation(**values)
+
+
+def _dialect(row: Mapping[str, Any]) -> Dialect:
+    strange = row.keys() - _DIALECT - _MANGLING
+    if strange:
+        message = f"{row['name']}: unknown fields {sorted(strange)}"
+        raise ValueError(message)
+    values = {key: _frozen(row[key]) for key in _DIALECT & row.keys()}
+    values["reserved"] = frozenset(row.get("reserved", ()))
+    if row.get("chars") is not None:
+        values["chars"] = _charset(row["chars"])
+        values["first"] = _charset(row.get("first", row["chars"]))
+        values["last"] = _charset(row.get("last", row["chars"]))
+    return Dialect(**values, mangling=_mangling(row))
+
+
+def _common(sets: Iterable[frozenset[str] | None]) -> frozenset[str]:
+    return frozenset(string.ascii_lowercase + string.digits + "_").intersection(
+        *(one for one in sets if one is not None)
+    )
+
+
+def _universal(rows: tuple[Dialect, ...], said: Mapping[str, Any]) -> Dialect:
+    known = [row for row in rows if "chars" not in row.unknown]
+    rooms = [row.room(_LONGEST_KEY) for row in rows if "max_length" not in row.unknown]
+    snake = any(row.words == "snake" for row in known)
+    return replace(
+        _OWN,
+        name="universal",
+        title="Universal",
+        aliases=("all", "everyone", "default"),
+        chars=_common(row.chars for row in known),
+        first=_common(row.first for row in known),
+        last=_common(row.last for row in known),
+        max_length=min(room for room in rooms if room is not None),
+        reserved=frozenset().union(*(row.reserved for row in rows)),
+        case_sensitive=False,
+        words="snake" if snake else "keep",
+        mangling=NameTransformation(avoid=tuple(dict.fromkeys(steps for row in rows for steps in row.mangling.avoid))),
+        notes=(_COMPUTED, *said["notes"]),
+        **{field: _frozen(value) for field, value in said.items() if field != "notes"},
+    )
+
+
+def _native() -> Dialect:
+    title, note = "Native", "A client that asks for canonical names; any printable text is legal."
+    return replace(_OWN, name="native", title=title, aliases=("canonical", "conduit"), notes=(note,))
+
+
+def _own(universal: Dialect) -> Dialect:
+    letters = frozenset(string.ascii_letters)
+    return replace(
+        universal,
+        name="own",
+        client_info=(),
+        lab=(),
+        version="",
+        source=_OWN.source,
+        date=_OWN.date,
+        title="A server's own names",
+        aliases=(),
+        chars=(universal.chars or frozenset()) | letters | {"-"},
+        first=letters,
+        last=letters | frozenset(string.digits),
+        words="keep",
+        notes=("Names of a server that no client cuts, drops or refuses; capitals and hyphens stay.",),
+    )
+
+
+def _with_assumed(row: Dialect, universal: Dialect) -> Dialect:
+    assumed = [field for field in row.unknown if field != "chars"]
+    if "chars" in row.unknown:
+        assumed += _ASSUMED
+    values: dict[str, Any] = {field: getattr(universal, field) for field in assumed}
+    return replace(row, unknown=tuple(sorted(assumed)), **values)
+
+
+def _rows(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    yield from content["rows"]
+    group = content["recognised"]
+    common = {"kind": "client", "unknown": ["chars", "max_length"], "notes": [group["note"]]}
+    for client in group["clients"]:
+        yield {**common, "source": group["source"], "date": group["date"], **client}
+
+
+@cache
+def index() -> Mapping[str, Dialect]:
+    """Return all dialects by name, ``universal``, ``native`` and ``own`` first, then in the order of the table."""
+    content = json.loads(Path(__file__).with_name("table.json").read_bytes())
+    read = tuple(_dialect(row) for row in _rows(content))
+    universal = _universal(read, content["universal"])
+    rows = (universal, _native(), _own(universal), *(_with_assumed(row, universal) for row in read))
+    return {row.name: row for row in rows}
+
+
+def table() -> tuple[Dialect, ...]:
+    """Return all dialects, for ``truename clients``."""
+    return tuple(index().values())
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all dialects, in the table's order.
+
+    >>> names()[:2], "cursor" in names()
+    (('universal', 'native'), True)
+    """
+    return tuple(index())
+
+
+@cache
+def own(client: str | None = None, server: str = DEFAULT_SERVER) -> Dialect:
+    """Return what a server's names must be to be shown as they are, to every client or to one that is known.
+
+    With ``client`` it is that client's room under this server key, and its reserved words, that count.
+    Raises :class:`truename.errors.UnknownDialect`.
+
+    >>> own().room(), own("claude-code", "github").room()
+    (46, 115)
+    """
+    everyones = index()["own"]
+    if client is None:
+        return everyones
+    row = get(client)
+    room = row.room(server)
+    return replace(everyones, name=f"own-{row.name}", max_length=_MOST if room is None else room, reserved=row.reserved)
+
+
+def fold(name: str) -> str:
+    """Return a name as it is compared: in lower case, without spaces, hyphens and underscores."""
+    return _SEPARATORS.sub("", name[:_LONGEST_NAME]).lower()
+
+
+@cache
+def _by_alias() -> Mapping[str, Dialect]:
+    found: dict[str, Dialect] = {}
+    for dialect in table():
+        for name in (dialect.name, dialect.title, *dialect.aliases):
+            found.setdefault(fold(name), dialect)
+    return found
+
+
+def get(name_or_alias: str) -> Dialect:
+    """Return a dialect by its name, its title or what people call it; spelling of case and separators is free.
+
+    Raises :class:`truename.errors.UnknownDialect`, with the nearest names.
+
+    >>> get("Claude Desktop").name, get("VS_Code").name, get("OpenAI API clients").name
+    ('claude-desktop', 'vscode-copilot', 'openai')
+    """
+    known, wanted = _by_alias(), fold(name_or_alias)
+    found = known.get(wanted) if len(name_or_alias) <= _LONGEST_NAME else None
+    if found is None:
+        near = difflib.get_close_matches(wanted, known, n=5)
+        suggestions = tuple(dict.fromkeys(known[one].name for one in near))[:3]
+        raise UnknownDialect(name=name_or_alias, suggestions=suggestions)
+    return found

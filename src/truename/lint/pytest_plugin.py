@@ -1,0 +1,110 @@
+"""What ``pytest --truename`` runs: the linting of the configured sources, one item a file.
+
+The plugin itself is the module ``pytest_truename`` beside the package, which imports this one when it is asked to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from truename.conventions import Severity
+from truename.editing import Document
+from truename.errors import ConfigError
+from truename.lint.baseline import read_baseline, relative
+from truename.lint.declared import read_declared
+from truename.lint.excerpts import told
+from truename.lint.report import weigh
+from truename.lint.settings import configured_at
+from truename.lint.source_files import from_here
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from truename.conventions import Finding
+    from truename.lint.baseline import Baseline
+
+__all__ = ["LintFailure", "LintFile", "LintItem", "items"]
+
+_NAME = "truename"
+# Findings that have no file concern what is configured.
+_NOWHERE = "truename.toml"
+
+
+def items(session: pytest.Session, sources: Sequence[str]) -> list[pytest.Item]:
+    """Return an item for every file that declares tools, or about which there is something to say.
+
+    ``sources`` are linted in place of the configured ones, if there are any. No server is started.
+    """
+    made: list[pytest.Item] = []
+    for file, findings in _linted(session.config.rootpath, sources).items():
+        parent = LintFile.from_parent(session, path=session.config.rootpath / file)
+        made.append(LintItem.from_parent(parent, name=_NAME, findings=findings))
+    return made
+
+
+class LintFailure(Exception):
+    """A file has findings; the text is what people read."""
+
+
+class LintFile(pytest.File):
+    """A file that was linted; it has one item."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Return nothing: the item was made with the file."""
+        return []
+
+
+class LintItem(pytest.Item):
+    """The linting of one file: it fails for errors and warnings."""
+
+    def __init__(self, *, findings: Sequence[Finding], **rest: Any) -> None:
+        super().__init__(**rest)
+        self.findings = findings
+
+    def runtest(self) -> None:
+        """Fail if there is anything but notes."""
+        if any(one.rule.severity is not Severity.NOTE for one in self.findings):
+            raise LintFailure(told(self.findings))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the findings alone: where in the plugin they were raised concerns nobody."""
+        if isinstance(excinfo.value, LintFailure):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+
+def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
+    configured = configured_at(root)
+    sources = [root / one for one in named] or [configured.base / one for one in configured.settings.sources] or [root]
+    files = (from_here(one) for one in sources if not _is_servers(one))
+    declared = read_declared(files, exclude=configured.settings.exclude)
+    report = weigh(declared, configured, baseline=_baseline(configured.baseline))
+    found: dict[str, list[Finding]] = {}
+    for one in declared.declarations:
+        if one.location is not None:
+            found.setdefault(relative(one.location.file, root), [])
+    for finding in report.findings:
+        file = relative(finding.location.file, root) if finding.location else ""
+        found.setdefault(file or _NOWHERE, []).append(finding)
+    return found
+
+
+def _baseline(path: Path) -> Baseline | None:
+    try:
+        return read_baseline(path) if path.is_file() else None
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _is_servers(path: Path) -> bool:
+    """Tell whether a source is an address or a configuration: no server is started by a test run."""
+    if ":/" in str(path) or path.suffix == ".toml":
+        return True
+    try:
+        value = Document.read(path, "jsonc").value if path.suffix == ".json" else None
+    except ConfigError:
+        return False
+    return isinstance(value, dict) and bool(value.keys() & {"mcpServers", "servers"})

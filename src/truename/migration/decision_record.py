@@ -1,0 +1,158 @@
+"""The decision record of a rename: why, what was weighed, what follows; in the shape of MADR, as seed 002 has it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import date
+
+    from truename.migration.plan import RenamePlan
+    from truename.migration.protocol_versions import ProtocolStatement
+
+__all__ = ["FIELDS", "Decision", "decision_record", "file_name", "next_number"]
+
+FIELDS: Final = (
+    "Status",
+    "Date",
+    "Context and Problem Statement",
+    "Considered Options",
+    "Decision Outcome",
+    "Consequences",
+    "More Information",
+)
+_NUMBERED: Final = re.compile(r"([0-9]{4})[-_].*\.(?:md|markdown|rst|txt|adoc)")
+_TITLED: Final = 3
+_LISTED: Final = 200
+_KEPT: Final = "**Rename, and keep the old names listed until {until}.** They reach the same tools meanwhile."
+_BROKEN: Final = "**Rename in one step, a clean break.** No old name is an alias; it is answered with unknown_tool."
+_FILES: Final = "**Rename in the files.** What runs is told nothing: no ledger was changed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is decided about old names: listed ``until`` a day, a ``clean_break``, or neither; and why."""
+
+    number: int
+    day: date
+    until: str = ""
+    clean_break: bool = False
+    protocol: ProtocolStatement | None = None
+    reason: str = ""
+    status: str = "accepted"
+
+
+def next_number(names: Iterable[str]) -> int:
+    """Return the next free number, given the names of the files in a directory of decision records.
+
+    >>> next_number(["0002-x.md", "0016-names.md", "README.md"]), next_number([])
+    (17, 1)
+    """
+    return 1 + max((int(found[1]) for name in names if (found := _NUMBERED.fullmatch(name))), default=0)
+
+
+def file_name(plan: RenamePlan, number: int) -> str:
+    """Return the name of the record's file.
+
+    >>> from truename.migration.plan import plan
+    >>> file_name(plan({"fs.list": "fs_list"}), 17)
+    '0017-rename-fs-list.md'
+    """
+    olds = list(plan.renames)
+    what = re.sub(r"[^a-z0-9]+", "-", olds[0].lower()).strip("-")[:60] if len(olds) == 1 else f"{len(olds)}-tools"
+    return f"{number:04d}-rename-{what or 'a-tool'}.md"
+
+
+def decision_record(plan: RenamePlan, decision: Decision) -> str:
+    """Return the record as Markdown, with all `FIELDS`."""
+    lines = [
+        f"# {decision.number:04d}. Rename {_title(plan)}",
+        "",
+        f"- Status: {decision.status}",
+        f"- Date: {decision.day.isoformat()}",
+        *_section("Context and Problem Statement", _context(plan, decision)),
+        *_section("Considered Options", _options(decision)),
+        *_section("Decision Outcome", _outcome(plan, decision)),
+        *_section("Consequences", _consequences(plan, decision)),
+        *_section("More Information", _more(plan, decision)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from ("", f"## {heading}", "")
+    yield from lines
+
+
+def _title(plan: RenamePlan) -> str:
+    pairs = [f"{_name(old)} to {_name(new)}" for old, new in plan.renames.items()]
+    return ", ".join(pairs) if len(pairs) <= _TITLED else f"{len(pairs)} tools"
+
+
+def _name(name: str) -> str:
+    return name if name.isprintable() else excerpt(name)
+
+
+def _context(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+    yield decision.reason or f"{_counted(plan.renames)} to be called otherwise (say why here)."
+    yield ""
+    yield "A name stands in source code, fixtures, documentation, permissions and prompts, and models go on saying it."
+
+
+def _counted(names: Sequence[str] | Iterable[str]) -> str:
+    count = len(tuple(names))
+    return "1 tool has" if count == 1 else f"{count} tools have"
+
+
+def _options(decision: Decision) -> Iterator[str]:
+    until = decision.until or "a day that is set"
+    yield "- Leave the names, and translate them at the boundary of each client that refuses them."
+    yield f"- {_KEPT.format(until=until)}"
+    yield f"- {_BROKEN}"
+    if not (decision.until or decision.clean_break):
+        yield f"- {_FILES}"
+
+
+def _outcome(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+    chosen = _KEPT.format(until=decision.until) if decision.until else _BROKEN if decision.clean_break else _FILES
+    yield f"Chosen: {chosen}"
+    if decision.protocol is not None:
+        step = f"{decision.protocol.old} to {decision.protocol.new}"
+        yield f"This is a breaking change of the tools: the protocol version goes from {step}."
+    yield ""
+    yield from ("| old name | new name |", "|---|---|")
+    for old, new in list(plan.renames.items())[:_LISTED]:
+        yield f"| `{_cell(old)}` | `{_cell(new)}` |"
+    if len(plan.renames) > _LISTED:
+        yield f"| and {len(plan.renames) - _LISTED} more | |"
+
+
+def _cell(name: str) -> str:
+    return _name(name).replace("|", "\\|")
+
+
+def _consequences(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+    yield "- Good: one name everywhere, in sources, fixtures, documentation and configurations."
+    if decision.clean_break:
+        yield "- Bad: who was built before rejects the new names, and is rejected with the old: all upgrade together."
+    elif decision.until:
+        yield f"- Neutral: lists are longer until {decision.until}, for both names are shown."
+    for name in plan.control_plane:
+        yield f"- Bad: `{_name(name)}` performs the upgrade; peers of before have to be upgraded by its old name first."
+
+
+def _more(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+    del decision
+    first = next(iter(plan.renames.items()), ("OLD", "NEW"))
+    yield "- Old names are never given to other tools."
+    if len(plan.renames) == 1:
+        names = shlex.join(map(_name, first))
+        yield f"- `truename rename {names} --check PATH` finds an old name that is left."
+    else:
+        yield "- `truename rename --map FILE --check PATH` finds old names that are left."

@@ -1,0 +1,256 @@
+"""Compare, read and bump protocol versions, and resolve calls between two versions (seed 002)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import MigrationError, UnknownTool, excerpt
+from truename.naming import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from truename.naming import NameTable, Resolution
+
+__all__ = [
+    "CHANGES",
+    "DEFAULT_PATTERN",
+    "ProtocolStatement",
+    "VersionSkew",
+    "bump",
+    "compare_versions",
+    "pattern_for",
+    "resolve_between",
+    "skew",
+    "stated",
+    "version_parts",
+]
+
+_VERSION: Final = re.compile(r"(v?)((?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){0,3})")
+# Which number a change counts up: from 1.0 on, and under 0.x, where the second one stands for breaking changes.
+CHANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {"rename": (0, 1), "removed": (0, 1), "breaking": (0, 1), "added": (1, 1), "fixed": (2, 2)}
+)
+
+
+def version_parts(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version: one to four, parted by dots, a ``v`` in front is accepted.
+
+    Raises `MigrationError` (``invalid_version``) for anything else, ``0.3-beta`` too.
+
+    >>> version_parts("v0.10")
+    (0, 10)
+    """
+    return tuple(int(part) for part in _parsed(version)[1].split("."))
+
+
+def bump(version: str, change: str = "rename") -> str:
+    """Return the version after a change: ``rename``, ``removed``, ``breaking``, ``added`` or ``fixed``.
+
+    A renamed tool breaks whoever knows the old name (seed 002: 0.2 becomes 0.3). As many numbers as there were stay,
+    or those that the change needs. Raises `MigrationError` for a version that can't be counted, `ValueError` for an
+    unknown change.
+
+    >>> bump("0.9"), bump("1.4.2"), bump("1.4", "added"), bump("0.2", "fixed")
+    ('0.10', '2.0.0', '1.5', '0.2.1')
+    """
+    if change not in CHANGES:
+        message = f"{excerpt(change)} is no kind of change. Use one of {', '.join(CHANGES)}."
+        raise ValueError(message)
+    lead, text = _parsed(version)
+    numbers = [int(part) for part in text.split(".")]
+    place = CHANGES[change][numbers[0] == 0]
+    numbers += [0] * (place + 1 - len(numbers))
+    counted = [*numbers[:place], numbers[place] + 1, *(0 for _ in numbers[place + 1 :])]
+    return lead + ".".join(map(str, counted))
+
+
+def compare_versions(left: str, right: str) -> int:
+    """Return -1, 0 or 1: whether the left version is older, the same or newer, number by number.
+
+    Raises `MigrationError` as `version_parts` does.
+
+    >>> compare_versions("0.10", "0.9"), compare_versions("0.3", "v0.3.0")
+    (1, 0)
+    """
+    pairs = zip_longest(version_parts(left), version_parts(right), fillvalue=0)
+    return next((1 if one > other else -1 for one, other in pairs if one != other), 0)
+
+
+def _parsed(version: str) -> tuple[str, str]:
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        raise MigrationError(
+            code="invalid_version",
+            problem=f"{excerpt(version)} is no protocol version",
+            remedy="Write one to four numbers parted by dots, as in 0.3.",
+        )
+    return found[1], found[2]
+
+
+DEFAULT_PATTERN: Final = 'PROTOCOL_VERSION = "{version}"'
+# The setting of the gateway, which is no constant of a program.
+_SETTING: Final = 'protocol = "{version}"'
+_SETTINGS_FILE: Final = "truename.toml"
+_PLACE: Final = "{version}"
+_LONGEST: Final = 200
+_NUMBERS: Final = r"(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?![\w.-]*\w)"
+# A type may stand between name and value (Rust, TypeScript), a quote after the name (JSON).
+_USUAL: Final = re.compile(
+    rf"(?<![\w-])(?:PROTOCOL_VERSION|protocol_version)\b[\"'`]?"
+    rf"(?:[ \t]{{0,8}}:[ \t]{{0,8}}&?[\w' ]{{1,40}})?[ \t]{{0,40}}[=:][ \t]{{0,40}}[\"'`]?{_NUMBERS}"
+)
+
+# Only above all tables: below them it is somebody else's.
+_SET: Final = re.compile(rf"\A\ufeff?(?:[^\[\n][^\n]*\n|\n)*?protocol[ \t]{{0,40}}=[ \t]{{0,40}}[\"']{_NUMBERS}[\"']")
+_OWN: Final = {DEFAULT_PATTERN: _USUAL, _SETTING: _SET}
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolStatement:
+    """A step from one protocol version to the next, and how files state it.
+
+    ``pattern`` is a text with ``{version}`` in it, read as it is but for the amount of space; the default one is read
+    more widely, with a type between, with ``:``, in small letters. ``file`` is the only file to look in, a glob.
+    """
+
+    old: str
+    new: str
+    pattern: str = DEFAULT_PATTERN
+    file: str = ""
+
+    @classmethod
+    def after(
+        cls, version: str, change: str = "rename", *, pattern: str = DEFAULT_PATTERN, file: str = ""
+    ) -> ProtocolStatement:
+        """Count a version up. Raises `MigrationError` for what is no version or no pattern.
+
+        >>> Protocol.after("0.9").new
+        '0.10'
+        """
+        _compiled(pattern)
+        return cls(version, bump(version, change), pattern, file)
+
+    def statements(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yield where a text states a version, and which."""
+        for found in _compiled(self.pattern).finditer(text):
+            yield found.start("version"), found["version"]
+
+
+def stated(text: str, pattern: str = DEFAULT_PATTERN) -> tuple[str, ...]:
+    """Return the versions that a text states, each once. Raises `MigrationError` for what is no pattern.
+
+    >>> stated('pub const PROTOCOL_VERSION: &str = "0.2";')
+    ('0.2',)
+    """
+    found = dict.fromkeys(each["version"] for each in _compiled(pattern).finditer(text))
+    return tuple(version for version in found if version_parts(version))
+
+
+def pattern_for(name: str, pattern: str) -> str:
+    """Return how a file of this name states the version: truename.toml by its setting, unless another way is set.
+
+    >>> pattern_for("truename.toml", DEFAULT_PATTERN), pattern_for("truename.toml", "VERSION: {version}")
+    ('protocol = "{version}"', 'VERSION: {version}')
+    """
+    return _SETTING if name == _SETTINGS_FILE and pattern == DEFAULT_PATTERN else pattern
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    if pattern in _OWN:
+        return _OWN[pattern]
+    before, place, after = pattern.partition(_PLACE)
+    if not place or not before.strip() or len(pattern) > _LONGEST or _PLACE in after:
+        raise MigrationError(
+            problem=f"{excerpt(pattern)} is no pattern of a protocol version",
+            remedy='Write a text with {version} in it, as in VERSION = "{version}".',
+        )
+    return re.compile(f"{_spaced(before)}{_NUMBERS}{_spaced(after)}")
+
+
+def _spaced(text: str) -> str:
+    parts = (re.escape(part) for part in re.split(r"\s+", text))
+    return r"\s{0,40}".join(parts)
+
+
+# What a peer can have known for certain: names that were shown, and ids.
+_EXACT: Final = frozenset({"table", "ledger", "canonical"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionSkew:
+    """Two versions of one protocol: whether they are the same, and whether every name means the same to both.
+
+    ``compatible`` sides have no breaking change between them: the same first number, and below 1.0 the same second
+    one, for there that is the one which a rename counts up.
+    """
+
+    server: str
+    peer: str
+    same: bool
+    compatible: bool
+
+    def __str__(self) -> str:
+        versions = f"the server speaks protocol {self.server}, the peer {excerpt(self.peer, 40)[1:-1]}"
+        if self.compatible:
+            return f"{versions}: names mean the same to both."
+        return f"{versions}: names may have changed between them. Upgrade the older side, or both together."
+
+
+def skew(*, server: str, peer: str) -> VersionSkew:
+    """Compare the versions of two sides, number by number. A peer's version that can't be read fits no other.
+
+    Raises `MigrationError` (``invalid_version``) for the server's own.
+
+    >>> skew(server="0.3", peer="0.2").compatible, skew(server="1.10", peer="1.9").compatible
+    (False, True)
+    >>> skew(server="0.3", peer="newest").compatible
+    False
+    """
+    own = _breaking(version_parts(server))
+    try:
+        same = compare_versions(server, peer) == 0
+        compatible = own == _breaking(version_parts(peer))
+    except MigrationError:
+        return VersionSkew(server=server, peer=peer, same=False, compatible=False)
+    return VersionSkew(server=server, peer=peer, same=same, compatible=compatible)
+
+
+def resolve_between(text: str, names: NameTable, *, server: str, peer: str) -> Resolution:
+    """Return the tool that a peer of another version means by a name; only what was shown, or an id, counts.
+
+    A spelling that a peer made up by other rules than today's could mean another tool by now. Raises what `resolve`
+    raises; what is unknown, or known by a derived spelling only, is `UnknownTool` (``moved``) with both versions.
+
+    >>> from truename import Catalog, project
+    >>> agent = project(Catalog.from_mcp({"kenny": ["powershell.exec"]}), "native", style="declared")
+    >>> resolve_between("powershell_exec", agent, server="0.2", peer="0.3")
+    Traceback (most recent call last):
+        ...
+    truename.errors.UnknownTool: Tool 'powershell_exec' does not exist in protocol 0.2 (the call is of 0.3); ...
+    """
+    both = skew(server=server, peer=peer)
+    if both.same:
+        return resolve(text, names)
+    detail = f" in protocol {server} (the call is of {excerpt(peer, 40)[1:-1]})"
+    try:
+        found = resolve(text, names)
+    except UnknownTool as error:
+        raise (replace(error, detail=detail) if error.reason in {"unknown", "moved"} else error) from error
+    is_id = found.step == "folded" and "/" in text
+    if both.compatible or found.step in _EXACT or is_id or found.id is None:
+        return found
+    raise UnknownTool(
+        text=text, trail=found.trail, reason="moved", suggestions=(names[found.id],), id=found.id, detail=detail
+    )
+
+
+def _breaking(parts: tuple[int, ...]) -> tuple[int, ...]:
+    padded = (*parts, 0)
+    return padded[:2] if padded[0] == 0 else padded[:1]

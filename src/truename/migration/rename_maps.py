@@ -1,0 +1,135 @@
+"""Read the list of renames from a file, or derive it from a style or a convention."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.conventions.classification import classify
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from truename.conventions.convention import Convention
+
+__all__ = ["MAX_MAP", "RenameProposal", "conventional", "read_map", "underscored"]
+
+MAX_MAP: Final = 16 * 1024 * 1024
+_TABLE: Final = "renames"
+_SHAPE: Final = 'Write [renames] with "old" = "new" lines in TOML, or {"old": "new"} in JSON.'
+_PLACE: Final = re.compile(r" \(at (line \d+, column \d+)\)\Z")
+
+
+def read_map(raw: bytes, file: str) -> Mapping[str, str]:
+    r"""Return the renames that a file holds; ``file`` is its name, whose ending tells TOML from JSON.
+
+    Raises `ConfigError` with the line for what can't be read, with the key for what is no pair of names: two lines
+    for one old name are refused, since the later one would win silently.
+
+    >>> dict(read_map(b'[renames]\n"fs.list" = "fs_list"', "renames.toml"))
+    {'fs.list': 'fs_list'}
+    """
+    if len(raw) > MAX_MAP:
+        raise _fault(file, "", f"it is larger than {MAX_MAP:,} bytes")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _fault(file, "", f"it is not UTF-8 (byte {error.start})") from error
+    try:
+        content = _toml(text, file) if file.lower().endswith(".toml") else _json(text, file)
+    except RecursionError as error:
+        raise _fault(file, "", "it is nested too deeply") from error
+    found = content.get(_TABLE, content if not file.lower().endswith(".toml") else None)
+    if not isinstance(found, dict) or not found:
+        raise _fault(file, _TABLE, "it says no renames")
+    for old, new in found.items():
+        if not isinstance(new, str):
+            raise _fault(file, excerpt(old), "the new name is no text")
+    return found
+
+
+def _toml(text: str, file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        where = place[1] if place else f"line {text.count(chr(10)) + 1} (the end)"
+        raise _fault(file, where, f"it is not TOML ({_PLACE.sub('', str(error))})") from error
+
+
+def _json(text: str, file: str) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            raise _fault(file, excerpt(next(key for key in keys if keys.count(key) > 1)), "it stands there twice")
+        return found
+
+    try:
+        content = json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise _fault(file, f"line {error.lineno}, column {error.colno}", f"it is not JSON ({error.msg})") from error
+    except ValueError as error:
+        raise _fault(file, "", f"it is not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise _fault(file, "", "it is no object")
+    return content
+
+
+def _fault(file: str, key: str, problem: str) -> ConfigError:
+    return ConfigError(file=file, key=key, problem=problem, remedy=_SHAPE)
+
+
+_PARTED: Final = re.compile(r"[./: ]+")
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class RenameProposal:
+    """The renames that are certain, and the names that need a person, each with the reason."""
+
+    renames: Mapping[str, str]
+    unclear: Mapping[str, str]
+
+
+def underscored(names: Iterable[str]) -> RenameProposal:
+    """Propose single underscores for dots, slashes, colons and spaces (seed 002, option B).
+
+    What is legal for Anthropic and OpenAI stays as it is; what would not be legal then either needs a person.
+
+    >>> proposal = underscored(["powershell.exec", "winget_install", "天気.取得"])
+    >>> dict(proposal.renames), list(proposal.unclear)
+    ({'powershell.exec': 'powershell_exec'}, ['天気.取得'])
+    """
+    renames: dict[str, str] = {}
+    unclear: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        new = _PARTED.sub("_", name).strip("_") if _PARTED.search(name) else name
+        if not _LEGAL.fullmatch(new):
+            unclear[name] = f"{excerpt(new)} is not 1 to 64 of a-z, A-Z, 0-9, _ and -"
+        elif new != name:
+            renames[name] = new
+    return RenameProposal(MappingProxyType(renames), MappingProxyType(unclear))
+
+
+def conventional(names: Iterable[str], convention: Convention) -> RenameProposal:
+    """Propose the names that a convention asks for, where it leaves no choice (seed 003's migration).
+
+    >>> from truename.conventions.convention import Convention
+    >>> dict(conventional(["clearKeychain_ios", "tap"], Convention.of("trailblaze")).renames)
+    {'clearKeychain_ios': 'ios_clearKeychain'}
+    """
+    renames: dict[str, str] = {}
+    unclear: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        found = classify(name, convention)
+        if found.suggested:
+            renames[name] = found.suggested
+        elif not found.ok:
+            unclear[name] = "; ".join(f"it {fault.text}" for fault in found.faults) or "it fits no category"
+    return RenameProposal(MappingProxyType(renames), MappingProxyType(unclear))

@@ -15,7 +15,7 @@ from tests.gateway.conftest import connected, text_of
 from tests.gateway.old_transport import old_app
 from truename.auth.network.fetch import FetchedDocument, FetchError, Web
 from truename.auth.outbound.tokens import ClientTokens, NoCredential
-from truename.cli.reloading import files_of
+from truename.cli._reload import files_of
 from truename.config import ServerConfig, load, parse
 from truename.config.credentials import ClientCredentials
 from truename.errors import ConfigError

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import fake
-from truename.cli.consenting import CODE, files_at, is_allowed, open_found
-from truename.cli.failure import UsageFault
+from truename.cli._errors import UsageError
+from truename.cli._sources import CODE, files_at, is_allowed, open_found
 from truename.config.consent import ConsentStore, consent_key
 from truename.config.reading import ConfigFiles
 from truename.errors import ConfigError
@@ -50,7 +50,7 @@ def types(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def types(text: str) -> None:
         monkeypatch.setattr(sys, "stdin", Terminal(text))
-        monkeypatch.setattr("truename.cli.consenting.is_terminal", lambda: True)
+        monkeypatch.setattr("truename.cli._sources.is_terminal", lambda: True)
 
     return types
 
@@ -198,13 +198,13 @@ def test_what_is_said_yes_to_is_what_is_used_though_the_file_changes_meanwhile(
         (found.with_name("truename.toml")).write_text('[policy]\ndefault = "allow"\n')
 
     monkeypatch.setattr(sys, "stdin", Terminal("y\n", race))
-    monkeypatch.setattr("truename.cli.consenting.is_terminal", lambda: True)
+    monkeypatch.setattr("truename.cli._sources.is_terminal", lambda: True)
 
     config = open_found(found)
 
     assert [server.key for server in config.servers] == ["w"]
     assert config.settings.policy is None
-    with pytest.raises(UsageFault):
+    with pytest.raises(UsageError):
         open_found(found, may_ask=False)
 
 
@@ -259,7 +259,7 @@ def test_the_same_bytes_in_another_directory_need_consent_of_their_own(run: Run,
     (other / "hard.json").hardlink_to(found)
 
     for name in ("mcp.json", "link.json", "hard.json"):
-        with pytest.raises(UsageFault, match="needs consent"):
+        with pytest.raises(UsageError, match="needs consent"):
             open_found(other / name, may_ask=False)
 
 
@@ -287,7 +287,7 @@ def test_a_directory_that_is_replaced_by_a_link_needs_consent(tmp_path: Path, ru
 
     (tmp_path / "mine").symlink_to(tmp_path / "theirs")
 
-    with pytest.raises(UsageFault, match="needs consent"):
+    with pytest.raises(UsageError, match="needs consent"):
         open_found(tmp_path / "mine" / "mcp.json", may_ask=False)
 
 

@@ -21,7 +21,7 @@ from mcp import Client
 from tests.cli.test_cli_running import TRUENAME, Lines, call, serving
 from tests.gateway.conftest import alive
 from tests.shared import ROOT
-from truename.cli.logs import log_to_stderr
+from truename.cli._logs import log_to_stderr
 
 if TYPE_CHECKING:
     from collections.abc import Callable

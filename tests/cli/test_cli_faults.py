@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import HOSTILE, Run
+from truename.cli._errors import split
+from truename.cli._rendering import printable, say_error
 from truename.cli.app import app
-from truename.cli.failure import split
-from truename.cli.rendering import printable, say_error
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,9 @@ from tests.cli.conftest import fake
 from tests.cli.test_cli_ending import until
 from tests.cli.test_cli_running import TRUENAME, call, serving
 from tests.shared import ROOT
-from truename.cli import reloading
-from truename.cli.consenting import CODE
-from truename.cli.located import line_of
-from truename.cli.reloading import Reloads, files_of
+from truename.cli import _reload as reloading
+from truename.cli._reload import Reloads, files_of, line_of
+from truename.cli._sources import CODE
 from truename.config import Config, Settings, load
 from truename.config.watch import Reread, Watch
 from truename.errors import ConfigError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, Ledger, project
-from truename.cli.sources import configuration
+from truename.cli._sources import configuration
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import HOSTILE, Run, fake
 from tests.cli.test_cli_running import call, serving
-from truename.cli.reachable import answers
+from truename.cli._gateway_names import answers
 from truename.clients import config_files
 from truename.clients.gateway_address import UpcomingNames
 
@@ -408,7 +408,7 @@ CLIENTS = ["claude-code", "cursor"]
 def test_nobody_is_told_to_start_a_gateway_that_runs(run: Run, cursor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "start the gateway first" in words(run("connect", "cursor", "--dry-run").out)
     monkeypatch.setattr("truename.cli.connect.answers", lambda _: True)
-    monkeypatch.setattr("truename.cli.newnames.ask_names", lambda *_, **__: UpcomingNames({}, {}))
+    monkeypatch.setattr("truename.cli._gateway_names.ask_names", lambda *_, **__: UpcomingNames({}, {}))
 
     for more in ([], ["--stdio"]):
         done = words(run("connect", "cursor", "--dry-run", *more).out)

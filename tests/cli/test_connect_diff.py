@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from truename.cli.changes import diff
+from truename.cli._rendering import diff
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.cli.rulebook import RULEBOOK
+from truename.cli._rules import RULEBOOK
 from truename.lint.pages import main, pages
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from truename.cli._sources import CODE
 from truename.cli.app import app
-from truename.cli.consenting import CODE
 from truename.migration import Lock
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.clients.homes import SYSTEMS, cases, machine, written
-from truename.cli.gathering import gather
+from truename.cli.init import gather
 from truename.clients import find
 from truename.config import Settings, load, parse, render
 from truename.config.proposal import propose

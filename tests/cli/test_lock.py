@@ -234,7 +234,7 @@ def test_a_disk_that_is_full_leaves_the_lock_as_it_was(run: Run, locked: Path, m
         raise OSError(28, "No space left on device")
 
     before = locked.read_bytes()
-    monkeypatch.setattr("truename.cli.lock_file.write_new", full)
+    monkeypatch.setattr("truename.cli.lock.write_new", full)
     done = run("lock", "--protocol", "0.9")
 
     assert done.status == 2

@@ -11,7 +11,7 @@ import pytest
 
 from truename import ToolId
 from truename.catalog import Origin, Tool
-from truename.cli.logs import log_to_stderr
+from truename.cli._logs import log_to_stderr
 from truename.gateway import UpstreamError
 from truename.gateway.telemetry.account import Account, Accounts
 

@@ -168,7 +168,7 @@ def test_a_tool_that_says_it_failed_has_failed(run: Run, recorded: Callable[...,
 def test_without_the_gateway_s_part_nothing_is_run_and_it_is_told(
     run: Run, recorded: Callable[..., Path], configure: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "truename.cli.rerunning", None)
+    monkeypatch.setitem(sys.modules, "truename.cli._rerun", None)
     done = run("replay", recorded("tap"), configure({"phone": ["tap"]}), "--run")
 
     assert (done.status, "truename[gateway]" in done.err) == (2, True)

@@ -5,12 +5,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from truename.cli.consenting import files_at, give, is_allowed, show_disclosed
-from truename.cli.disclosed import Disclosed, disclosed
-from truename.cli.failure import UsageFault
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import print_json, print_table, show, styled
-from truename.cli.sources import default_source
+from truename.cli._errors import UsageError
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import print_json, print_table, show, styled
+from truename.cli._sources import Disclosure, default_source, disclose, files_at, give, is_allowed, show_disclosed
 from truename.config.consent import Consent, ConsentStore, consent_key
 from truename.errors import ConfigError
 from truename.files.user import at_home
@@ -32,7 +30,7 @@ def allow(file: File = None, /, *, revoke: Revoke = False, every: List = False, 
     """
     if every:
         if file is not None or revoke:
-            raise UsageFault(
+            raise UsageError(
                 fact="--list takes nothing else", advice="Say `truename allow --list`, with --json if wanted."
             )
         return _list(as_json=as_json)
@@ -46,7 +44,7 @@ def allow(file: File = None, /, *, revoke: Revoke = False, every: List = False, 
             show(f"{path} needs consent again." if was else f"{path} was not allowed; nothing changed.")
         return 0
     files = files_at(path)
-    found, digest = disclosed(files), give(path, files)
+    found, digest = disclose(files), give(path, files)
     if as_json:
         print_json(_document(path, digest, found, [str(one) for one in files.paths]))
         return 0
@@ -84,5 +82,5 @@ def _state(consent: Consent) -> str:
         return "changed"
 
 
-def _document(path: Path, digest: str, found: Disclosed, files: list[str]) -> dict[str, Any]:
+def _document(path: Path, digest: str, found: Disclosure, files: list[str]) -> dict[str, Any]:
     return {"file": str(consent_key(path)), "digest": digest, "files": files, **found.plain()}

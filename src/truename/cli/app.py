@@ -142,12 +142,12 @@ def _ended(result: object) -> int:
 
 
 def _refused(error: CycloptsError, words: Sequence[str]) -> int:
-    from truename.cli.failure import report_usage  # noqa: PLC0415 - only when something is wrong
+    from truename.cli._errors import report_usage  # noqa: PLC0415 - only when something is wrong
 
     return report_usage(error, words)
 
 
 def _failed(error: Exception, words: Sequence[str]) -> int:
-    from truename.cli.failure import report  # noqa: PLC0415 - only when something is wrong
+    from truename.cli._errors import report  # noqa: PLC0415 - only when something is wrong
 
     return report(error, as_json="--json" in words)

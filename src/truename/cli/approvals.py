@@ -1,28 +1,47 @@
-"""`truename approvals`: the calls that wait for a word, and the decisions that were made."""
+"""`truename approvals`: list the calls that are pending approval, and decide on them."""
 
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 from cyclopts import App, Parameter
 
-from truename.cli.deciding import Desk, Found, lines_of, plain, row
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.options import Configuration, JsonOutput
-from truename.cli.rendering import print_json, print_table, say, show, styled
-from truename.cli.sources import configuration
-from truename.cli.spans import seconds_of
-from truename.errors import excerpt
+from truename.cli._audit import witnessed
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import Configuration, JsonOutput
+from truename.cli._rendering import print_json, print_table, printable, say, show, styled
+from truename.cli._sources import configuration
+from truename.config import Config
+from truename.errors import StoreError, excerpt
 from truename.files.user import whoami
-from truename.policy import Scope
+from truename.policy import Approvals, Grant, Scope
+from truename.policy.grants import Subject
+from truename.trust import PinStore
+from truename.trust.approval_queue import (
+    ApprovalQueue,
+    PendingCall,
+    about_grant,
+    about_request,
+    decided,
+    pending_path,
+    stamp,
+)
 
 __all__ = ["approvals"]
 
+_UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_LONGEST = 10 * 366 * 86_400
+_MOST_DIGITS = 6
+_CHANGED = "the tool's definition changed since"
+_OFFERED = "it does not count while the server offers another definition, which waits: `truename pins diff {id}`"
+_COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
 Key = Annotated[str, Parameter(help="The key of a call that waits, or of a decision.")]
-Config = Annotated[
+ConfigFile = Annotated[
     str | None, Parameter(name="--config", help="The configuration whose approvals are meant; else as for `serve`.")
 ]
 Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what waits for a word.")]
@@ -34,11 +53,9 @@ Covers = Annotated[
 ]
 Span = Annotated[str | None, Parameter(name="--for", help="How long it counts: 30m, 12h, 90d; else as configured.")]
 Message = Annotated[str, Parameter(name="--message", show_default=False, help="What the model is told.")]
-
 _PAUSE = 0.5
 _MOST_NEAR = 5
 _UNDONE = "`truename approvals revoke {key}` takes it back."
-
 approvals = App(
     name="approvals",
     help="Show the calls that wait for your word, decide on them, and take decisions back.",
@@ -47,6 +64,224 @@ approvals = App(
     "follow at once; a call that was granted has to be made again, unless the gateway lets calls wait.",
     default_parameter=Parameter(negative=()),
 )
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a span. Raises `UsageError`."""
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit()) or unit not in _UNITS or len(number) > _MOST_DIGITS:
+        raise UsageError(fact=f"{excerpt(text)} is no span of time", advice="Write it as 30m, 12h, 90d or 52w.")
+    seconds = int(number) * _UNITS[unit]
+    if not 0 < seconds <= _LONGEST:
+        raise UsageError(fact=f"{text} is not a minute to ten years", advice="Write it as 30m, 12h, 90d or 52w.")
+    return seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedApproval:
+    """A call that waits, or a decision; ``state`` is waiting, approved, rejected, used, expired or suspended."""
+
+    key: str
+    state: str
+    principal: str
+    subject: Subject
+    at: str
+    until: str = ""
+    scope: str = ""
+    by: str = ""
+    message: str = ""
+    reason: str = ""
+    rule: str = ""
+    arguments: str = ""
+    wire_name: str = ""
+    client: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether nobody decided yet."""
+        return not self.scope
+
+    @property
+    def tool(self) -> str:
+        """The tool's id."""
+        return str(self.subject.id)
+
+    @property
+    def covers(self) -> str:
+        """What a decision is about, in words."""
+        return _COVERS.get(self.scope, "")
+
+
+class ApprovalDecisions:
+    """The decisions of a configuration and what waits for one. All methods raise `StoreError`.
+
+    What is decided here goes into the audit journal of the configuration.
+    """
+
+    def __init__(self, path: Path, config: Config) -> None:
+        self._config = config
+        self._settings = config.settings.approvals
+        self._approvals = Approvals.open(path)
+        self._digests = _offered(config)
+        waiting = pending_path(path)
+        # Who only looks makes no file.
+        self._book = ApprovalQueue(waiting if waiting is not None and waiting.exists() else None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._book.close()
+
+    def waiting(self) -> Sequence[ListedApproval]:
+        """Return what nobody decided on, the oldest first."""
+        return [self._of_request(one) for one in self._book.all() if one.is_open]
+
+    def all(self) -> Sequence[ListedApproval]:
+        """Return what waits, and then all decisions."""
+        return [*self.waiting(), *map(self._of_grant, self._approvals.grants())]
+
+    def find(self, key: str) -> ListedApproval | None:
+        """Return what has this key."""
+        return next((one for one in self.all() if one.key == key), None)
+
+    def decision_on(self, key: str) -> ListedApproval | None:
+        """Return the decision of this key, or the last that was made on the request of this key."""
+        known = [one for one in self._approvals.grants() if key in {one.key, one.call_id}]
+        return self._of_grant(known[-1]) if known else None
+
+    def pending(self, key: str) -> PendingCall | None:
+        """Return the call of this key, if it waits still."""
+        found = self._book.find(key)
+        return found if found is not None and found.is_open else None
+
+    def decide(
+        self, one: PendingCall, scope: Scope, *, approved: bool, by: str, message: str, lasts: float | None
+    ) -> ListedApproval:
+        """Decide on a call that waits."""
+        what, about = "granted" if approved else "denied", {**about_request(one), "covers": scope}
+        with witnessed(self._config, "approval", what, [about]) as (record,):
+            made = decided(
+                one,
+                scope,
+                self._approvals,
+                self._book,
+                approved=approved,
+                by=by,
+                message=message,
+                lasts=self._settings.expiry,
+                grant_lasts=self._settings.grant_expiry if lasts is None else lasts,
+            )
+            record.update(about_grant(made))
+        return self._of_grant(made)
+
+    def revoke(self, key: str) -> ListedApproval | None:
+        """Take a decision back; None if there is none of this key."""
+        known = next((one for one in self._approvals.grants() if one.key == key), None)
+        if known is None:
+            return None
+        with witnessed(self._config, "approval", "revoked", [about_grant(known)]) as records:
+            gone = self._approvals.revoke(key)
+            if gone is None:
+                # Somebody else was faster, and has the record.
+                records.clear()
+            if known.scope == "call":
+                self._book.drop(known.call_id)
+        return None if gone is None else self._of_grant(gone)
+
+    def _of_grant(self, grant: Grant) -> ListedApproval:
+        state, reason = self._state(grant)
+        return ListedApproval(
+            key=grant.key,
+            state=state,
+            reason=reason,
+            principal=grant.principal,
+            subject=grant.subject,
+            at=grant.at,
+            until=grant.until,
+            scope=grant.scope,
+            by=grant.by,
+            message=grant.message,
+            wire_name=grant.wire_name,
+        )
+
+    def _state(self, grant: Grant) -> tuple[str, str]:
+        if grant.is_over(stamp(time.time())):
+            return "expired", ""
+        if grant.scope == "call" and self._approvals.state_of(grant) not in {"", "seen"}:
+            return "used", ""
+        reason = self._changed(grant.subject)
+        return ("suspended" if reason else "approved" if grant.approved else "rejected"), reason
+
+    def _changed(self, subject: Subject) -> str:
+        """Return why a decision on a definition does not count now; "" if it does, as far as the pins tell."""
+        now, is_trusted = self._digests.get(str(subject.id), (subject.digest, True))
+        if now == subject.digest:
+            return ""
+        return _CHANGED if is_trusted else _OFFERED.format(id=subject.id)
+
+    def _of_request(self, one: PendingCall) -> ListedApproval:
+        reason = self._changed(one.subject)
+        return ListedApproval(
+            key=one.key,
+            state="suspended" if reason else "waiting",
+            principal=one.principal,
+            subject=one.subject,
+            at=stamp(one.at),
+            until=stamp(one.until),
+            reason=reason or one.reason,
+            rule=one.rule,
+            arguments=one.arguments,
+            wire_name=one.wire_name,
+            client=one.client,
+        )
+
+
+def _offered(config: Config) -> dict[str, tuple[str, bool]]:
+    """Return the digest of the definition that was offered last, by tool, and whether it is trusted.
+
+    It is empty where the gateway knows none.
+    """
+    path = config.pins_path()
+    if path is None or not path.exists():
+        return {}
+    try:
+        with PinStore(path) as pins:
+            found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
+            # A definition that waits is one that the server was seen to offer in the place of the pin.
+            return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}
+    except StoreError:
+        # What is wrong with them is told by the command that is about them.
+        return {}
+
+
+def row(one: ListedApproval) -> list[str]:
+    """Return the row of a table."""
+    since = one.at.replace("T", " ").removesuffix("+00:00")
+    return [one.key, one.state, printable(one.principal), one.tool, one.covers, since]
+
+
+def plain(one: ListedApproval) -> dict[str, Any]:
+    """Return an entry of JSON output."""
+    values = {name: value for name, value in vars(one).items() if name != "subject" and value}
+    about = one.subject
+    return {**values, "tool": one.tool, "digest": about.digest, "server": about.server, "name": about.name}
+
+
+def lines_of(one: ListedApproval) -> Iterator[str]:
+    """Yield what a person reads who decides, or looks at a decision."""
+    about = one.subject
+    yield f"{one.key} ({one.state}): {one.tool}"
+    yield f"  server: {printable(about.server)}, its name there: {printable(about.name)}"
+    yield f"  called as {printable(one.wire_name)} by {printable(one.principal)}"
+    said = {"rule": one.rule, "why": one.reason, "covers": one.covers, "by": one.by, "message": one.message}
+    for word, text in {**said, "since": one.at, "until": one.until}.items():
+        if text:
+            yield f"  {word}: {printable(text)}"
+    if one.arguments:
+        yield "  arguments:"
+        for line in one.arguments.splitlines():
+            yield f"    {printable(line)}"
 
 
 @approvals.command(name="list")
@@ -77,7 +312,7 @@ def list_(
     return EXIT_FINDINGS if open_ones else 0
 
 
-def _watched(desk: Desk, *, as_json: bool) -> int:
+def _watched(desk: ApprovalDecisions, *, as_json: bool) -> int:
     """Show each request once, until the command is interrupted."""
     seen: set[str] = set()
     say("Each call that waits is shown here; Ctrl+C ends this.")
@@ -92,7 +327,7 @@ def _watched(desk: Desk, *, as_json: bool) -> int:
         return 0
 
 
-def _told(one: Found, *, as_json: bool) -> None:
+def _told(one: ListedApproval, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(f"{json.dumps(plain(one))}\n")
     else:
@@ -103,7 +338,7 @@ def _told(one: Found, *, as_json: bool) -> None:
 
 
 @approvals.command(name="show")
-def show_(key: Key, /, *, config: Config = None, as_json: JsonOutput = False) -> int:
+def show_(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
     """Show a call that waits with its arguments, or a decision and whether it counts."""
     with _desk(config) as desk:
         found = desk.find(key)
@@ -119,7 +354,7 @@ def show_(key: Key, /, *, config: Config = None, as_json: JsonOutput = False) ->
 
 @approvals.command
 def grant(
-    key: Key, /, *, config: Config = None, scope: Covers = "call", span: Span = None, as_json: JsonOutput = False
+    key: Key, /, *, config: ConfigFile = None, scope: Covers = "call", span: Span = None, as_json: JsonOutput = False
 ) -> int:
     """Allow a call that waits: by default this one, once."""
     return _decided(key, config, scope, approved=True, span=span, as_json=as_json)
@@ -127,19 +362,25 @@ def grant(
 
 @approvals.command
 def deny(
-    key: Key, /, *, config: Config = None, scope: Covers = "call", message: Message = "", as_json: JsonOutput = False
+    key: Key,
+    /,
+    *,
+    config: ConfigFile = None,
+    scope: Covers = "call",
+    message: Message = "",
+    as_json: JsonOutput = False,
 ) -> int:
     """Refuse a call that waits: by default this one."""
     return _decided(key, config, scope, approved=False, message=message, as_json=as_json)
 
 
 @approvals.command
-def revoke(key: Key, /, *, config: Config = None, as_json: JsonOutput = False) -> int:
+def revoke(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
     """Take a decision back: the next such call is asked about again."""
     with _desk(config) as desk:
         found = desk.find(key)
         if found is not None and found.waits:
-            raise UsageFault(fact=f"{key} is no decision yet", advice="`truename approvals deny` refuses the call.")
+            raise UsageError(fact=f"{key} is no decision yet", advice="`truename approvals deny` refuses the call.")
         gone = desk.revoke(key)
         if gone is None:
             return _nothing(desk, key, as_json=as_json)
@@ -167,7 +408,7 @@ def _decided(
             return _nothing(desk, key, as_json=as_json)
         if scope not in waiting.scopes:
             advice = f"Use --scope with one of: {', '.join(waiting.scopes)}."
-            raise UsageFault(fact="the client of this call has no session", advice=advice)
+            raise UsageError(fact="the client of this call has no session", advice=advice)
         made = desk.decide(waiting, scope, approved=approved, by=whoami(), message=message, lasts=lasts)
     if as_json:
         print_json({"granted" if approved else "denied": plain(made)})
@@ -178,7 +419,7 @@ def _decided(
     return 0
 
 
-def _nothing(desk: Desk, key: str, *, as_json: bool) -> int:
+def _nothing(desk: ApprovalDecisions, key: str, *, as_json: bool) -> int:
     """Say that this is no call that waits: what was decided on it, or which key may be meant."""
     decision = desk.decision_on(key)
     near = [one.key for one in desk.all() if key and one.key.startswith(key)][:_MOST_NEAR]
@@ -195,12 +436,12 @@ def _nothing(desk: Desk, key: str, *, as_json: bool) -> int:
 
 
 @contextmanager
-def _desk(source: str | None) -> Iterator[Desk]:
+def _desk(source: str | None) -> Iterator[ApprovalDecisions]:
     config = configuration(source)
     path = config.approvals_path()
     if path is None:
-        raise UsageFault(
+        raise UsageError(
             fact=f"{config.path} keeps its approvals in memory only", advice="Set approvals.path to a file."
         )
-    with Desk(path, config) as desk:
+    with ApprovalDecisions(path, config) as desk:
         yield desk

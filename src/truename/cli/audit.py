@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from truename.audit import GENESIS, KINDS, Anchor, AuditRecord, LogDefect, anchor_file, recent, records_in, since
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.options import Configuration, JsonOutput
-from truename.cli.rendering import print_json, say, show, styled
-from truename.cli.sources import configuration
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import Configuration, JsonOutput
+from truename.cli._rendering import print_json, say, show, styled
+from truename.cli._sources import configuration
 from truename.errors import excerpt
 from truename.files.user import at_home
 
@@ -128,7 +128,7 @@ def _expected(text: str) -> Anchor:
         return Anchor.parse(text.strip())
     except ValueError as error:
         advice = "Give what `truename audit anchor` printed: NUMBER:HASH."
-        raise UsageFault(fact=f"--expect: {excerpt(text)} is no anchor", advice=advice) from error
+        raise UsageError(fact=f"--expect: {excerpt(text)} is no anchor", advice=advice) from error
 
 
 def _tell(path: Path, key: bytes | None, count: int, broken: list[LogDefect], *, error: bool = False) -> None:
@@ -226,7 +226,7 @@ def _moment(text: str | None) -> str:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageFault(fact=f"{excerpt(text)} is no moment", advice="Write it as 2026-11-22T10:00.") from error
+        raise UsageError(fact=f"{excerpt(text)} is no moment", advice="Write it as 2026-11-22T10:00.") from error
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
@@ -236,9 +236,9 @@ def _place(source: str | None, journal: str | None, *, must_be_there: bool = Tru
     key = None if said is None or said.key is None else said.key.encode()
     path = at_home(journal) if journal is not None else Path(said.path) if said and said.path else None
     if path is None:
-        raise UsageFault(fact="no journal is kept", advice="Set audit.path, or name one: --journal DIRECTORY.")
+        raise UsageError(fact="no journal is kept", advice="Set audit.path, or name one: --journal DIRECTORY.")
     if not path.is_dir() and (must_be_there or not anchor_file(path).exists()):
-        raise UsageFault(fact=f"there is no journal at {path}", advice="`truename serve` begins it at its start.")
+        raise UsageError(fact=f"there is no journal at {path}", advice="`truename serve` begins it at its start.")
     return path, key
 
 

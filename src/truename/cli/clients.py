@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from truename import dialects
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import output, print_json, print_table, show, styled
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import output, print_json, print_table, show, styled
 from truename.dialects import Dialect
 from truename.dialects.legality import brackets
 

@@ -14,15 +14,12 @@ from typing import Annotated, Any, Final, Literal, cast
 from cyclopts import Parameter
 
 from truename import dialects
-from truename.cli.changes import show_diff
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.hanging import show_hanging
-from truename.cli.newnames import new_names
-from truename.cli.options import JsonOutput
-from truename.cli.progress import busy
-from truename.cli.reachable import answers, ask_names, checked_url
-from truename.cli.rendering import output, print_json, say, show, styled
-from truename.cli.sources import configuration
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._gateway_names import answers, ask_names, checked_url, new_names
+from truename.cli._options import JsonOutput
+from truename.cli._progress import busy
+from truename.cli._rendering import output, print_json, say, show, show_diff, show_hanging, styled
+from truename.cli._sources import configuration
 from truename.clients import Machine, config_files, find
 from truename.clients.apply import check
 from truename.clients.apply import connect as apply
@@ -126,7 +123,7 @@ def connect(
     """
     chosen = [entries for entries, is_asked in (("each", each), ("one", one), ("all", every)) if is_asked]
     if len(chosen) > 1:
-        raise UsageFault(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Say one of them, or none.")
+        raise UsageError(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Say one of them, or none.")
     client = client_named(client)
     url = checked_url(url)
     config = configured_for_clients(source)
@@ -174,7 +171,7 @@ def connect(
 def client_named(text: str) -> str:
     """Return a client that keeps a configuration, by its name in the table or any name of its dialect.
 
-    Where it fits several, a person is asked. Raises `UsageFault`, also where there is nobody to ask.
+    Where it fits several, a person is asked. Raises `UsageError`, also where there is nobody to ask.
     """
     known = {file.client: file for file in config_files()}
     word = text.lower()
@@ -192,27 +189,27 @@ def client_named(text: str) -> str:
         return fitting[0]
     close = get_close_matches(text.lower(), known, 3)
     advice = f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(sorted(known))}."
-    raise UsageFault(fact=f"no client is known as {excerpt(text)} whose configuration could be changed", advice=advice)
+    raise UsageError(fact=f"no client is known as {excerpt(text)} whose configuration could be changed", advice=advice)
 
 
 def _chosen(text: str, clients: Sequence[str], titles: Mapping[str, str]) -> str:
     fact = f"{excerpt(text)} may be {' or '.join(f'{titles[one]} ({one})' for one in clients)}"
     if not _is_somebody_there():
-        raise UsageFault(fact=fact, advice=f"Say which: {', '.join(clients)}.")
+        raise UsageError(fact=fact, advice=f"Say which: {', '.join(clients)}.")
     say(f"{fact}.")
     say(styled(f"Which? [{'/'.join(clients)}] ", "bold"))
     answer = sys.stdin.readline().strip().lower()
     if answer not in clients:
-        raise UsageFault(fact=f"{excerpt(answer)} is none of them", advice=f"Say which: {', '.join(clients)}.")
+        raise UsageError(fact=f"{excerpt(answer)} is none of them", advice=f"Say which: {', '.join(clients)}.")
     return answer
 
 
 def agreed(*, yes: bool, files: int, as_json: bool) -> bool:
-    """Ask whether to go on, if there is somebody to ask. Raises `UsageFault` if there is not."""
+    """Ask whether to go on, if there is somebody to ask. Raises `UsageError` if there is not."""
     if yes:
         return True
     if as_json or not _is_somebody_there():
-        raise UsageFault(
+        raise UsageError(
             fact="nothing was changed, for there is nobody to ask",
             advice="Say --yes to make the changes, or --dry-run to see them.",
         )

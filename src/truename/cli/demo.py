@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 
 from truename import dialects
 from truename.catalog import Catalog
-from truename.cli.comparison import fates
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import print_json, show, styled
+from truename.cli._comparison import client_outcomes
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import print_json, show, styled
 from truename.identity import ToolId
 from truename.naming import NameTable, project, resolve
 
 __all__ = ["demo"]
 
 
-class _Scene(NamedTuple):
+class _DemoResult(NamedTuple):
     client: str
     servers: dict[str, list[str]]
     asked: tuple[str, str]
 
 
 _SCENES = (
-    _Scene(
+    _DemoResult(
         "gemini-cli",
         {
             "atlassian-confluence-cloud": [
@@ -33,8 +33,10 @@ _SCENES = (
         },
         ("atlassian-confluence-cloud", "createConfluencePageFromTemplateInSpace"),
     ),
-    _Scene("claude-code", {"crm": ["contact.delete", "contact/delete", "contact_delete"]}, ("crm", "contact/delete")),
-    _Scene("langchain-mcp-adapters-js", {s: ["search"] for s in ("jira", "github", "slack")}, ("slack", "search")),
+    _DemoResult(
+        "claude-code", {"crm": ["contact.delete", "contact/delete", "contact_delete"]}, ("crm", "contact/delete")
+    ),
+    _DemoResult("langchain-mcp-adapters-js", {s: ["search"] for s in ("jira", "github", "slack")}, ("slack", "search")),
 )
 
 
@@ -50,13 +52,13 @@ def demo(*, as_json: JsonOutput = False) -> int:
     return 0
 
 
-def _told(scene: _Scene) -> dict[str, Any]:
+def _told(scene: _DemoResult) -> dict[str, Any]:
     client = dialects.get(scene.client)
     catalog = Catalog.from_mcp(scene.servers)
     table = project(catalog, "universal")
     simulation = client.simulate_all(scene.servers.items())
     becomes = {key: text for text, keys in simulation.merged.items() for key in keys} | dict(simulation.shown)
-    harm = fates(catalog, [client])
+    harm = client_outcomes(catalog, [client])
     tools = [_tool(table, id, becomes, harm.get(id, ())) for id in catalog]
     under = client.simulate(table.server_name, table.values())
     return {
@@ -95,7 +97,7 @@ def _reached(table: NameTable, name: str) -> dict[str, str]:
     return {"server": origin.server, "tool": origin.name}
 
 
-def _show(number: int, scene: _Scene, told: dict[str, Any]) -> None:
+def _show(number: int, scene: _DemoResult, told: dict[str, Any]) -> None:
     version = f" {told['version']}" if told["version"] else ""
     how = "run and watched" if told["confidence"] == "run" else "read, not run"
     show(styled(f"{number}. {told['title']}{version}", "bold"), styled(f"  ({how})", "dim"))
@@ -113,7 +115,7 @@ def _show(number: int, scene: _Scene, told: dict[str, Any]) -> None:
     show("")
 
 
-def _place(scene: _Scene, tool: dict[str, str]) -> str:
+def _place(scene: _DemoResult, tool: dict[str, str]) -> str:
     return f"{tool['server']}: {tool['tool']}" if len(scene.servers) > 1 else tool["tool"]
 
 

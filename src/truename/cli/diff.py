@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from truename.cli.classified import plain, show_changes
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import print_json
-from truename.cli.states import tools_at
+from truename.cli._changes import plain, show_changes
+from truename.cli._declared_tools import tools_at
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import print_json
 from truename.migration import ToolChanges, renames_table
 from truename.migration import diff as compare
 
@@ -38,7 +38,7 @@ def diff(
 ) -> int:
     """Classify every change of tools between OLD and NEW: names, schemas, texts. Nothing is changed."""
     if as_map and as_json:
-        raise UsageFault(fact="--map and --json both want stdout", advice="Give one of them.")
+        raise UsageError(fact="--map and --json both want stdout", advice="Give one of them.")
     changes = compare(tools_at(old), tools_at(new))
     if as_json:
         print_json(_document(changes, old, new))

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from truename.cli.changes import show_diff
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import print_json, show, show_diff, styled
 from truename.cli.connect import agreed, client_named, reloading, show_notes
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import print_json, show, styled
 from truename.clients import config_files
 from truename.clients.apply import Disconnection, plan_disconnection
 from truename.clients.apply import disconnect as apply

@@ -1,25 +1,40 @@
 """`truename doctor`: what is wrong with the tools of the clients on this machine, or of what is named."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
+from rich.text import Text
 
-from truename.cli.diagnosis import document
-from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
-from truename.cli.findings import show_report
-from truename.cli.garbage import collecting_later
-from truename.cli.looking import look
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import print_json
-from truename.cli.sarif import result_of, sarif_log, write_sarif
-from truename.clients.doctor import RULES, DoctorReport
-from truename.conventions import Severity
+from truename.cli._doctor_input import DoctorResult, look, show_plan
+from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
+from truename.cli._garbage import collecting_later
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import Cell, print_json, print_table, shortened, show, show_hanging, styled
+from truename.cli._sarif import result_of, sarif_log, write_sarif
+from truename.clients import FoundFile
+from truename.clients.doctor import RULES, Diagnosis, DoctorReport, Startable, ToolFate, would_start
+from truename.conventions import Finding, Location, Severity
 
 __all__ = ["doctor"]
 
+_FILES: Final = 8
+_KEY: Final = 32
+_COMMAND: Final = 240
+_ROWS: Final = 10
+_OF_A_KIND: Final = 4
+_FINDINGS: Final = 6
+_KINDS_LEFT: Final = 6
+_OF_ONE_RULE: Final = 2
+_ALSO: Final = 3
+_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+# Clients keep the one or the other tool; those that keep the same are told together.
+_WHOSE_END_COUNTS: Final = ("tools_merged", "wrong_tool")
+_KINDS: Final = ("client", "framework", "provider", "spec", "own")
+SCHEMA: Final = "truename.clients.doctor/1"
 _MORE = "`truename doctor --all` shows each case and its remedy."
-
 Source = Annotated[
     str, Parameter(help="A dump of tools/list, a client's configuration, or a server's http(s) address.")
 ]
@@ -42,6 +57,318 @@ Sarif = Annotated[
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Show every finding.")]
 
 
+def show_report(looked: DoctorResult, *, everything: bool) -> None:
+    """Print what was looked at, how each client stands, the findings, and what would help."""
+    # A client's first case is the client itself; those after it are other projects.
+    titles = {one.case.name: one.case.called for one in reversed(looked.report.diagnoses)}
+    groups = _grouped(looked.report, titles)
+    _show_files(looked.intake.files, None if everything else _FILES)
+    _show_unasked(looked)
+    _show_clients(looked.report, everything=everything)
+    _show_findings(groups, titles, everything=everything)
+    _show_end(looked, groups)
+
+
+def _show_files(files: Sequence[FoundFile], most: int | None) -> None:
+    told = [found for found in files if found.problem is not None or found.servers or found.kept]
+    if not told:
+        return
+    shown = sorted(told, key=lambda found: (found.problem is None, not found.servers))[:most]
+    rows: list[list[Cell]] = [
+        [styled(_short(str(found.path))), f"{found.file.title}, {found.file.scope}", _state(found)] for found in shown
+    ]
+    print_table(["file", "client", "servers"], rows, whole=0)
+    if left := len(told) - len(shown):
+        show(styled(f"and {_count(left, 'more file')} (--all)", "dim"))
+    show("")
+
+
+def _state(found: FoundFile) -> Text:
+    if found.problem is not None:
+        return styled("can't be read", "bold red")
+    keys = ", ".join(shortened(one.server.key, _KEY) for one in found.servers[:4])
+    more = len(found.servers) - 4
+    return styled(f"{keys} and {more} more" if more > 0 else keys or "-")
+
+
+def _show_unasked(looked: DoctorResult) -> None:
+    if looked.unasked:
+        known = "so their tools are not known" if not looked.asked else "so the tools of the others are not known"
+        fact = f"{_count(len(looked.unasked), 'server')} not asked, {known}."
+        show(fact if looked.declined else f"{fact} `truename doctor --start` would start:")
+        if not looked.declined:
+            _show_startable(looked.unasked)
+        show("")
+    if looked.of_project:
+        files = list(dict.fromkeys(_short(str(one.path)) for one in looked.of_project))
+        show(f"Servers that a project configures are started only if its file is named: {', '.join(files[:3])}")
+        show("")
+
+
+def _show_startable(plan: Sequence[Startable]) -> None:
+    show_plan(plan[:_FILES], most=_COMMAND)
+    if len(plan) > _FILES:
+        show(styled(f"  and {len(plan) - _FILES} more (--json lists all)", "dim"))
+
+
+def _show_clients(report: DoctorReport, *, everything: bool) -> None:
+    told = sorted((one for one in report.diagnoses if one.tools), key=_worst)
+    kinds = list(dict.fromkeys(one.case.dialect.kind for one in told))
+    rows: list[list[Cell]] = []
+    rest: list[Diagnosis] = []
+    for kind in kinds:
+        of_kind = [one for one in told if one.case.dialect.kind == kind]
+        most = len(of_kind) if everything else _ROWS if len(kinds) == 1 else _OF_A_KIND
+        rows += [[styled(f"{kind}s", "dim"), "", "", ""]] if len(kinds) > 1 else []
+        rows += map(_row, of_kind[:most])
+        rest += of_kind[most:]
+    if not rows:
+        return
+    print_table(["client", "can't be called", "through Truename", "known by"], rows)
+    if rest:
+        losing = sum(bool(one.lost) for one in rest)
+        lost = f", {losing} of them with losses" if losing else ", nothing lost"
+        show(styled(f"and {len(rest)} more{lost} (--all)", "dim"))
+    show("")
+
+
+def _worst(one: Diagnosis) -> tuple[int, int, int, int, str]:
+    kind = _KINDS.index(one.case.dialect.kind)
+    return kind, -one.lost, -one.uncertain, -one.count(Severity.ERROR), one.case.called
+
+
+def _row(one: Diagnosis) -> list[Cell]:
+    dialect = one.case.dialect
+    known = f"{dialect.confidence}, {dialect.version}" if dialect.version else dialect.confidence
+    return [
+        styled(one.case.called, "bold"),
+        styled(f"{one.lost:,} of {one.tools:,}{_why(one)}", _mood(one)),
+        _through(one),
+        styled(known, "green" if dialect.confidence == "run" else "dim"),
+    ]
+
+
+def _through(one: Diagnosis) -> Cell:
+    if one.case.is_connected:
+        return styled("connected", "dim")
+    return styled(f"{one.lost_through:,}", "red" if one.lost_through else "green")
+
+
+def _why(one: Diagnosis) -> str:
+    refused = ", file refused" if one.unread else ""
+    return refused + (f", {one.uncertain:,} uncertain" if one.uncertain else "")
+
+
+def _mood(one: Diagnosis) -> str:
+    if one.lost:
+        return "bold red"
+    return "yellow" if one.uncertain else "green"
+
+
+def _show_findings(groups: Sequence[list[Finding]], titles: Mapping[str, str], *, everything: bool) -> None:
+    chosen = groups if everything else _chosen(groups)
+    show_hanging(
+        (styled(one[0].rule.severity.value, _STYLES[one[0].rule.severity]), styled(one[0].rule.code, "dim"), text)
+        for one in chosen
+        for text in [_text(one, titles)]
+    )
+    left = len(groups) - len(chosen)
+    if left:
+        shown = {id(group) for group in chosen}
+        counted = Counter(group[0].rule.name for group in groups if id(group) not in shown)
+        told = ", ".join(f"{number:,} {name}" for name, number in list(counted.items())[:_KINDS_LEFT])
+        more = ", ..." if len(counted) > _KINDS_LEFT else ""
+        show(styled(f"and {left:,} more: {told}{more} (--all)", "dim"))
+    if groups:
+        show("")
+
+
+def _grouped(report: DoctorReport, titles: Mapping[str, str]) -> list[list[Finding]]:
+    """Put together what one cause does in several clients, what most of them do first."""
+    groups: defaultdict[object, list[Finding]] = defaultdict(list)
+    for one in report.findings:
+        end = one.fact.partition(titles.get(one.client, ""))[2] if one.rule.name in _WHOSE_END_COUNTS else ""
+        groups[(one.rule.code, one.server, one.tools, end) if one.tools else one].append(one)
+    return sorted(groups.values(), key=lambda group: (list(_STYLES).index(group[0].rule.severity), -_clients(group)))
+
+
+def _clients(group: Iterable[Finding]) -> int:
+    return len({one.client for one in group})
+
+
+def _chosen(groups: Sequence[list[Finding]]) -> list[list[Finding]]:
+    """Choose the worst few, and not more than two of a kind as long as there are others."""
+    seen: Counter[str] = Counter()
+    first: list[list[Finding]] = []
+    for group in groups:
+        seen[group[0].rule.code] += 1
+        if seen[group[0].rule.code] <= _OF_ONE_RULE:
+            first.append(group)
+    return first[:_FINDINGS]
+
+
+def _text(group: Sequence[Finding], titles: Mapping[str, str]) -> Text:
+    first = _typical(group, titles)
+    others = {one.client: one for one in group if one.client != first.client}
+    also = f" Also in {_listed([_marked(one, first, titles) for one in others.values()])}." if others else ""
+    title = titles.get(first.client, first.client)
+    whose = "" if title in first.fact else title
+    place = "" if first.location is None else _place(first.location)
+    known = ", ".join(part for part in (whose, first.confidence) if part)
+    told = "".join(f"{part} - " for part in (known, place) if part)
+    return Text.assemble(
+        styled(f"{first.fact}{also}"), "\n", styled(told, "dim"), styled(first.remedy, "green"), overflow="fold"
+    )
+
+
+def _marked(one: Finding, first: Finding, titles: Mapping[str, str]) -> str:
+    mark = f" ({one.confidence})" if one.confidence != first.confidence else ""
+    return f"{titles.get(one.client, one.client)}{mark}"
+
+
+def _typical(group: Sequence[Finding], titles: Mapping[str, str]) -> Finding:
+    """Return the finding whose words suit most of the group: reasons differ from client to client."""
+    said = [one.fact.replace(titles.get(one.client, one.client), "") for one in group]
+    common, _ = Counter(said).most_common(1)[0]
+    return group[said.index(common)]
+
+
+def _listed(titles: Sequence[str]) -> str:
+    shown = ", ".join(titles[:_ALSO])
+    return f"{shown} and {len(titles) - _ALSO} more" if len(titles) > _ALSO else shown
+
+
+def _place(location: Location) -> str:
+    short = _short(location.file)
+    return f"{short}:{location.line}:{location.column}" if location.line else short
+
+
+def _show_end(looked: DoctorResult, groups: Sequence[list[Finding]]) -> None:
+    report = looked.report
+    if not groups and not report.diagnoses:
+        show("No client's configuration was found. Give a dump, a configuration or a server's address.")
+        return
+    # What one cause does in several clients counts once, as it is told.
+    counts = Counter(group[0].rule.severity for group in groups)
+    told = ", ".join(_count(counts[level], level.value) for level in Severity if counts[level])
+    show(styled(f"{told or 'Nothing is wrong'}; nothing was changed.", "bold"))
+    _show_gain(report)
+
+
+def _show_gain(report: DoctorReport) -> None:
+    """Say what the gateway would change, in numbers, for the client that loses most."""
+    # What a connected client still loses, its own finding says how to end.
+    losing = sorted((one for one in report.diagnoses if one.lost and not one.case.is_connected), key=_worst)
+    if not losing:
+        return
+    own = [one for one in losing if one.case.client]
+    worst = (own or losing)[0]
+    show(
+        styled(
+            f"{worst.lost:,} of {_count(worst.tools, 'tool')} can't be called from {worst.case.called}; ", "bold red"
+        ),
+        styled(f"through Truename: {worst.lost_through:,}.", "bold green"),
+    )
+    connect = f", `truename connect {worst.case.client}` puts it in place" if worst.case.client else ""
+    begin = "`truename init` proposes one configuration" if own else "`truename serve` is put in front of these servers"
+    show(f"{begin}{connect}.")
+
+
+def _short(path: str) -> str:
+    home, here = str(Path.home()), str(Path.cwd())
+    if path.startswith(f"{here}/"):
+        return path[len(here) + 1 :]
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def document(looked: DoctorResult) -> dict[str, Any]:
+    """Return everything that was looked at and found; keys are added in later versions, never changed."""
+    report = looked.report
+    return {
+        "schema": SCHEMA,
+        "files": [_file(found) for found in looked.intake.files],
+        "dumps": list(dict.fromkeys(str(one.path) for one in looked.intake.listings)),
+        "asked": looked.asked,
+        "not_asked": [_startable(one) for one in (*looked.unasked, *looked.of_project)],
+        "clients": [_client(one) for one in report.diagnoses],
+        "findings": [_finding(one) for one in report.findings],
+        "summary": {level.value: sum(one.rule.severity is level for one in report.findings) for level in Severity},
+    }
+
+
+def _file(found: FoundFile) -> dict[str, Any]:
+    return {
+        "path": str(found.path),
+        "client": found.file.client,
+        "scope": found.file.scope,
+        "readable": found.problem is None,
+        "servers": [one.server.key for one in found.servers],
+        "kept_names": len(found.kept),
+    }
+
+
+def _startable(one: Startable) -> dict[str, Any]:
+    told = {"server": one.server.key, "file": str(one.path or ""), "clients": list(one.clients)}
+    return told | {"would_start": would_start(one.written or one.server), "project": one.of_project}
+
+
+def _client(diagnosis: Diagnosis) -> dict[str, Any]:
+    case = diagnosis.case
+    dialect = case.dialect
+    told: dict[str, Any] = {
+        "client": case.name,
+        "title": case.called,
+        "dialect": dialect.name,
+        "kind": dialect.kind,
+        "version": dialect.version,
+        "confidence": dialect.confidence,
+        "servers": [server.key for server in case.lists.servers],
+        "servers_not_asked": [server.key for server in case.lists.servers if server.definitions is None],
+    }
+    if diagnosis.tools:
+        told["tools"] = {
+            "listed": diagnosis.tools,
+            "lost": diagnosis.lost,
+            "in_refused_files": diagnosis.unread,
+            "uncertain": diagnosis.uncertain,
+            "changed": len(case.bare.changed),
+            "lost_through_truename": diagnosis.lost_through,
+            # Those that merely fall with another are counted, not listed: there are as many as tools.
+            "fates": [_fate(one) for one in (*case.bare.lost, *case.bare.changed) if one.loss != "falls"],
+        }
+    return told
+
+
+def _fate(fate: ToolFate) -> dict[str, Any]:
+    told: dict[str, Any] = {"server": fate.server, "tool": fate.tool, "shown": fate.shown}
+    if fate.loss:
+        reached = None if fate.reaches is None else {"server": fate.reaches[0], "tool": fate.reaches[1]}
+        return told | {"loss": fate.loss, "scope": fate.scope, "reaches": reached}
+    return told | {"change": fate.change}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    place = finding.location
+    return {
+        "code": finding.rule.code,
+        "rule": finding.rule.name,
+        "severity": finding.rule.severity.value,
+        "fact": finding.fact,
+        "remedy": finding.remedy,
+        "client": finding.client,
+        "confidence": finding.confidence,
+        "server": finding.server,
+        "tools": list(finding.tools),
+        "location": None
+        if place is None
+        else {"file": place.file, "line": place.line, "column": place.column, "key": place.key},
+    }
+
+
 def doctor(
     *sources: Source,
     clients: For = (),
@@ -57,7 +384,7 @@ def doctor(
     those that a project's own file configures only if that file is named.
     """
     if as_json and sarif == "-":
-        raise UsageFault(fact="--json and --sarif - both want stdout", advice="Give --sarif a file.")
+        raise UsageError(fact="--json and --sarif - both want stdout", advice="Give --sarif a file.")
     with collecting_later():
         looked = look(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
         if sarif is not None:

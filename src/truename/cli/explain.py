@@ -4,10 +4,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from truename.cli.hanging import show_hanging
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import Cell, print_json, print_table, show, styled
-from truename.cli.rulebook import RULEBOOK, found_by, rule_asked
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import Cell, print_json, print_table, show, show_hanging, styled
+from truename.cli._rules import RULEBOOK, found_by, rule_asked
 from truename.conventions import Rule, Severity
 
 __all__ = ["explain"]

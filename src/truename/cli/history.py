@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.options import Configuration, JsonOutput, LedgerPath
-from truename.cli.rendering import print_json, print_table, show, styled
-from truename.cli.scene import existing_ledger
-from truename.cli.sources import configuration
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import Configuration, JsonOutput, LedgerPath
+from truename.cli._rendering import print_json, print_table, show, styled
+from truename.cli._sources import configuration
+from truename.cli._workspace import existing_ledger
 from truename.files.user import at_home
 from truename.identity import fold
 from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire, Standing
@@ -66,13 +66,13 @@ def _said(standing: Standing) -> str:
 
 def _path(source: str | None, ledger: str | None) -> Path:
     if ledger == "memory":
-        raise UsageFault(fact="a ledger in memory has no history", advice="Give a file: --ledger PATH.")
+        raise UsageError(fact="a ledger in memory has no history", advice="Give a file: --ledger PATH.")
     if ledger is not None:
         return at_home(ledger)
     config = configuration(source)
     path = config.ledger_path()
     if path is None:
-        raise UsageFault(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
+        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
     return path
 
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.init import CopySecrets, DryRun, Force, Out, count
-from truename.cli.options import JsonOutput
-from truename.cli.proposed import (
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import JsonOutput
+from truename.cli._proposal import (
     SERVER_NAME,
-    Files,
+    ProposedFiles,
+    check_free,
     plain,
     prepare,
     save_all,
@@ -22,8 +22,8 @@ from truename.cli.proposed import (
     show_servers,
     show_variables,
 )
-from truename.cli.rendering import Cell, print_json, print_table, show, styled
-from truename.cli.saving import check_free
+from truename.cli._rendering import Cell, print_json, print_table, show, styled
+from truename.cli.init import CopySecrets, DryRun, Force, Out, count
 from truename.clients import Machine
 from truename.clients.importers import KINDS, ImportedConfig, names_of, read_peer
 from truename.config import Settings
@@ -45,7 +45,7 @@ class _Result(NamedTuple):
     proposal: Proposal
     settings: Settings
     findings: tuple[Finding, ...]
-    files: Files
+    files: ProposedFiles
     written: tuple[Path, ...]
 
 
@@ -62,7 +62,7 @@ def import_(
     if not dry_run:
         check_free(out, force=force)
     if not files:
-        raise UsageFault(fact="no FILE was given", advice="Give the configuration of another gateway.")
+        raise UsageError(fact="no FILE was given", advice="Give the configuration of another gateway.")
     imports = tuple(imported for file in files for imported in read_peer(at_home(file), kind))
     proposal = propose((seen for imported in imports for seen in imported.seen), Machine.here().environ)
     if not proposal.servers:
@@ -90,16 +90,16 @@ def _settings(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> tuple[
     return settings, (*(finding for imported in imports for finding in imported.left), *names.left)
 
 
-def _nothing(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> UsageFault:
+def _nothing(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> UsageError:
     whose = ", ".join(f"{imported.file} ({KINDS[imported.kind].title})" for imported in imports[:_MOST])
     if proposal.refused:
         first = proposal.refused[0]
-        return UsageFault(fact=f"no server of {whose} can be used: {first.problem}", advice=first.remedy)
+        return UsageError(fact=f"no server of {whose} can be used: {first.problem}", advice=first.remedy)
     left = (finding for imported in imports for finding in imported.left)
     reason = next((finding for finding in left if finding.rule.severity is Severity.ERROR), None)
     if reason is not None:
-        return UsageFault(fact=f"no server of {whose} can be carried over: {reason.fact}", advice=reason.remedy)
-    return UsageFault(fact=f"{whose} names no servers", advice="If it is another gateway's, say so with --from.")
+        return UsageError(fact=f"no server of {whose} can be carried over: {reason.fact}", advice=reason.remedy)
+    return UsageError(fact=f"{whose} names no servers", advice="If it is another gateway's, say so with --from.")
 
 
 def _summary(result: _Result, *, error: bool) -> None:

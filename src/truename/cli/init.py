@@ -2,18 +2,19 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.gathering import Gathered, gather
-from truename.cli.options import JsonOutput
-from truename.cli.proposed import (
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import JsonOutput
+from truename.cli._proposal import (
     SERVER_NAME,
-    Files,
+    ProposedFiles,
+    check_free,
     is_missing,
     plain,
     prepare,
@@ -22,14 +23,19 @@ from truename.cli.proposed import (
     show_servers,
     show_variables,
 )
-from truename.cli.rendering import print_json, say, say_error, show, styled
-from truename.cli.saving import check_free
-from truename.clients import Machine
+from truename.cli._rendering import print_json, say, say_error, show, styled
+from truename.clients import FoundFile, Machine, Sighting, find, read_source
+from truename.clients.selection import LOCAL, OF_PROJECT, seen_of
 from truename.config import Settings
 from truename.config.entries import Seen
 from truename.config.proposal import Proposal, propose
+from truename.errors import ConfigError
+from truename.files.user import at_home
 
-__all__ = ["CopySecrets", "DryRun", "Force", "Out", "count", "init"]
+if TYPE_CHECKING:
+    Counts = Callable[[Sighting, Path | None], bool]
+
+__all__ = ["CopySecrets", "DryRun", "Force", "Out", "count", "gather", "init"]
 
 Source = Annotated[str, Parameter(help="A client's configuration file; without one, all that are on this machine.")]
 Out = Annotated[Path, Parameter(name="--out", help="The file to write.")]
@@ -56,6 +62,45 @@ _HEAD = (
     "Servers found in the configurations of clients on this machine by `truename init`.",
     "A ${NAME} is an environment variable; write $${ for a plain ${.",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundServers:
+    """What was found: servers, files that can't be read, and servers that a project has and nobody named."""
+
+    seen: tuple[Seen, ...]
+    problems: tuple[ConfigError, ...]
+    unnamed: tuple[Seen, ...] = ()
+
+
+def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> FoundServers:
+    """Return the servers of the files named, or else of all clients of the machine.
+
+    What a project's own files configure counts only if ``project`` or its file is named: they may be a stranger's.
+    """
+    if sources:
+        named = tuple(read_source(at_home(source)) for source in sources)
+        return _gathered(named, machine, lambda _, __: True)
+    return _gathered(
+        find(machine),
+        machine,
+        lambda sighting, base: (
+            sighting.scope not in OF_PROJECT or (project and (sighting.scope != LOCAL or base == machine.project))
+        ),
+    )
+
+
+def _gathered(found: Iterable[FoundFile], machine: Machine, counts: Counts) -> FoundServers:
+    seen: list[Seen] = []
+    unnamed: list[Seen] = []
+    problems: dict[str, ConfigError] = {}
+    for one in found:
+        if one.problem is not None:
+            problems.setdefault(str(one.problem), one.problem)
+        for sighting in one.servers:
+            it = seen_of(sighting, one, machine).guarded
+            (seen if counts(sighting, it.base) else unnamed).append(it)
+    return FoundServers(seen=tuple(seen), problems=tuple(problems.values()), unnamed=tuple(unnamed))
 
 
 def init(
@@ -90,39 +135,41 @@ def init(
     return EXIT_FINDINGS if proposal.refused or gathered.problems else 0
 
 
-def _led_there(gateways: Sequence[Seen], out: Path) -> UsageFault:
+def _led_there(gateways: Sequence[Seen], out: Path) -> UsageError:
     """Return why ``--force`` does not replace a configuration: clients reach its servers through their entries."""
     places = ", ".join(one.place for one in gateways[:_MOST])
     connected = dict.fromkeys(one.client for one in gateways)
     clients = " and ".join(f"`truename disconnect {client}`" for client in connected)
-    return UsageFault(
+    return UsageError(
         fact=f"entries lead to servers of {out} ({places}), and a new configuration could have others under their keys",
         advice=f"{clients} first, or write another file with --out.",
     )
 
 
-def _nothing(gathered: Gathered, proposal: Proposal) -> UsageFault:
+def _nothing(gathered: FoundServers, proposal: Proposal) -> UsageError:
     if gathered.problems:
         problem = gathered.problems[0]
-        return UsageFault(
+        return UsageError(
             fact=f"no server was found; {problem.file} can't be used: {problem.problem}", advice=problem.remedy
         )
     if proposal.refused:
         first = proposal.refused[0]
-        return UsageFault(fact=f"{first.seen.place} can't be used: {first.problem}", advice=first.remedy)
+        return UsageError(fact=f"{first.seen.place} can't be used: {first.problem}", advice=first.remedy)
     if gathered.unnamed:
-        return UsageFault(
+        return UsageError(
             fact="only projects configure servers here, and none was named",
             advice="Name one: --project DIR, or its file.",
         )
     if proposal.gateways:
-        return UsageFault(fact="all that is configured is Truename itself", advice="Nothing needs to be done.")
-    return UsageFault(
+        return UsageError(fact="all that is configured is Truename itself", advice="Nothing needs to be done.")
+    return UsageError(
         fact="no client on this machine has an MCP server", advice="Give a file, or write [mcpServers.KEY] by hand."
     )
 
 
-def _summary(gathered: Gathered, proposal: Proposal, files: Files, written: list[Path], *, error: bool) -> None:
+def _summary(
+    gathered: FoundServers, proposal: Proposal, files: ProposedFiles, written: list[Path], *, error: bool
+) -> None:
     clients = {seen.title for merged in proposal.servers for seen in merged.seen}
     entries = sum(len(merged.seen) for merged in proposal.servers)
     show_servers(proposal, error=error)
@@ -153,7 +200,7 @@ def _summary(gathered: Gathered, proposal: Proposal, files: Files, written: list
     _show_next(proposal, files, error=error)
 
 
-def _show_next(proposal: Proposal, files: Files, *, error: bool) -> None:
+def _show_next(proposal: Proposal, files: ProposedFiles, *, error: bool) -> None:
     show("", error=error)
     missing = any(is_missing(variable, files.known) for variable in proposal.variables)
     show(styled("Next, when the variables are set:" if missing else "Next:", "bold"), error=error)
@@ -168,7 +215,9 @@ def _next(proposal: Proposal, out: Path) -> list[str]:
     return [f"truename serve {config} --http 127.0.0.1:8750", f"truename connect {connect} --config {config}"]
 
 
-def _document(gathered: Gathered, proposal: Proposal, files: Files, written: list[Path]) -> dict[str, object]:
+def _document(
+    gathered: FoundServers, proposal: Proposal, files: ProposedFiles, written: list[Path]
+) -> dict[str, object]:
     return plain(proposal, files, written) | {
         "problems": [
             {"file": one.file, "key": one.key, "problem": one.problem, "remedy": one.remedy}

@@ -1,31 +1,48 @@
 """`truename lint`: what is wrong with the names and texts of tools, before anybody calls them."""
 
 import shlex
-from collections.abc import Mapping
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
+from rich.text import Text
 
 from truename import dialects
-from truename.cli.addresses import is_address
-from truename.cli.annotations import print_annotations
-from truename.cli.declaring import Taken, take
-from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
-from truename.cli.garbage import collecting_later
-from truename.cli.linted import document, show_linted
-from truename.cli.mending import accept, baseline_for, mend, show_mended
-from truename.cli.options import JsonOutput
-from truename.cli.rendering import print_json
-from truename.cli.rulebook import rules_asked
-from truename.cli.sarif import Result, sarif_log, write_sarif
+from truename.cli._declared_tools import DeclaredSources, is_address, read_sources
+from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
+from truename.cli._garbage import collecting_later
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import output, print_json, printable, show, show_diff, styled
+from truename.cli._rules import rules_asked
+from truename.cli._sarif import Result, sarif_log, write_sarif
 from truename.conventions import Convention, Finding, Severity
-from truename.lint import RULES, LintConfiguration, LintReport, configured_at, weigh
+from truename.files.user import at_home
+from truename.lint import RULES, LintConfiguration, configured_at, weigh
+from truename.lint.baseline import Baseline, read_baseline, written_baseline
+from truename.lint.excerpts import excerpt_of, place_of
+from truename.lint.fixes import Fix, replace_bytes, without_comments, without_entries
+from truename.lint.report import LintReport, WeighedFindings
 from truename.lint.source_files import PYTHON, from_here
 
 __all__ = ["lint"]
 
+SCHEMA: Final = "truename.lint/1"
+_MOST: Final = 100
+_WIDEST: Final = 160
+_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_RANK: Final = {severity: number for number, severity in enumerate(Severity)}
+_ELSE: Final = "`truename lint SOURCE` reads a dump of tools/list, a configuration or a server's address, too."
+# So many tools that pass for another server's are a collection of servers, and no attack.
+_ALIKE: Final = "shadowed_tool"
+_CROWD: Final = 20
+_HIDDEN: Final = {"comment": "by a comment", "convention": "by the convention", "baseline": "in the baseline"}
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_TEXT: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 _HERE = (".",)
 # Legality and spelling: what is wrong with a name by itself.
 _SPELLED = ("TN10", "TN12")
@@ -38,7 +55,6 @@ _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
     "convention": "external",
     "baseline": "external",
 }
-
 Source = Annotated[
     str,
     Parameter(
@@ -100,6 +116,197 @@ Github = Annotated[
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Show every finding.")]
 
 
+def show_linted(report: LintReport, fixes: Sequence[Fix], *, everything: bool, command: str = "") -> None:
+    """Print every finding with its line, or the worst hundred of more, a summary, and the command that comes next."""
+    findings = report.findings
+    left = 0 if everything else max(0, len(findings) - _MOST)
+    if left:
+        # The worst are kept, and told in the order of the files all the same.
+        kept = set(sorted(range(len(findings)), key=lambda i: _RANK[findings[i].rule.severity])[:_MOST])
+        findings = tuple(one for number, one in enumerate(findings) if number in kept)
+    show_findings(findings)
+    if left:
+        rest = Counter(one.rule.name for one in report.findings) - Counter(one.rule.name for one in findings)
+        told = ", ".join(f"{number:,} {name}" for name, number in rest.most_common(6))
+        show(styled(f"and {left:,} more: {told}{', ...' if len(rest) > 6 else ''} (--all)", "dim"))
+        show("")
+    for fix in fixes:
+        show(styled(f"{fix.path}: {'; '.join(fix.done)}", "green"))
+    show(styled(_summary(report), "bold"))
+    if sum(one.rule.name == _ALIKE for one in report.findings) > _CROWD:
+        show("Servers that are read together are taken to run together: lint alternatives one after the other.")
+    if command:
+        show("To change the first of these names wherever it stands:")
+        show("  ", styled(command, "green"))
+
+
+def show_findings(findings: Sequence[Finding]) -> None:
+    """Print findings: the place, the rule, the fact, the source's line, and what to do."""
+    width = min(output().width, _WIDEST)
+    for one in findings:
+        severity = styled(one.rule.severity.value, _STYLES[one.rule.severity])
+        rule = styled(f"{one.rule.code} {one.rule.name}", "dim")
+        show(styled(place_of(one), "bold"), "  ", severity, "  ", rule)
+        show("  ", styled(one.fact))
+        _show_excerpt(one, width)
+        show("  ", styled(one.remedy, "green"))
+        show("")
+
+
+def _show_excerpt(finding: Finding, width: int) -> None:
+    found = excerpt_of(finding, width - 2)
+    if found is not None:
+        console = output()
+        name = styled(found.name, "bold")
+        line = Text.assemble(styled(f"  {found.number}", "dim"), found.before, name, found.after)
+        mark = Text.assemble(styled(f"  {found.lead}", "dim"), styled(found.mark, "bold red"))
+        for text in (line, mark)[: 2 if found.mark else 1]:
+            console.print(text, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _summary(report: LintReport) -> str:
+    counts = [_count(number, level.value) for level in Severity if (number := report.count(level))]
+    hidden = Counter(one.hidden for one in report.hidden)
+    taken = [f"{number:,} taken back {_HIDDEN[what]}" for what, number in hidden.items() if what]
+    about = f"in {_count(report.tools, 'tool')} of {_count(len(report.files), 'source')}"
+    if not report.tools and not counts:
+        return f"No tools are declared in {_count(len(report.files), 'source')}. {_ELSE}"
+    return "; ".join([f"{', '.join(counts) or 'Nothing is wrong'} {about}", *taken]) + "."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def document(
+    report: LintReport, *, failed: Sequence[str], baseline: Path | None, fixes: Sequence[Fix], convention: str
+) -> dict[str, Any]:
+    """Return everything that was found; keys are added in later versions, never changed."""
+    return {
+        "schema": SCHEMA,
+        "convention": convention,
+        "sources": list(report.files),
+        "tools": report.tools,
+        "findings": [_plain(one) for one in report.shown],
+        "suppressed": [{**_plain(one), "suppressed_by": one.hidden, "reason": one.reason} for one in report.hidden],
+        "baseline": None if baseline is None else str(baseline),
+        "failed": list(failed),
+        "fixed": [{"file": str(fix.path), "done": list(fix.done)} for fix in fixes],
+        "summary": {level.value: report.count(level) for level in Severity},
+    }
+
+
+def _plain(weighed: WeighedFindings) -> dict[str, Any]:
+    one = weighed.finding
+    place = one.location
+    told = None
+    if place is not None:
+        told = {"file": place.file, "line": place.line, "column": place.column, "key": place.key}
+    return {
+        "code": one.rule.code,
+        "rule": one.rule.name,
+        "severity": one.rule.severity.value,
+        "fact": one.fact,
+        "remedy": one.remedy,
+        "suggested": one.suggested,
+        "client": one.client,
+        "confidence": one.confidence,
+        "server": one.server,
+        "tools": list(one.tools),
+        "location": told,
+        "fingerprint": weighed.fingerprint,
+    }
+
+
+def baseline_for(configured: LintConfiguration, option: str | None, *, must_exist: bool) -> Baseline | None:
+    """Return the baseline that is named, configured, or there under its usual name; None if there is none.
+
+    Raises `ConfigError` for one that can't be read, and `UsageError` for one that is named and not there.
+    """
+    path, is_named = _baseline_path(configured, option)
+    if path.is_file():
+        return read_baseline(path)
+    if is_named and must_exist:
+        raise UsageError(fact=f"there is no baseline {path}", advice="`truename lint --write-baseline` makes one.")
+    return None
+
+
+def accept(
+    report: LintReport, configured: LintConfiguration, option: str | None, held: Baseline | None, *, as_json: bool
+) -> int:
+    """Write all that can be accepted into the baseline, and say so. Entries of what was not linted stay."""
+    path, _ = _baseline_path(configured, option)
+    made = report.entries(configured.base)
+    gone = {one.fingerprint for one in report.stale}
+    kept = [one for one in held.entries if one.fingerprint not in gone] if held is not None else []
+    after = written_baseline([*kept, *made])
+    before = held.raw if held is not None else None
+    if after != before:
+        replace_bytes(Fix(path=path, before=before, after=after, done=()))
+    refused = len(report.shown) - sum(not one.hidden and one.can_be_accepted for one in report.shown)
+    entries = after.count(b"\n") - 1
+    if as_json:
+        print_json({"baseline": str(path), "entries": entries, "refused": refused})
+        return int(refused > 0)
+    show(styled(f"{path} holds {entries:,} {'entry' if entries == 1 else 'entries'}.", "bold"))
+    if refused:
+        show(f"{refused:,} of the findings can't be accepted: what can't be read, and rules that do not exist.")
+    return int(refused > 0)
+
+
+def mend(report: LintReport, held: Baseline | None, *, write: bool) -> tuple[Fix, ...]:
+    """Return what can be mended safely, and with ``write`` do it. Raises `ConfigError` before anything is written."""
+    found = list(without_comments(report.unused))
+    entries = without_entries(held, report.stale) if held is not None else None
+    fixes = tuple(found if entries is None else [*found, entries])
+    if write:
+        for fix in fixes:
+            replace_bytes(fix)
+    return fixes
+
+
+def show_mended(fixes: Sequence[Fix]) -> None:
+    """Print what would be changed, as a diff."""
+    for fix in fixes:
+        show_diff(fix.path, fix.before, fix.after, ())
+    if not fixes:
+        show("Nothing is there that can be mended safely; names are changed by `truename rename`.")
+
+
+def _baseline_path(configured: LintConfiguration, option: str | None) -> tuple[Path, bool]:
+    if option is not None:
+        return at_home(option), True
+    is_named = bool(configured.settings.baseline or configured.convention.baseline)
+    return from_here(configured.baseline), is_named
+
+
+def print_annotations(findings: Iterable[Finding]) -> None:
+    """Print one command a finding on stdout."""
+    for finding in findings:
+        sys.stdout.write(f"{annotation(finding)}\n")
+
+
+def annotation(finding: Finding) -> str:
+    """Return the command; nothing that a name or a file holds can end it or add another.
+
+    >>> from truename.lint import UPKEEP
+    >>> from truename.conventions import Finding, Location
+    >>> place = Location(file="a,b.py", line=3, column=5)
+    >>> annotation(Finding(rule=UPKEEP["computed_name"], fact="100% so.", remedy="", location=place))
+    '::notice file=a%2Cb.py,line=3,col=5,title=TN195 computed_name::100%25 so.'
+    """
+    place = finding.location
+    told: dict[str, object] = {}
+    if place is not None and place.file:
+        told["file"] = place.file
+    if place is not None and place.line:
+        told |= {"line": place.line, "col": place.column or 1}
+    told["title"] = f"{finding.rule.code} {finding.rule.name}"
+    said = ",".join(f"{key}={printable(str(value)).translate(_PROPERTY)}" for key, value in told.items())
+    text = printable(f"{finding.fact} {finding.remedy}".strip()).translate(_TEXT)
+    return f"::{_LEVELS[finding.rule.severity]} {said}::{text}"
+
+
 def lint(
     *sources: Source,
     clients: For = (),
@@ -124,9 +331,9 @@ def lint(
     Python sources are read, never imported. Without a SOURCE those that are configured are linted, else this directory.
     """
     if sum((as_json, github, sarif == "-")) > 1:
-        raise UsageFault(fact="--json, --github and --sarif - all want stdout", advice="Give --sarif a file.")
+        raise UsageError(fact="--json, --github and --sarif - all want stdout", advice="Give --sarif a file.")
     if write_baseline and no_baseline:
-        raise UsageFault(fact="--write-baseline adds to the baseline", advice="Leave out --no-baseline.")
+        raise UsageError(fact="--write-baseline adds to the baseline", advice="Leave out --no-baseline.")
     codes = rules_asked(rule)
     configured = _configured(clients, preset, team)
     held = None if no_baseline else baseline_for(configured, baseline, must_exist=not write_baseline)
@@ -134,7 +341,7 @@ def lint(
     with collecting_later():
         file = configured.settings_file
         named_by = None if sources or file is None else from_here(file)
-        taken = take(named, (*configured.settings.exclude, *exclude), beside, named_by=named_by)
+        taken = read_sources(named, (*configured.settings.exclude, *exclude), beside, named_by=named_by)
         report = weigh(
             taken.declared, configured, peers=taken.peers, baseline=held, rules=codes, is_whole=taken.is_whole
         )
@@ -176,7 +383,7 @@ def _sources(configured: LintConfiguration) -> tuple[str, ...]:
     return tuple(one if is_address(one) else str(from_here(configured.base / one)) for one in named) or _HERE
 
 
-def _renaming(report: LintReport, taken: Taken, sources: tuple[str, ...]) -> str:
+def _renaming(report: LintReport, taken: DeclaredSources, sources: tuple[str, ...]) -> str:
     """Return the command that changes the first of the names that are wrong by themselves."""
     finding = next((one for one in report.findings if _is_renamable(one)), None)
     if finding is None:
@@ -207,7 +414,7 @@ def _results(report: LintReport) -> list[Result]:
     ]
 
 
-def _status(report: LintReport, taken: Taken, *, strict: bool) -> int:
+def _status(report: LintReport, taken: DeclaredSources, *, strict: bool) -> int:
     if any(strict or one.rule.severity is not Severity.NOTE for one in report.findings):
         return EXIT_FINDINGS
     return EXIT_UPSTREAM if taken.failed else 0

@@ -1,29 +1,35 @@
 """`truename lock`: the names of a repository's tools in a file for review, and the proof that they still are these."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from truename.cli.classified import plain, show_changes
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.lock_file import Before, write_lock
-from truename.cli.options import JsonOutput
-from truename.cli.protocol_here import protocol_here
-from truename.cli.rendering import print_json, say, show, styled
-from truename.cli.states import tools_of
+from truename.cli._changes import plain, show_changes
+from truename.cli._declared_tools import tools_of
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import JsonOutput
+from truename.cli._project_settings import settings_here
+from truename.cli._rendering import print_json, say, show, styled
+from truename.errors import ConfigError
+from truename.files import dress, obstacle, sync_directory, write_new
 from truename.files.user import at_home
-from truename.migration import LOCK_FILE, Lock, ToolChanges, version_parts
+from truename.migration import LOCK_FILE, Lock, ToolChanges, is_lock, stated, version_parts
 from truename.migration import diff as compare
+from truename.migration.lock import decoded_lock, lock_bytes
 
 __all__ = ["lock"]
 
+_MODE: Final = 0o644
+_EVERY: Final = "*"
+_MOST_FILES: Final = 1_000
+_MOST: Final = 1024 * 1024
 SCHEMA = "truename.lock/1"
 _ADDRESSES = ("http://", "https://")
-
 Source = Annotated[
     str,
     Parameter(
@@ -42,6 +48,90 @@ Protocol = Annotated[
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Show every change.")]
 
 
+class ExistingLock:
+    """A lock as it was found: its bytes (None: there is none), and what it says, unless it is broken."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file. Raises `ConfigError` for one that can't be read, or that is no lock at all."""
+        self.path = path
+        self.raw = lock_bytes(path) if os.path.lexists(path) else None
+        self.lock: Lock | None = None
+        self.fault: ConfigError | None = None
+        if self.raw is not None:
+            try:
+                self.lock = decoded_lock(self.raw, str(path))
+            except ConfigError as error:
+                self.fault = error
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the file may be replaced: it was begun as a lock."""
+        return self.raw is None or is_lock(self.raw[:4096].decode("utf-8", "replace"))
+
+
+def write_lock(before: ExistingLock, lock: Lock) -> None:
+    """Put a lock in the place of the one that was read. Raises `ConfigError`; then nothing was written."""
+    path, raw = before.path, lock.text().encode()
+    if raw == before.raw:
+        return
+    found = obstacle(path, before.raw)
+    if found is not None:
+        raise _fault(path, found.problem, found.remedy or "Nothing was written.")
+    temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
+    try:
+        write_new(temporary, raw)
+        if before.raw is None:
+            temporary.chmod(_MODE)
+        else:
+            dress(temporary, path)
+        os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
+    except OSError as error:
+        raise _fault(path, f"it can't be written ({error.strerror or error})", "Nothing was changed.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def _fault(path: Path, problem: str, remedy: str) -> ConfigError:
+    return ConfigError(file=str(path), key="", problem=problem, remedy=remedy)
+
+
+def protocol_here() -> str:
+    """Return the version that the files of ``migration.protocol.file`` state; "" if that is not set, or none does.
+
+    Raises `ConfigError` for a pattern of files that is none, `UsageError` where files state several versions.
+    """
+    settings = settings_here()
+    if settings.protocol_file == _EVERY:
+        return ""
+    files = _files(settings.protocol_file)
+    found = {version: file for file in files for version in stated(_text(file), settings.protocol_pattern)}
+    if len(found) > 1:
+        told = ", ".join(f"{version} ({file})" for version, file in sorted(found.items()))
+        raise UsageError(
+            fact=f"the protocol version is stated in several ways: {told}",
+            advice="Mend the files, or say --protocol VERSION.",
+        )
+    return next(iter(found), "")
+
+
+def _files(pattern: str) -> list[Path]:
+    try:
+        # What it raises for an absolute or empty pattern depends on the version of Python.
+        found = sorted(Path().glob(pattern))
+    except (ValueError, NotImplementedError, IndexError) as error:
+        problem, remedy = f"it is no pattern of files ({error})", 'Write it as in "docs/protocol.md".'
+        raise ConfigError(
+            file="truename.toml", key="migration.protocol.file", problem=problem, remedy=remedy
+        ) from error
+    return [file for file in found if file.is_file()][:_MOST_FILES]
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as stream:
+        return stream.read(_MOST).decode("utf-8", "replace")
+
+
 def lock(
     *sources: Source,
     check: Check = False,
@@ -51,7 +141,7 @@ def lock(
     everything: Everything = False,
 ) -> int:
     """Write down the names and digests of this repository's tools for review; --check proves that they are these."""
-    before = Before(at_home(file))
+    before = ExistingLock(at_home(file))
     known = _known(before, sources, check=check)
     if protocol is not None:
         version_parts(protocol)
@@ -73,17 +163,17 @@ def lock(
     return EXIT_FINDINGS if check and not is_true else 0
 
 
-def _known(before: Before, sources: tuple[str, ...], *, check: bool) -> Lock:
-    """Return the lock as it is, an empty one where none is needed. Raises `UsageFault`, `ConfigError`."""
+def _known(before: ExistingLock, sources: tuple[str, ...], *, check: bool) -> Lock:
+    """Return the lock as it is, an empty one where none is needed. Raises `UsageError`, `ConfigError`."""
     if before.fault is not None:
         if check or not sources or not before.is_ours:
             raise before.fault
         say(styled("note: ", "yellow"), styled(f"{before.fault} It is written anew; nothing is compared."))
         return Lock()
     if before.lock is None and check:
-        raise UsageFault(fact=f"there is no {before.path}", advice="`truename lock SOURCE...` writes it.")
+        raise UsageError(fact=f"there is no {before.path}", advice="`truename lock SOURCE...` writes it.")
     if not sources and (before.lock is None or not before.lock.sources):
-        raise UsageFault(fact=f"no SOURCE was given, and no {before.path} names any", advice="Say `truename lock src`.")
+        raise UsageError(fact=f"no SOURCE was given, and no {before.path} names any", advice="Say `truename lock src`.")
     return before.lock or Lock()
 
 
@@ -99,7 +189,14 @@ def _from_here(source: str, path: Path) -> str:
 
 
 def _print(
-    before: Before, wanted: Lock, changes: ToolChanges, known: Lock, *, is_true: bool, check: bool, everything: bool
+    before: ExistingLock,
+    wanted: Lock,
+    changes: ToolChanges,
+    known: Lock,
+    *,
+    is_true: bool,
+    check: bool,
+    everything: bool,
 ) -> None:
     if before.lock is not None:
         show_changes(changes, everything=everything)
@@ -126,7 +223,7 @@ def _beside(known: Lock, wanted: Lock, *, is_told: bool) -> Iterator[str]:
 
 
 def _document(
-    before: Before, wanted: Lock, changes: ToolChanges, known: Lock, *, is_true: bool, check: bool
+    before: ExistingLock, wanted: Lock, changes: ToolChanges, known: Lock, *, is_true: bool, check: bool
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from truename.cli.entered import arranged, login_servers
-from truename.cli.options import Configuration, JsonOutput
-from truename.cli.rendering import print_json, print_table, show
-from truename.cli.sources import configuration
+from truename.cli._logins import arranged, login_servers
+from truename.cli._options import Configuration, JsonOutput
+from truename.cli._rendering import print_json, print_table, show
+from truename.cli._sources import configuration
 
 __all__ = ["logins"]
 

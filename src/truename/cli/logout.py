@@ -6,12 +6,12 @@ from truename.auth.network.fetch import FetchError, web
 from truename.auth.oauth import TokenResponse
 from truename.auth.outbound.authorization import logged_out
 from truename.auth.outbound.discovery import LoginRegistrations
-from truename.cli.entered import ForWhom, ServerKey, arranged, login_of, of_whom
-from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM
-from truename.cli.options import Configuration, JsonOutput
-from truename.cli.rendering import print_json, say, show, styled
-from truename.cli.sources import configuration
-from truename.cli.witnessed import witnessed
+from truename.cli._audit import witnessed
+from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM
+from truename.cli._logins import ForWhom, ServerKey, arranged, login_of, of_whom
+from truename.cli._options import Configuration, JsonOutput
+from truename.cli._rendering import print_json, say, show, styled
+from truename.cli._sources import configuration
 from truename.config import Config
 from truename.config.credentials import Login
 

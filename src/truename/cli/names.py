@@ -1,28 +1,37 @@
 """`truename names`: the name that a client gets for every tool."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, NamedTuple
 
 from cyclopts import Parameter
 
-from truename.catalog import Catalog
-from truename.cli.comparison import Compared, Fate, collapses, fates, in_words
-from truename.cli.failure import EXIT_UPSTREAM
-from truename.cli.given import Given, gateway_key, given, shown_by
-from truename.cli.options import Client, JsonOutput, Making, Source
-from truename.cli.presented import plain_presented, show_presented, tell_idle
-from truename.cli.rendering import Cell, is_wide, output, print_json, print_table, show, styled
-from truename.cli.scene import Scene, set_up
-from truename.cli.seeing import Seeing
+from truename.catalog import Catalog, Tool
+from truename.catalog.globs import fits_id
+from truename.cli._comparison import ClientOutcome, Compared, client_outcomes, collapses, in_words
+from truename.cli._errors import EXIT_UPSTREAM, UsageError
+from truename.cli._options import Client, JsonOutput, NamingOptions, Source
+from truename.cli._rendering import Cell, is_wide, output, print_json, print_table, say, show, styled
+from truename.cli._workspace import ProfileView, ToolWorkspace, open_workspace
+from truename.config.mentions import idle
+from truename.config.searching import why_searched
+from truename.errors import excerpt
+from truename.identity import ToolId
 from truename.naming import NameTable
 from truename.policy import Policy
+from truename.policy.presentation import Presentation
 
+__all__ = ["by_default", "listing", "names", "summary"]
+
+_PROGRAMS: Final = frozenset({"client", "framework"})
+# Where `truename connect` has a client find the gateway.
+_ADDRESS: Final = "http://127.0.0.1:8750/mcp/for/{}"
+_NOTES: Final = "annotations"
+_LONGEST: Final = 200
 _BESIDE = 120
 _COMPARED = 1_000
 _WITHOUT = "without Truename"
 _DITTO = "as above"
-_AS_IT_IS = Making()
-__all__ = ["listing", "names", "summary"]
-
+_AS_IT_IS = NamingOptions()
 Compare = Annotated[
     bool | None,
     Parameter(
@@ -32,7 +41,6 @@ Compare = Annotated[
         "(default: on a terminal of 100 columns, for up to 1,000 tools).",
     ),
 ]
-
 Verbose = Annotated[
     bool, Parameter(name="--verbose", negative=(), show_default=False, help="Also what the settings say of the tools.")
 ]
@@ -42,10 +50,109 @@ Search = Annotated[
 ]
 
 
+class GivenName(NamedTuple):
+    """What is in a client's list. ``why`` the others are searched (empty: all are listed), and by which tools."""
+
+    why: str
+    listed: tuple[ToolId, ...]
+    own: tuple[str, ...] = ()
+
+    def names(self, table: NameTable) -> tuple[str, ...]:
+        """Return all names of the list."""
+        return (*(table[id] for id in self.listed), *self.own)
+
+
+def given(scene: ToolWorkspace, table: NameTable, *, search: bool) -> GivenName:
+    """Return what the gateway lists of these names; ``search``: at an address that searches. Raises `UsageError`."""
+    settings, most = scene.settings, table.dialect.max_tools
+    why = "its address asks for it" if search else why_searched(settings, _definitions(table), most)
+    if not why:
+        return GivenName("", tuple(table))
+    own = _own(table)
+    pinned = [id for id in table if any(fits_id(glob, id) for glob in settings.pinned)]
+    return GivenName(why, tuple(pinned if most is None else pinned[: max(0, most - len(own))]), own)
+
+
+def _definitions(table: NameTable) -> list[Mapping[str, object]]:
+    return [tool.shown for tool in table.catalog.values()]
+
+
+def _own(table: NameTable) -> tuple[str, ...]:
+    """Return the names of the gateway's own tools here. Raises `UsageError` if the gateway is not installed."""
+    try:
+        from truename.gateway.views.own_tools import known_names  # noqa: PLC0415 - the gateway is an optional extra
+    except ModuleNotFoundError as error:
+        fact = f"the tools that search are the gateway's, which needs {error.name}; that is not installed"
+        raise UsageError(fact=fact, advice="Install `truename[gateway]`.") from error
+    return known_names(table) or ()
+
+
+def gateway_key(table: NameTable) -> str:
+    """Return what this client knows the gateway by: its key, or its usual address."""
+    by_address = table.dialect.mangling.part == "address"
+    return _ADDRESS.format(table.dialect.name) if by_address else table.server_name
+
+
+def shown_by(table: NameTable, names: tuple[str, ...]) -> Mapping[str, str]:
+    """Return how the table's client shows these names to its model; nothing where it is not known to show any."""
+    dialect = table.dialect
+    return dialect.simulate(gateway_key(table), names).shown if dialect.kind in _PROGRAMS else {}
+
+
+class _DescribedChange(NamedTuple):
+    """One field as it is shown, and as the server has it (None: not at all)."""
+
+    field: str
+    shown: Any
+    server: Any
+
+
+def tell_idle(scene: ToolWorkspace) -> None:
+    """Tell which settings are about no tool, where all servers have listed theirs."""
+    for place in () if scene.failed else idle(scene.settings, scene.catalog, scene.ledger):
+        say(styled("note: ", "yellow"), styled(f"{place} is about no tool that there is."))
+
+
+def show_presented(table: NameTable, said: Presentation) -> None:
+    """Print which tools are shown otherwise than their servers have them, under what key of the settings, and how."""
+    for id in table:
+        tool = table.catalog[id]
+        if not tool.presented:
+            continue
+        keys = ", ".join(f"[tools.{excerpt(key)}]" for key in said.keys(id))
+        show(styled(id.short, "bold"), "  ", styled(f"overridden by {keys}", "dim"))
+        for word in _words(tool):
+            show(styled(f"  {word.field}: {_told(word.shown)}"))
+            show(styled(f"    the server says {'nothing' if word.server is None else _told(word.server)}", "dim"))
+        show("")
+
+
+def plain_presented(tool: Tool, said: Presentation) -> dict[str, Any]:
+    """Return what is overridden of a tool as JSON; empty if nothing is."""
+    if not tool.presented:
+        return {}
+    fields = {word.field: {"shown": word.shown, "server": word.server} for word in _words(tool)}
+    return {"overridden": {"by": list(said.keys(tool.id)), "fields": fields}}
+
+
+def _words(tool: Tool) -> Iterator[_DescribedChange]:
+    for field, value in tool.presented.items():
+        if field != _NOTES:
+            yield _DescribedChange(field, value, tool.definition.get(field))
+    notes = tool.definition.get(_NOTES)
+    own: Mapping[str, Any] = notes if isinstance(notes, dict) else {}
+    for name, value in tool.presented.get(_NOTES, {}).items():
+        yield _DescribedChange(f"{_NOTES}.{name}", value, own.get(name))
+
+
+def _told(value: object) -> str:
+    return excerpt(value, _LONGEST) if isinstance(value, str) else str(value).lower()
+
+
 def names(
     *sources: Source,
     client: Client = "universal",
-    making: Making = _AS_IT_IS,
+    making: NamingOptions = _AS_IT_IS,
     compare: Compare = None,
     profile: Profile = None,
     search: Search = False,
@@ -53,11 +160,11 @@ def names(
     verbose: Verbose = False,
 ) -> int:
     """Show the name that a client gets for every tool; with a search, also its list. Nothing is recorded."""
-    scene = set_up(sources, making)
+    scene = open_workspace(sources, making)
     tell_idle(scene)
-    table = Seeing(scene, scene.table(client)).by(None if profile is None else [profile])
+    table = ProfileView(scene, scene.table(client)).by(None if profile is None else [profile])
     wanted = compare if compare is not None else not as_json and is_wide() and len(scene.catalog) <= _COMPARED
-    compared = fates(table.catalog) if wanted else None
+    compared = client_outcomes(table.catalog) if wanted else None
     list_of = given(scene, table, search=search)
     if as_json:
         print_json(_document(scene, table, compared, list_of))
@@ -131,7 +238,7 @@ def by_default(policy: Policy | None) -> str:
     return f"Policy: {_count(len(tuple(policy.rules)), 'rule')}; calls that no rule is about {said} (policy.default)."
 
 
-def _show_list(table: NameTable, list_of: Given) -> None:
+def _show_list(table: NameTable, list_of: GivenName) -> None:
     """Print the short list that a client gets where it searches tools; nothing where it gets all names."""
     if not list_of.why:
         return
@@ -160,7 +267,9 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _document(scene: Scene, table: NameTable, compared: "Compared | None", list_of: Given) -> dict[str, Any]:
+def _document(
+    scene: ToolWorkspace, table: NameTable, compared: "Compared | None", list_of: GivenName
+) -> dict[str, Any]:
     tools, shown = [], shown_by(table, tuple(table.values()))
     for id, name in table.items():
         origin, why = scene.catalog[id].origin, table.explain(id)
@@ -191,7 +300,7 @@ def _document(scene: Scene, table: NameTable, compared: "Compared | None", list_
     }
 
 
-def _plain(fate: Fate) -> dict[str, Any]:
+def _plain(fate: ClientOutcome) -> dict[str, Any]:
     told: dict[str, Any] = {"client": fate.client, "fate": fate.kind, "confidence": fate.confidence}
     if fate.winner is not None:
         return told | {"runs": {"server": fate.winner[0], "tool": fate.winner[1]}}

@@ -1,28 +1,50 @@
 """`truename pins`: the definitions that are trusted, and a word on those that wait for one."""
 
-from collections.abc import Iterator, Sequence
+import difflib
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from difflib import get_close_matches
+from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
-from truename.cli.drifted import change_of, lines_of, pin_row, plain_pin, titled, when
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.meant import keys_of, meant, require_one_each
-from truename.cli.options import Configuration, JsonOutput
-from truename.cli.rendering import print_json, print_table, say, show, styled
-from truename.cli.sources import configuration
-from truename.cli.witnessed import witnessed
+from truename.cli._audit import witnessed
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import Configuration, JsonOutput
+from truename.cli._rendering import print_json, print_table, say, show, styled
+from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
 from truename.conventions import Finding
+from truename.conventions.rules.characters import INVISIBLE
+from truename.errors import InvalidToolId, excerpt
 from truename.files.user import whoami
-from truename.trust import PinnedTool, PinStore
+from truename.identity import ToolId
+from truename.migration import LOCK_FILE
+from truename.migration.definitions import compare_definitions
+from truename.trust import PinnedTool, PinStore, SeenDefinition
 from truename.trust.approval_queue import about_definition
-from truename.trust.pins import ReviewedDefinitions, pin_before
+from truename.trust.pins import BY_LOCK, ReviewedDefinitions, pin_before
 from truename.trust.screening import screened_pins
 
 __all__ = ["pins"]
 
+_SERVER: Final = "server:"
+_LEAST: Final = "Name some, or use --server KEY or --all."
+_ALL: Final = "`truename pins list` has all that is known."
+_MOST: Final = 5
+_MOST_SERVERS: Final = 50
+_ALIKE: Final = 0.7
+_SHOWN: Final = 12
+_BY_NOBODY: Final = {"trusted": "first sight", "waiting": "", "rejected": "[trust]"}
+_LONGEST_NAME: Final = 64
+_STRUCTURED: Final = ("inputSchema", "outputSchema", "annotations")
+_WORDS: Final = re.compile(r"\S+|\s+")
+_LONGEST: Final = 20_000
+_AROUND: Final = 40
+_WIDTH: Final = 100
 Tools = Annotated[str, Parameter(help="Tools, as fs@1/read@1; a server's instructions are server:fs.")]
 Config = Annotated[
     str | None, Parameter(name="--config", help="The configuration whose pins are meant; else as for `serve`.")
@@ -33,7 +55,6 @@ Digest = Annotated[
     str | None, Parameter(name="--digest", help="The definition that is meant, as `diff` shows it: sha256:...")
 ]
 Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what waits for a word.")]
-
 pins = App(
     name="pins",
     help="Show, accept and reject definitions of tools that are new or have changed.",
@@ -42,6 +63,260 @@ pins = App(
     "`accept`. What was rejected is accepted by its name only, never by --all.",
     default_parameter=Parameter(negative=()),
 )
+
+
+def keys_of(book: PinStore, tools: Sequence[str]) -> Sequence[str]:
+    """Return the keys of what somebody names: tools in any spelling of their ids, or ``server:KEY``.
+
+    Raises `UsageError` for one that is not in the book. Names of tools are only suggested: two servers may have one.
+    """
+    known = _known(book)
+    return list(dict.fromkeys(_key_of(text, known) for text in tools))
+
+
+def pins_of(
+    book: PinStore, tools: Sequence[str], *, server: str | None, everything: bool, digest: str = ""
+) -> list[SeenDefinition]:
+    """Return what is meant: all that waits, of a tool that is named else what was rejected last.
+
+    Raises `UsageError` for a tool, a server or a digest that the book does not know.
+    """
+    seen = [*book.seen().values()]
+    if not tools and server is None and not everything:
+        raise UsageError(fact="no tool is named", advice=_LEAST)
+    known = {one.server for one in _known(book).values()}
+    if server is not None and server not in known:
+        listed = ", ".join(sorted(known)[:_MOST_SERVERS])
+        raise UsageError(fact=f"nothing is known of a server {excerpt(server)}", advice=f"Known are: {listed}.")
+    if digest and digest not in {one.digest for one in seen}:
+        raise UsageError(
+            fact=f"no definition that waits or was rejected has the digest {excerpt(digest)}",
+            advice="`truename pins diff` shows the digests, whole.",
+        )
+    seen = [one for one in seen if digest in {"", one.digest}]
+    if tools:
+        return [one for key in keys_of(book, tools) for one in _of_key(seen, key)]
+    return [one for one in seen if one.word == "waiting" and server in {None, one.server}]
+
+
+def require_one_each(found: Sequence[SeenDefinition]) -> None:
+    """Raise where two definitions of one tool are meant: one may have come after somebody looked."""
+    several = next((key for key, times in Counter(one.key for one in found).items() if times > 1), None)
+    if several is not None:
+        raise UsageError(
+            fact=f"several definitions of {several} wait",
+            advice=f"Look at them with `truename pins diff {several}`, and say which one by --digest.",
+        )
+
+
+def _known(book: PinStore) -> Mapping[str, PinnedTool]:
+    return {one.key: one for one in (*book.seen().values(), *book.pins().values())}
+
+
+def _of_key(seen: Sequence[SeenDefinition], key: str) -> Sequence[SeenDefinition]:
+    of_key = [one for one in seen if one.key == key]
+    return [one for one in of_key if one.word == "waiting"] or of_key[-1:]
+
+
+def _key_of(text: str, known: Mapping[str, PinnedTool]) -> str:
+    key = text
+    if not text.startswith(_SERVER):
+        try:
+            key = str(ToolId.parse(text))
+        except InvalidToolId:
+            key = ""
+    if key not in known:
+        raise UsageError(fact=f"{excerpt(text)} is no tool that is known here", advice=_instead(_near(text, known)))
+    return key
+
+
+def _near(text: str, known: Mapping[str, PinnedTool]) -> Sequence[str]:
+    """Return the keys of what goes by this name at its server or to a client, or else by one like it."""
+    names = [(name, key) for key, one in known.items() for name in _names(one)]
+    called = [key for name, key in names if name == text]
+    alike = get_close_matches(text, [name for name, _ in names], _MOST, _ALIKE) if not called else ()
+    return list(dict.fromkeys(called or [key for near in alike for name, key in names if name == near]))[:_MOST]
+
+
+def _names(one: PinnedTool) -> Iterable[str]:
+    if one.id is None:
+        return (one.server, one.key)
+    return (one.name, f"{one.server}_{one.name}", f"{one.server}/{one.name}", one.key)
+
+
+def _instead(near: Sequence[str]) -> str:
+    return f"Did you mean {', '.join(near)}? {_ALL}" if near else f"Write it as fs@1/read@1, or server:fs. {_ALL}"
+
+
+def when(at: str) -> str:
+    """Return a time as people read it."""
+    return at.replace("T", " ").removesuffix("+00:00")
+
+
+def titled(one: PinnedTool) -> str:
+    """Return the key, with what its server calls a tool where the id does not say it."""
+    if one.id is None:
+        return f"{_printable(one.key)} ({'instructions' if one.content else 'no instructions'})"
+    return str(one.id) if one.name == one.id.tool else f"{one.id} ({_printable(one.name[:_LONGEST_NAME])})"
+
+
+def pin_row(one: PinnedTool) -> list[str]:
+    """Return the row of a table."""
+    return [
+        _word(one),
+        titled(one),
+        when(one.at),
+        _printable(one.by) or _BY_NOBODY[_word(one)],
+        one.digest[7 : 7 + _SHOWN],
+    ]
+
+
+def plain_pin(one: PinnedTool) -> dict[str, Any]:
+    """Return an entry of JSON output."""
+    return {
+        "tool": one.key,
+        "server": one.server,
+        "name": one.name,
+        "state": _word(one),
+        "digest": one.digest,
+        "at": one.at,
+        "by": one.by,
+    }
+
+
+def _word(one: PinnedTool) -> str:
+    return one.word if isinstance(one, SeenDefinition) else "trusted"
+
+
+def change_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return a change as JSON: both definitions, each difference, and what rules say of it."""
+    return {
+        **plain_pin(one),
+        "before": None if before is None else before.content,
+        "after": one.content,
+        "differences": [
+            {"path": detail.path, "effect": detail.effect.value, "fact": detail.fact, "breaking": detail.breaking}
+            for detail in _details(one, before)
+        ],
+        "findings": [{"rule": found.rule.name, "code": found.rule.code, "fact": found.fact} for found in findings],
+    }
+
+
+def _details(one: SeenDefinition, before: PinnedTool | None) -> tuple[Any, ...]:
+    if before is None or not isinstance(before.content, dict) or not isinstance(one.content, dict):
+        return ()
+    return compare_definitions(before.content, one.content)
+
+
+def lines_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding] = ()) -> Iterator[str]:
+    """Yield what there is to read: what rules say, texts word by word, and of the rest each difference."""
+    yield from (f"{found.rule.name}: {_printable(found.fact)}" for found in findings)
+    yield from _changes(one, before)
+
+
+def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
+    if one.content is None or (before is not None and before.content is None):
+        if one.content is None or before is None or before.by != BY_LOCK:
+            yield "The definition was too large to be kept; only its digest is known."
+            return
+        yield f"{LOCK_FILE} has another definition, and of that only the digest. This one says:"
+        yield from _whole(one.content)
+        return
+    if before is None:
+        yield "It was never trusted. It says:"
+        yield from _whole(one.content)
+        return
+    if isinstance(one.content, str):
+        yield from _worded("instructions", str(before.content), one.content)
+        return
+    texts = [key for key in ("title", "description") if before.content.get(key) != one.content.get(key)]
+    for key in texts:
+        yield from _worded(key, _text(before.content, key), _text(one.content, key))
+    for detail in _details(one, before):
+        if detail.path not in texts:
+            yield f"{detail}{' (breaking)' if detail.breaking else ''}"
+    yield from _reworded(before.content, one.content)
+
+
+def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts inside of schemas and annotations that came or changed, whole: models read them too."""
+    was = dict(_inner(old))
+    for path, text in _inner(new):
+        if was.get(path) != text:
+            yield from _worded(path, was.get(path, ""), text)
+
+
+def _inner(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is said in words inside of schemas and annotations, with its paths, as far as there is room."""
+    left: list[tuple[str, Any]] = [(key, content[key]) for key in reversed(_STRUCTURED) if key in content]
+    room = _LONGEST
+    while left and room > 0:
+        path, value = left.pop()
+        room -= 1
+        if isinstance(value, str) and len(value.split()) > 1:
+            yield path, value
+        elif isinstance(value, dict):
+            left += [(f"{path}.{_printable(str(key))}", one) for key, one in reversed(value.items())]
+        elif isinstance(value, list):
+            left += [(f"{path}[{number}]", one) for number, one in reversed([*enumerate(value)])]
+
+
+def _text(content: Mapping[str, Any], key: str) -> str:
+    value = content.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _whole(content: object) -> Iterator[str]:
+    if isinstance(content, str):
+        yield _printable(content)
+    elif isinstance(content, dict):
+        for key in ("title", "description"):
+            if text := _text(content, key):
+                yield f"{key}: {_printable(text)}"
+        schema = content.get("inputSchema")
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        if isinstance(properties, dict) and properties:
+            yield f"parameters: {', '.join(_printable(str(name)) for name in list(properties)[:50])}"
+        yield from (f"{path}: {_printable(text[:_LONGEST])}" for path, text in _inner(content))
+
+
+def _worded(key: str, old: str, new: str) -> Iterator[str]:
+    """Yield the words that went as [-words-] and those that came as {+words+}, with a little of what is around."""
+    parts = [
+        _cut(gone) if kind == "equal" else (f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else "")
+        for kind, gone, come in _merged(*(_WORDS.findall(_printable(text[:_LONGEST])) for text in (old, new)))
+    ]
+    yield f"{key}:"
+    yield from textwrap.wrap("".join(parts), _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    if max(len(old), len(new)) > _LONGEST:
+        yield f"    ... and more beyond {_LONGEST:,} characters"
+
+
+def _merged(before: list[str], after: list[str]) -> list[tuple[str, str, str]]:
+    """Return what stayed, went and came, in order; two changes with nothing but a space between them are one."""
+    merged: list[tuple[str, str, str]] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone, come = "".join(before[a:b]), "".join(after[c:d])
+        is_gap = kind == "equal" and not gone.strip() and bool(merged)
+        if merged and merged[-1][0] == "changed" and (kind != "equal" or is_gap):
+            merged[-1] = ("changed", merged[-1][1] + gone, merged[-1][2] + come)
+        else:
+            merged.append(("equal" if kind == "equal" else "changed", gone, come))
+    return merged
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 2 * _AROUND + 5 else f"{text[:_AROUND]} ... {text[-_AROUND:]}"
+
+
+def _printable(text: str) -> str:
+    """Return text in which everything that a terminal or a reader would not see is written out."""
+    return "".join(c if c.isprintable() and c.isascii() else ascii(c)[1:-1] if not _is_plain(c) else c for c in text)
+
+
+def _is_plain(character: str) -> bool:
+    is_seen = character.isprintable() and INVISIBLE.fullmatch(character) is None
+    return is_seen and (character.isalnum() or character in "–—‘’“”…·•→€£°")
 
 
 @pins.command(name="list")
@@ -74,7 +349,7 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
     """
     with _book(configuration(config)) as book:
         reviewed = ReviewedDefinitions(configuration(config).settings.trust.lock).digests
-        chosen = meant(book, tools, server=None, everything=not tools)
+        chosen = pins_of(book, tools, server=None, everything=not tools)
         found = [(one, pin_before(one, book.pins().get(one.key), reviewed)) for one in chosen]
         said = screened_pins(chosen, book.pins().values())
         named = keys_of(book, tools)
@@ -108,7 +383,7 @@ def accept(
     """Trust definitions. Where several of one tool wait, somebody has to say which by its digest."""
     said = configuration(config)
     with _book(said) as book:
-        found = meant(book, tools, server=server, everything=everything, digest=digest or "")
+        found = pins_of(book, tools, server=server, everything=everything, digest=digest or "")
         require_one_each(found)
         named = keys_of(book, tools)
         with witnessed(said, "definition", "accepted", [about_definition(one) for one in found]):
@@ -127,7 +402,7 @@ def reject(
     """Say no to definitions: they are neither shown nor called, until they are others."""
     said = configuration(config)
     with _book(said) as book:
-        found: list[PinnedTool] = [*meant(book, tools, server=server, everything=everything)]
+        found: list[PinnedTool] = [*pins_of(book, tools, server=server, everything=everything)]
         # What is trusted, and nothing waits in its place, can be rejected too.
         waiting = {one.key for one in found}
         found += (book.pins()[key] for key in keys_of(book, tools) if key not in waiting)
@@ -142,7 +417,7 @@ def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) ->
     said = configuration(config)
     with _book(said) as book:
         if not tools:
-            raise UsageFault(fact="no tool is named", advice="Name those that are to be new again.")
+            raise UsageError(fact="no tool is named", advice="Name those that are to be new again.")
         known = {one.key: one for one in (*book.seen().values(), *book.pins().values())}
         gone = keys_of(book, tools)
         with witnessed(said, "definition", "forgotten", [about_definition(known[key]) for key in gone]):
@@ -154,9 +429,9 @@ def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) ->
 def _book(config: ServeConfig) -> Iterator[PinStore]:
     path = config.pins_path()
     if path is None:
-        raise UsageFault(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")
+        raise UsageError(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")
     if not path.exists():
-        raise UsageFault(fact=f"there are no pins at {path} yet", advice="`truename serve` makes them at its start.")
+        raise UsageError(fact=f"there are no pins at {path} yet", advice="`truename serve` makes them at its start.")
     with PinStore(path) as book:
         yield book
 

@@ -4,6 +4,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from truename.cli._errors import EXIT_FINDINGS
+from truename.cli._gateway_names import checked_url, known_tools, new_names
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import print_json, say, show
 from truename.cli.connect import (
     Dump,
     Project,
@@ -14,11 +18,6 @@ from truename.cli.connect import (
     configured_for_clients,
     show_notes,
 )
-from truename.cli.failure import EXIT_FINDINGS
-from truename.cli.newnames import known_tools, new_names
-from truename.cli.options import JsonOutput
-from truename.cli.reachable import checked_url
-from truename.cli.rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
 from truename.clients.gateway_address import shown_by
 from truename.clients.permissions import GatewayTool, proposed_rules

@@ -4,12 +4,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from truename.cli.failure import EXIT_UPSTREAM, UsageFault
+from truename.cli._errors import EXIT_UPSTREAM, UsageError
+from truename.cli._options import Client, JsonOutput, Source
+from truename.cli._rendering import print_json, print_table, show, styled
+from truename.cli._workspace import ProfileView, beside, open_workspace, whom
 from truename.cli.names import by_default
-from truename.cli.options import Client, JsonOutput, Source
-from truename.cli.rendering import print_json, print_table, show, styled
-from truename.cli.scene import set_up
-from truename.cli.seeing import Seeing, beside, whom
 from truename.naming import NameTable
 from truename.policy.principal import Principal
 from truename.policy.profiles import Profile
@@ -33,9 +32,9 @@ def profiles(
 ) -> int:
     """Show which tools each profile has and for whom it is, or what somebody sees."""
     if as_ is None and (issuer or groups or scopes):
-        raise UsageFault(fact="--issuer, --groups and --scopes say who somebody is", advice="Add --as NAME.")
-    scene = set_up(sources)
-    seeing = Seeing(scene, scene.table(client))
+        raise UsageError(fact="--issuer, --groups and --scopes say who somebody is", advice="Add --as NAME.")
+    scene = open_workspace(sources)
+    seeing = ProfileView(scene, scene.table(client))
     if as_ is None:
         _tell_all(seeing, as_json=as_json)
     else:
@@ -44,7 +43,7 @@ def profiles(
     return EXIT_UPSTREAM if scene.failed else 0
 
 
-def _tell_all(seeing: Seeing, *, as_json: bool) -> None:
+def _tell_all(seeing: ProfileView, *, as_json: bool) -> None:
     known = seeing.scene.settings.profiles
     seen = {name: seeing.by([name]) for name in known}
     if as_json:
@@ -65,7 +64,7 @@ def _row(name: str, profile: Profile, table: NameTable) -> dict[str, Any]:
     return {"name": name, "for": whom(profile), "tools": _plain(table), **beside(profile)}
 
 
-def _tell(seeing: Seeing, somebody: Principal, *, as_json: bool) -> None:
+def _tell(seeing: ProfileView, somebody: Principal, *, as_json: bool) -> None:
     names = seeing.scene.settings.profiles.of(somebody)
     table = seeing.by(names)
     if as_json:

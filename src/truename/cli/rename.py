@@ -1,18 +1,122 @@
 """`truename rename`: other names for tools, in files and in the ledger; planned, shown, and made all at once."""
 
-from typing import Annotated
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from truename.cli.failure import UsageFault
-from truename.cli.migrating import Request, check, migrate, take_back
-from truename.cli.moved_ids import move_ids
-from truename.cli.options import Aliases, JsonOutput, LedgerPath, Making, ServerName
-from truename.cli.rename_options import AS_PLANNED, EVERYWHERE, Fate, Where
-from truename.cli.restyling import restyle
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import Aliases, JsonOutput, LedgerPath, NamingOptions, ServerName
+from truename.cli._project_settings import clients_here, settings_here
+from truename.cli._rename_all import ledger_path, move_ids, restyle
+from truename.cli._rename_output import RenameResult, print_done, print_left, print_undone
+from truename.cli._rendering import output, styled
+from truename.config import find_convention
+from truename.conventions.convention import Convention
+from truename.files import absolute
+from truename.files.private import state_directory
+from truename.files.user import at_home
+from truename.ledger import Ledger
+from truename.lint.python_tools import read_functions
+from truename.migration import (
+    MAX_MAP,
+    Decision,
+    MigrationSettings,
+    RenamePlan,
+    RenameProposal,
+    Survey,
+    apply,
+    conventional,
+    decision_record,
+    enter,
+    file_name,
+    next_number,
+    plan,
+    promises,
+    read_map,
+    recover,
+    survey,
+    underscored,
+    undo,
+)
+from truename.naming import STYLES
 
-__all__ = ["rename"]
+__all__ = ["OldNames", "rename"]
 
+_LONGEST: Final = 3_650
+Apply = Annotated[
+    tuple[str, ...] | None,
+    Parameter(
+        name="--apply",
+        consume_multiple=True,
+        show_default=False,
+        help="Make the change in these files and directories, and enter it in the ledger.",
+    ),
+]
+Check = Annotated[
+    tuple[str, ...] | None,
+    Parameter(
+        name="--check",
+        consume_multiple=True,
+        show_default=False,
+        help="Look for old names that are left in these files and directories; exit status 1 if there are any.",
+    ),
+]
+Exclude = Annotated[
+    tuple[str, ...],
+    Parameter(
+        show_default=False,
+        help="A glob of files to leave out, besides history (changelogs, decision records). May be repeated.",
+    ),
+]
+RenameFiles = Annotated[
+    bool, Parameter(name="--rename-files", show_default=False, help="Rename files whose own name has an old name, too.")
+]
+CountUp = Annotated[
+    bool,
+    Parameter(
+        name="--protocol",
+        show_default=False,
+        help="Count the protocol version up wherever files state it: PROTOCOL_VERSION, or protocol in truename.toml.",
+    ),
+]
+Record = Annotated[str | None, Parameter(name="--record", help="A directory that gets a decision record, as docs/adr.")]
+Reason = Annotated[str | None, Parameter(name="--because", help="Why, for the decision record.")]
+Servers = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--server",
+        show_default=False,
+        help="The key under which clients know the server: mcp__KEY__NAME changes, too. May be repeated.",
+    ),
+]
+Sources = Annotated[
+    tuple[str, ...],
+    Parameter(name="--among", show_default=False, help="A SOURCE of all the tools there are. May be repeated."),
+]
+ControlPlane = Annotated[
+    tuple[str, ...],
+    Parameter(name="--control-plane", show_default=False, help="A tool that performs upgrades. May be repeated."),
+]
+Diff = Annotated[bool, Parameter(name="--diff", show_default=False, help="Show the changed lines.")]
+CleanBreak = Annotated[
+    bool,
+    Parameter(name="--clean-break", show_default=False, help="The old name ends at once: it is an unknown_tool."),
+]
+ListedUntil = Annotated[str | None, Parameter(name="--listed-until", help="List the old name until this day, too.")]
+ListedFor = Annotated[str | None, Parameter(name="--listed-for", help="List the old name this long: 90d, 12w.")]
+_UNDERSCORE: Final = "underscore"
+_CONVENTION: Final = "convention"
+_PRESETS: Final = ("trailblaze", "provider-safe", "canonical", "mcp")
+_SAY: Final = (
+    "Say `truename rename OLD NEW`, `truename rename --map FILE`, or `truename rename SOURCE --style underscore`."
+)
+_FOUND: Final = 2
+_EVERY: Final = 50
 Words = Annotated[str, Parameter(help="OLD NEW; or the SOURCE of the tools for --style, --all and --ids.")]
 All = Annotated[
     bool, Parameter(name="--all", show_default=False, help="All tools of a ledger: how their names are made.")
@@ -50,6 +154,365 @@ Undo = Annotated[
 ]
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RenamePlaces:
+    """Which files, and what goes with them."""
+
+    apply: Apply = None
+    check: Check = None
+    exclude: Exclude = ()
+    rename_files: RenameFiles = False
+    protocol: CountUp = False
+    record: Record = None
+    because: Reason = None
+    server: Servers = ()
+    among: Sources = ()
+    control_plane: ControlPlane = ()
+    diff: Diff = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class OldNames:
+    """What becomes of the old names."""
+
+    clean_break: CleanBreak = False
+    listed_until: ListedUntil = None
+    listed_for: ListedFor = None
+
+    @property
+    def is_said(self) -> bool:
+        """Whether anything was said about it."""
+        return self.clean_break or self.listed_until is not None or self.listed_for is not None
+
+    def until(self, today: date) -> str:
+        """Return the last day on which old names are listed, "" for none. Raises `UsageError`."""
+        if sum((self.clean_break, self.listed_until is not None, self.listed_for is not None)) > 1:
+            advice = "Give one of --clean-break, --listed-until and --listed-for."
+            raise UsageError(fact="two things are said about the old names", advice=advice)
+        if self.listed_for is not None:
+            return (today + _span(self.listed_for)).isoformat()
+        if self.listed_until is None:
+            return ""
+        try:
+            day = date.fromisoformat(self.listed_until)
+        except ValueError:
+            raise UsageError(
+                fact=f"{self.listed_until!r} is no day", advice="Write it as in --listed-until 2027-02-01."
+            ) from None
+        if day < today:
+            raise UsageError(fact=f"{day} has been already", advice="Give a day to come, or --clean-break.")
+        return day.isoformat()
+
+
+AS_PLANNED: Final = OldNames()
+
+
+EVERYWHERE: Final = RenamePlaces()
+
+
+def _span(text: str) -> timedelta:
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit()) or unit not in {"d", "w"} or len(number) > len(str(_LONGEST)):
+        raise UsageError(fact=f"{text!r} is no span of time", advice="Write it as in --listed-for 90d, or 12w.")
+    days = int(number) * (7 if unit == "w" else 1)
+    if not 1 <= days <= _LONGEST:
+        raise UsageError(fact=f"{text!r} is not 1 to {_LONGEST:,} days", advice="Write it as in --listed-for 90d.")
+    return timedelta(days=days)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenameRequest:
+    """The renames asked for, those that need a person (name -> why), and what is known of the tools and servers."""
+
+    renames: Mapping[str, str]
+    unclear: Mapping[str, str]
+    known: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+
+
+def rename_request(
+    words: Sequence[str], map_file: str | None, style: str | None, sources: Sequence[str]
+) -> RenameRequest:
+    """Return what is asked for. ``sources`` are where the names there are can be found, besides.
+
+    Raises `UsageError` for words that say nothing or two things, `ConfigError` for files.
+    """
+    if map_file is not None and style is not None:
+        raise UsageError(fact="--map and --style both say what the names become", advice="Give one of them.")
+    if map_file is not None:
+        return _among(_mapped(map_file), [*words, *sources])
+    if style is not None:
+        return _styled(style, [*words, *sources])
+    if len(words) != _FOUND:
+        told = f"a rename takes two names, an old one and a new one, and {len(words) or 'none'} was given"
+        raise UsageError(fact=told.replace("was", "were") if len(words) > 1 else told, advice=_SAY)
+    return _among({words[0]: words[1]}, sources)
+
+
+def _mapped(map_file: str) -> Mapping[str, str]:
+    path = at_home(map_file)
+    try:
+        with path.open("rb") as stream:
+            return read_map(stream.read(MAX_MAP + 1), str(path))
+    except OSError as error:
+        raise UsageError(fact=f"{path} can't be read ({error.strerror or error})", advice="Check the path.") from error
+
+
+def _among(renames: Mapping[str, str], sources: Sequence[str]) -> RenameRequest:
+    if not sources:
+        return RenameRequest(renames=renames, unclear={})
+    found = _declared(sources)
+    return replace(found, renames=renames)
+
+
+def _styled(style: str, sources: Sequence[str]) -> RenameRequest:
+    propose = _proposer(style)
+    if not sources:
+        advice = f"Give a dump, a configuration or Python files: `truename rename SOURCE --style {style}`."
+        raise UsageError(fact="nothing says which tools there are", advice=advice)
+    found = _declared(sources)
+    if not found.known:
+        raise UsageError(
+            fact=f"no tool was found in {', '.join(sources)}",
+            advice="Give a dump, a configuration, or the Python files that declare the tools.",
+        )
+    proposal = propose(found.known)
+    return replace(found, renames=proposal.renames, unclear=proposal.unclear)
+
+
+def _proposer(style: str) -> Callable[[Iterable[str]], RenameProposal]:
+    if style == _UNDERSCORE:
+        return underscored
+    if style == _CONVENTION:
+        return _by(_own_convention())
+    if style in _PRESETS:
+        return _by(Convention.of(style))
+    choice = ", ".join((_UNDERSCORE, _CONVENTION, *_PRESETS))
+    if style in STYLES:
+        raise UsageError(
+            fact=f"{style} is a style of making names: with it only all tools together can be renamed",
+            advice=f"Say `truename rename SOURCE --all --style {style}`; for names in files use {choice}.",
+        )
+    raise UsageError(fact=f"{style!r} is no style that names in files can have", advice=f"Use one of {choice}.")
+
+
+def _by(convention: Convention) -> Callable[[Iterable[str]], RenameProposal]:
+    return lambda names: conventional(names, convention)
+
+
+def _own_convention() -> Convention:
+    found = find_convention(Path())
+    if found is None:
+        raise UsageError(
+            fact="there is no convention here",
+            advice=f"Write [convention] in truename.toml, or use a preset: --style {' or '.join(_PRESETS)}.",
+        )
+    return found.convention
+
+
+def _declared(sources: Sequence[str]) -> RenameRequest:
+    # It reads sources of Python and starts servers, which two plain words need not wait for.
+    from truename.cli._declared_tools import read_sources  # noqa: PLC0415 - see above
+
+    taken = read_sources(sources, ()).declared.declarations
+    return RenameRequest(
+        renames={},
+        unclear={},
+        known=tuple(dict.fromkeys(each.name for each in taken)),
+        servers=tuple(dict.fromkeys(each.server for each in taken if each.server)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameArguments:
+    """What is to be renamed: words, a file of renames or a style; and the clients that have to accept the names."""
+
+    words: tuple[str, ...]
+    map_file: str | None
+    style: str | None
+    ledger: str | None
+    clients: tuple[str, ...]
+
+    def wanted(self, where: RenamePlaces) -> RenameRequest:
+        """Return the renames. Raises `UsageError`, `ConfigError`."""
+        return rename_request(self.words, self.map_file, self.style, where.among)
+
+
+def migrate(request: RenameArguments, where: RenamePlaces, fate: OldNames, *, dry_run: bool, as_json: bool) -> int:
+    """Plan, show, and with ``--apply`` make the change: the files first, all or none, then the ledger."""
+    today = datetime.now(UTC).date()
+    until = fate.until(today)
+    settings = settings_here()
+    asked = request.wanted(where)
+    ledger = _ledger(request.ledger, fate, readonly=dry_run or where.apply is None)
+    made = _planned(asked, request.clients, where, settings, ledger)
+    done = RenameResult(
+        plan=made,
+        unclear=asked.unclear,
+        until=until,
+        clean_break=fate.clean_break,
+        has_ledger=ledger is not None,
+        count_up=where.protocol,
+    )
+    if made.ok and made.renames and where.apply is not None:
+        if not dry_run:
+            done = replace(done, recovered=recover(_state()))
+        found = _surveyed(made, where.apply, where, settings, request.map_file)
+        records = where.record or settings.record
+        done = _recorded(replace(done, survey=found), found, records, where.because or "", today)
+        if not dry_run:
+            done = _made(done, done.survey or found, ledger)
+    print_done(done, as_json=as_json, diff=where.diff)
+    return 0 if made.ok else EXIT_FINDINGS
+
+
+def check(request: RenameArguments, where: RenamePlaces, *, as_json: bool) -> int:
+    """Look for old names that are left, for CI."""
+    if where.apply is not None:
+        raise UsageError(fact="--check only looks, and --apply changes", advice="Give one of them.")
+    settings = settings_here()
+    asked = request.wanted(where)
+    # Once the change is made the new names are there, and what is left of the old ones is all that counts.
+    made = _planned(replace(asked, known=()), request.clients, where, settings, None)
+    found = _surveyed(made, where.check or (), where, settings, request.map_file)
+    print_left(made, found, as_json=as_json)
+    return 0 if found.is_clean else EXIT_FINDINGS
+
+
+def take_back(*, as_json: bool) -> int:
+    """Give the files of the last rename that was made in this directory back."""
+    with _progress() as told:
+        undone = undo(_state(), Path.cwd(), on_step=told)
+    print_undone(undone, as_json=as_json)
+    return 0 if undone.originals is not None else EXIT_FINDINGS
+
+
+def _planned(
+    asked: RenameRequest,
+    clients: Sequence[str],
+    where: RenamePlaces,
+    settings: MigrationSettings,
+    ledger: Ledger | None,
+) -> RenamePlan:
+    servers = dict.fromkeys((*where.server, *asked.servers, *_servers_of(asked, ledger)))
+    return plan(
+        asked.renames,
+        known=asked.known or _beside(asked, ledger),
+        servers=servers,
+        clients=clients or clients_here(),
+        ledger=ledger,
+        control_plane=(*settings.control_plane, *where.control_plane),
+    )
+
+
+def _servers_of(asked: RenameRequest, ledger: Ledger | None) -> Iterator[str]:
+    if ledger is not None:
+        yield from (server for server, name in ledger.bindings() if name in asked.renames)
+
+
+def _beside(asked: RenameRequest, ledger: Ledger | None) -> tuple[str, ...]:
+    """Return the names of the servers that have the tools, as the ledger knows them."""
+    servers = set(_servers_of(asked, ledger))
+    own = () if ledger is None else ledger.bindings()
+    # After the change a server has the new name, and the ledger the old one of the same tool.
+    return tuple(name for server, name in own if server in servers and name not in asked.renames.values())
+
+
+def _surveyed(
+    made: RenamePlan, paths: Sequence[str], where: RenamePlaces, settings: MigrationSettings, map_file: str | None
+) -> Survey:
+    records = Path(where.record or settings.record).as_posix()
+    if not paths:
+        raise UsageError(fact="no file or directory was named", advice="Say where: --apply PATH, or --check PATH.")
+    with _progress() as told:
+        return survey(
+            made,
+            [Path(path) for path in paths],
+            exclude=dict.fromkeys((*settings.exclude, *where.exclude, *([f"{records}/*"] if records != "." else ()))),
+            # The map itself says both names, and originals say the old ones: both have to go on saying so.
+            skip=[_state().parent, *([at_home(map_file)] if map_file else ())],
+            rename_files=where.rename_files,
+            count_up=where.protocol,
+            pattern=settings.protocol_pattern,
+            pattern_file=settings.protocol_file,
+            functions=read_functions,
+            on_file=lambda number, count: told("read", number, count),
+        )
+
+
+def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today: date) -> RenameResult:
+    """Add the decision record to the changes, if one is asked for and there is anything to record."""
+    if not asked or not found.changes:
+        return done
+    directory = absolute(at_home(asked))
+    number = next_number(path.name for path in directory.iterdir()) if directory.is_dir() else 1
+    decision = Decision(
+        number=number,
+        day=today,
+        until=done.until,
+        clean_break=done.clean_break,
+        protocol=found.protocol,
+        reason=reason,
+    )
+    path = directory / file_name(done.plan, number)
+    return replace(done, record=path, survey=found.with_file(path, decision_record(done.plan, decision)))
+
+
+def _made(done: RenameResult, found: Survey, ledger: Ledger | None) -> RenameResult:
+    """Change the files, then tell the ledger; where it can't be told, the files are given back."""
+    entries, unknown = promises(done.plan.renames, ledger) if ledger is not None else ((), ())
+    note = {"renames": dict(done.plan.renames), "ledger": bool(entries)}
+    with _progress() as told:
+        applied = apply(found.changes, _state(), note=note, on_step=told)
+    protocol = found.protocol.new if found.protocol is not None else ""
+    if ledger is not None:
+        try:
+            enter(ledger, entries, until=done.until, clean_break=done.clean_break, protocol=protocol)
+        except BaseException:
+            if applied.originals is not None:
+                undo(_state(), Path.cwd())
+            raise
+    return replace(done, applied=applied, entered=entries, unknown=unknown)
+
+
+def _ledger(given: str | None, fate: OldNames, *, readonly: bool) -> Ledger | None:
+    if given is None and not fate.is_said:
+        return None
+    try:
+        path = ledger_path(None, given)
+    except UsageError as fault:
+        if given is not None:
+            raise
+        if fate.clean_break:
+            # Where no gateway showed the old name there is nobody to tell that it ended.
+            return None
+        raise UsageError(
+            fact=f"there is no ledger in which the old names could be listed: {fault.fact}",
+            advice="Give the gateway's: --ledger PATH. Where no gateway shows these tools, leave --listed-... out.",
+        ) from fault
+    return Ledger.open(path, readonly=readonly)
+
+
+def _state() -> Path:
+    return state_directory() / "migrations"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a moving line on a terminal, nothing elsewhere."""
+    console = output(error=True)
+    status = console.status(styled("reading files"))
+
+    def told(word: str, number: int, count: int) -> None:
+        if number % _EVERY == 0:
+            status.update(styled(f"{number:,} of {count:,} files {word}"))
+
+    with status if console.is_terminal else nullcontext():
+        yield told
+
+
 def rename(
     *words: Words,
     every: All = False,
@@ -60,8 +523,8 @@ def rename(
     server_name: ServerName = None,
     alias: Aliases = (),
     ledger: LedgerPath = None,
-    where: Where = EVERYWHERE,
-    fate: Fate = AS_PLANNED,
+    where: RenamePlaces = EVERYWHERE,
+    fate: OldNames = AS_PLANNED,
     undo: Undo = False,
     dry_run: DryRun = False,
     as_json: JsonOutput = False,
@@ -74,26 +537,26 @@ def rename(
     """
     if undo:
         if words or every or ids or dry_run or map_file or style or fate != AS_PLANNED or where != EVERYWHERE:
-            raise UsageFault(
+            raise UsageError(
                 fact="--undo takes nothing else", advice="Say `truename rename --undo`, with --json if wanted."
             )
         return take_back(as_json=as_json)
     if (every or ids) and len(words) > 1:
         given = "--all" if every else "--ids"
-        raise UsageFault(fact=f"{len(words)} words were given with {given}", advice="Give one SOURCE, or none.")
+        raise UsageError(fact=f"{len(words)} words were given with {given}", advice="Give one SOURCE, or none.")
     if ids:
         said = every or map_file or style or clients or server_name or alias or where != EVERYWHERE
         if said or fate.clean_break:
-            raise UsageFault(
+            raise UsageError(
                 fact="--ids takes no other names, files or clean break",
                 advice="Say `truename rename SOURCE --ids`; --ledger, --listed-for, --dry-run and --json go with it.",
             )
         return move_ids(words[0] if words else None, ledger, fate, dry_run=dry_run, as_json=as_json)
     if every:
         client = clients[0] if clients else "universal"
-        making = Making(style=style, server_name=server_name, alias=alias, ledger=ledger)
+        making = NamingOptions(style=style, server_name=server_name, alias=alias, ledger=ledger)
         return restyle(words[0] if words else None, making, client, dry_run=dry_run, as_json=as_json)
-    request = Request(words=words, map_file=map_file, style=style, ledger=ledger, clients=clients)
+    request = RenameArguments(words=words, map_file=map_file, style=style, ledger=ledger, clients=clients)
     if where.check is not None:
         return check(request, where, as_json=as_json)
     return migrate(request, where, fate, dry_run=dry_run, as_json=as_json)

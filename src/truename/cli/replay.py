@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from truename.cli.failure import EXIT_FINDINGS, EXIT_UPSTREAM, UsageFault
-from truename.cli.options import JsonOutput, Making, Source
-from truename.cli.rendering import Cell, print_json, print_table, say, show, styled
-from truename.cli.scene import configured, set_up, without_gateway
-from truename.cli.sources import configuration
+from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
+from truename.cli._options import JsonOutput, NamingOptions, Source
+from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
+from truename.cli._sources import configuration
+from truename.cli._workspace import configured, open_workspace, without_gateway
 from truename.config import Settings
 from truename.errors import ConfigError
 from truename.migration.recordings import ReplayedCall, read_recording, rehearse
@@ -25,7 +25,7 @@ Where = Annotated[
     str | None,
     Parameter(name="--context", help="Where to replay: a context's name, or platform=ios, app=x; else as recorded."),
 ]
-_AS_IT_IS = Making()
+_AS_IT_IS = NamingOptions()
 _UNIVERSAL = "universal"
 _COLOURS = {"ready": "green", "done": "green", "unknown": "red", "broken": "red", "refused": "yellow", "failed": "red"}
 _GOOD = ("ready", "done")
@@ -38,7 +38,7 @@ def replay(
     again: Again = False,
     go_on: GoOn = False,
     where: Where = None,
-    making: Making = _AS_IT_IS,
+    making: NamingOptions = _AS_IT_IS,
     as_json: JsonOutput = False,
 ) -> int:
     """Show which tool each recorded call would reach now; nothing is called without --run."""
@@ -46,7 +46,7 @@ def replay(
     if again:
         found, failed = _rerun(entries, sources, making, where, go_on=go_on)
     else:
-        scene = set_up(sources, making)
+        scene = open_workspace(sources, making)
         settings, failed = scene.settings, scene.failed
         names = scene.table(_UNIVERSAL)
         found = list(rehearse(entries, names, policy=_policy(settings), context=_context(where, settings)))
@@ -62,15 +62,15 @@ def replay(
 
 
 def _rerun(
-    entries: list[Any], sources: tuple[str, ...], making: Making, where: str | None, *, go_on: bool
+    entries: list[Any], sources: tuple[str, ...], making: NamingOptions, where: str | None, *, go_on: bool
 ) -> tuple[list[ReplayedCall], tuple[str, ...]]:
     if len(sources) > 1:
-        raise UsageFault(fact="calls are run by the servers of one configuration", advice="Give one SOURCE.")
+        raise UsageError(fact="calls are run by the servers of one configuration", advice="Give one SOURCE.")
     config = configuration(sources[0] if sources else None)
     settings = configured(config.settings, making)
     settings = replace(settings, ledger=making.ledger or settings.ledger)
     try:
-        from truename.cli.rerunning import run_again  # noqa: PLC0415 - starts the gateway's half of the package
+        from truename.cli._rerun import run_again  # noqa: PLC0415 - starts the gateway's half of the package
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
     context = _context(where, settings)
@@ -90,7 +90,7 @@ def _context(where: str | None, settings: Settings) -> Context | None:
         return Context.parse(where)
     except ConfigError as error:
         known = f" Contexts of the configuration: {', '.join(settings.contexts)}." if settings.contexts else ""
-        raise UsageFault(fact=f"--context: {error.key} {error.problem}", advice=f"{error.remedy}{known}") from error
+        raise UsageError(fact=f"--context: {error.key} {error.problem}", advice=f"{error.remedy}{known}") from error
 
 
 def _show(found: list[ReplayedCall], missing: int) -> None:

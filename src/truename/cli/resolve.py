@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from truename import naming
-from truename.cli.failure import EXIT_UPSTREAM
-from truename.cli.options import Client, JsonOutput, Making, Source
-from truename.cli.rendering import print_json, say, show, styled
-from truename.cli.scene import set_up
+from truename.cli._errors import EXIT_UPSTREAM
+from truename.cli._options import Client, JsonOutput, NamingOptions, Source
+from truename.cli._rendering import print_json, say, show, styled
+from truename.cli._workspace import open_workspace
 from truename.errors import ResolutionError
 from truename.identity import ToolId
 from truename.naming import NameTable, Resolution
@@ -17,7 +17,7 @@ __all__ = ["resolve"]
 
 Name = Annotated[str, Parameter(help="A name in any form: a client's, canonical, encoded, without versions, old.")]
 Explain = Annotated[bool, Parameter(name="--explain", show_default=False, help="Show the steps that were tried.")]
-_AS_IT_IS = Making()
+_AS_IT_IS = NamingOptions()
 
 
 def resolve(
@@ -25,12 +25,12 @@ def resolve(
     /,
     *sources: Source,
     client: Client = "universal",
-    making: Making = _AS_IT_IS,
+    making: NamingOptions = _AS_IT_IS,
     explain: Explain = False,
     as_json: JsonOutput = False,
 ) -> int:
     """Find the one tool that a name means; ends with 1 if there is none or more than one."""
-    scene = set_up(sources, making)
+    scene = open_workspace(sources, making)
     table = scene.table(client)
     try:
         found = naming.resolve(name, table)

@@ -10,11 +10,10 @@ from cyclopts import Parameter
 
 from truename import dialects
 from truename.catalog import identity_changes
-from truename.cli.failure import UsageFault
-from truename.cli.options import Configuration, JsonOutput, LogFormat, LogLevel, Making
-from truename.cli.remembered import adopted, mismatch, moved, wanted
-from truename.cli.scene import check_option, configured, without_gateway
-from truename.cli.sources import configuration, reread
+from truename.cli._errors import UsageError
+from truename.cli._options import Configuration, JsonOutput, LogFormat, LogLevel, NamingOptions
+from truename.cli._sources import configuration, reread
+from truename.cli._workspace import adopted, check_option, configured, mismatch, moved, wanted, without_gateway
 from truename.config import Config
 from truename.config.addresses import path_of
 from truename.config.consent import ConsentStore
@@ -73,7 +72,7 @@ Verbose = Annotated[
         help="Show all names at the start, and what every client would make of the tools without Truename.",
     ),
 ]
-_AS_IT_IS = Making()
+_AS_IT_IS = NamingOptions()
 # One server alone, or several.
 Asked: TypeAlias = tuple[str | None, tuple[str, ...]]
 
@@ -84,7 +83,7 @@ def serve(
     *,
     http: Http = None,
     names: Names = None,
-    making: Making = _AS_IT_IS,
+    making: NamingOptions = _AS_IT_IS,
     token: Token = None,
     client: Client = None,
     only: Only = None,
@@ -99,13 +98,13 @@ def serve(
     """Run the gateway: one MCP server in front of all servers of a configuration, until Ctrl-C or end of input."""
     address = None if http is None else _address(http)
     if address is not None and (client, only, server, context, search) != (None, None, (), None, False):
-        raise UsageFault(
+        raise UsageError(
             fact="--for, --only, --server, --context and --search are for stdio",
             advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT, /mcp/search, /mcp/only/SERVER and "
             "/mcp/servers/SERVER,SERVER.",
         )
     if only is not None and server:
-        raise UsageFault(fact="--only and --server exclude each other", advice="Use --server alone for several.")
+        raise UsageError(fact="--only and --server exclude each other", advice="Use --server alone for several.")
     if token is not None:
         check_option("--token", "token", token)
 
@@ -138,10 +137,10 @@ def _again(before: Config, source: str | None) -> Config:
     return reread(before.path, source)
 
 
-def _agree(config: Config, source: str | None, making: Making) -> None:
+def _agree(config: Config, source: str | None, making: NamingOptions) -> None:
     """See, before anything starts, that the ledger can be used and has names of this make, for these ids.
 
-    Raises `UsageFault`, `LedgerError`.
+    Raises `UsageError`, `LedgerError`.
     """
     path = config.ledger_path()
     if path is None:
@@ -174,7 +173,7 @@ def _run(
     verbose: bool,
 ) -> int:
     try:
-        from truename.cli.serving import run  # noqa: PLC0415 - the gateway and its web server, for this command only
+        from truename.cli._gateway_process import run  # noqa: PLC0415 - the gateway and its web server, for this command only
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
     only, several = asked
@@ -201,14 +200,14 @@ def _require(wanted: str, what: str, known: list[str], config: Config) -> None:
     if wanted not in known:
         close = get_close_matches(wanted, known, 3)
         hint = f"Did you mean {' or '.join(map(excerpt, close))}?" if close else f"It has {', '.join(known) or 'none'}."
-        raise UsageFault(fact=f"no {what} of {config.path} is known as {excerpt(wanted)}", advice=hint)
+        raise UsageError(fact=f"no {what} of {config.path} is known as {excerpt(wanted)}", advice=hint)
 
 
 def _address(text: str) -> tuple[str, int]:
     if "://" in text:
         wanted_form = urlsplit(text).netloc or "127.0.0.1:8750"
-        raise UsageFault(fact=f"{excerpt(text)} is a URL", advice=f"Write HOST:PORT: --http {wanted_form}")
+        raise UsageError(fact=f"{excerpt(text)} is a URL", advice=f"Write HOST:PORT: --http {wanted_form}")
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise UsageFault(fact=f"{excerpt(text)} is not HOST:PORT", advice="Write it as in --http 127.0.0.1:8750.")
+        raise UsageError(fact=f"{excerpt(text)} is not HOST:PORT", advice="Write it as in --http 127.0.0.1:8750.")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)

@@ -10,11 +10,11 @@ from cyclopts import App, Parameter
 from truename.auth.authorization_server.sessions import SignInSession, ended, signed_in
 from truename.auth.inbound.authentication import token_store
 from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore, digest_of, fresh, named_id, readable_name
-from truename.cli.failure import EXIT_FINDINGS, UsageFault
-from truename.cli.options import Configuration, JsonOutput
-from truename.cli.rendering import print_json, print_table, say, show, styled
-from truename.cli.sources import configuration
-from truename.cli.witnessed import witnessed
+from truename.cli._audit import witnessed
+from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.cli._options import Configuration, JsonOutput
+from truename.cli._rendering import print_json, print_table, say, show, styled
+from truename.cli._sources import configuration
 from truename.config import Config
 from truename.errors import excerpt
 
@@ -60,7 +60,7 @@ def add(
     """Make a token, and print it this once."""
     if not readable_name(name):
         advice = "Use up to 64 of A-Z, a-z, 0-9, '.', '_', '@', '+', '-'."
-        raise UsageFault(fact=f"{excerpt(name)} can't be a name", advice=advice)
+        raise UsageError(fact=f"{excerpt(name)} can't be a name", advice=advice)
     until = None if expires is None else (datetime.now(UTC) + _span(expires)).timestamp()
     text, kept = fresh(name, groups=_words(groups), scopes=_words(scopes), expires=until)
     if not print_hash:
@@ -110,7 +110,7 @@ def revoke(which: Which, source: Configuration | None = None, /, *, as_json: Jso
     found = [one for one in store.now().values() if id in {one.id, one.name}]
     if configured := [one for one in found if store.is_configured(one.id)]:
         advice = "Take it out of [access.tokens], and start the gateway again."
-        raise UsageFault(fact=f"the token of {configured[0].name} stands in the configuration", advice=advice)
+        raise UsageError(fact=f"the token of {configured[0].name} stands in the configuration", advice=advice)
     sessions = [one for one in signed_in(config) if id in {one.id, one.name}]
     with witnessed(config, "access", "revoked", [*map(_noted, found), *map(_noted, sessions)]):
         if found:
@@ -141,7 +141,7 @@ def _noted(one: StaticToken | SignInSession) -> dict[str, Any]:
 
 def _store(config: Config) -> StaticTokenStore:
     if config.access_path() is None:
-        raise UsageFault(fact="there is no place to keep tokens in", advice="Name a configuration file.")
+        raise UsageError(fact="there is no place to keep tokens in", advice="Name a configuration file.")
     return token_store(config)
 
 
@@ -149,17 +149,17 @@ def _words(text: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in text.split(",") if word.strip())
     for word in words:
         if len(word) > 256 or not word.isascii() or not word.isprintable() or " " in word:
-            raise UsageFault(fact=f"{excerpt(word)} is no word", advice="Write words with commas between: a,b.")
+            raise UsageError(fact=f"{excerpt(word)} is no word", advice="Write words with commas between: a,b.")
     return words
 
 
 def _span(text: str) -> timedelta:
     number, unit = text[:-1], text[-1:]
     if not (number.isascii() and number.isdigit()) or unit not in _UNITS or len(number) > 6:
-        raise UsageFault(fact=f"{excerpt(text)} is no span of time", advice="Write it as in --expires 90d, 12h or 52w.")
+        raise UsageError(fact=f"{excerpt(text)} is no span of time", advice="Write it as in --expires 90d, 12h or 52w.")
     hours = int(number) * _UNITS[unit]
     if not 1 <= hours <= _LONGEST_HOURS:
-        raise UsageFault(fact=f"{text} is not an hour to ten years", advice="Write it as in --expires 90d.")
+        raise UsageError(fact=f"{text} is not an hour to ten years", advice="Write it as in --expires 90d.")
     return timedelta(hours=hours)
 
 

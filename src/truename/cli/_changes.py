@@ -1,0 +1,128 @@
+"""Changes between two lists of tools, as people read them and as a JSON document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from truename.cli._rendering import printable, show, show_hanging, styled
+from truename.migration import Certainty, ChangeKind, ToolChange, ToolChanges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from truename.conventions import Location
+    from truename.migration import Pin
+
+__all__ = ["plain", "show_changes"]
+
+_MOST: Final = 60
+_DETAILS: Final = 6
+_HEADINGS: Final = ((True, "breaking", "bold red"), (False, "not breaking", "bold"))
+_STYLES: Final = {
+    ChangeKind.SWAPPED: "bold red",
+    ChangeKind.REUSED: "bold red",
+    ChangeKind.ADDED: "green",
+    ChangeKind.WIDENED: "green",
+    ChangeKind.DRIFTED: "yellow",
+}
+_OTHER: Final = "red"
+
+
+def show_changes(changes: ToolChanges, *, everything: bool) -> None:
+    """Print all changes, the breaking ones first: the fact, the paths, and what to do."""
+    for breaking, heading, style in _HEADINGS:
+        group = [one for one in changes if one.breaking is breaking]
+        shown = group if everything else group[:_MOST]
+        if not group:
+            continue
+        show(styled(heading, style))
+        last = {id(one) for one, following in pairwise([*shown, None]) if one and _is_last(one, following)}
+        show_hanging([_row(one, with_remedy=id(one) in last) for one in shown], indent=2)
+        if left := len(group) - len(shown):
+            show(styled(f"  and {left:,} more (--all)", "dim"))
+        show("")
+    show(styled(summary(changes), "bold"))
+
+
+def _is_last(one: ToolChange, following: ToolChange | None) -> bool:
+    """Tell whether the next change asks for something else: what several ask for is said once, after them."""
+    return following is None or following.remedy != one.remedy
+
+
+def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:
+    style = _STYLES.get(change.kind, _OTHER if change.breaking else "")
+    word = styled(change.kind.value, style)
+    if change.certainty is Certainty.SUGGESTED:
+        word = Text.assemble(word, styled("?", style))
+    parts: list[Text | str] = [styled(change.fact)]
+    parts += [styled(f"\n{printable(one)}", "dim") for one in _lines(change)]
+    place = change.new.location if change.new is not None else None
+    if place is not None and place.line:
+        parts += ["\n", styled(_place(place), "dim")]
+    if with_remedy:
+        parts += ["\n", styled(change.remedy, "green")]
+    return word, Text.assemble(*parts, overflow="fold")
+
+
+def _lines(change: ToolChange) -> list[str]:
+    """Return the differences one by one, where the fact does not say all of them already."""
+    if len(change.details) < (1 if change.kind in (ChangeKind.RENAMED, ChangeKind.MOVED) else 2):
+        return []
+    lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
+    left = len(change.details) - len(lines)
+    return [*lines, f"and {left:,} more (--json lists all)"] if left else lines
+
+
+def _place(place: Location) -> str:
+    return f"{place.file}:{place.line}"
+
+
+def summary(changes: ToolChanges) -> str:
+    """Return the last line: how many changes break somebody, and how many renames are guesses."""
+    if not changes:
+        return "Nothing has changed."
+    breaking = len(changes.breaking)
+    counts = Counter(one.kind.value for one in changes)
+    told = ", ".join(f"{number:,} {word}" for word, number in counts.items())
+    guessed = sum(one.certainty is Certainty.SUGGESTED for one in changes)
+    guesses = f" {guessed:,} marked ? {'is' if guessed == 1 else 'are'} a guess." if guessed else ""
+    return f"{len(changes):,} change{'' if len(changes) == 1 else 's'}, {breaking:,} breaking: {told}.{guesses}"
+
+
+def plain(changes: ToolChanges) -> dict[str, Any]:
+    """Return what the JSON documents of several commands have in common."""
+    return {
+        "breaking": len(changes.breaking),
+        "changes": [_plain(one) for one in changes],
+        "summary": dict(Counter(one.kind.value for one in changes)),
+    }
+
+
+def _plain(change: ToolChange) -> dict[str, Any]:
+    return {
+        "kind": change.kind.value,
+        "certainty": change.certainty.value,
+        "breaking": change.breaking,
+        "old": _tool(change.old),
+        "new": _tool(change.new),
+        "score": change.score,
+        "reasons": list(change.reasons),
+        "fact": change.fact,
+        "remedy": change.remedy,
+        "details": [
+            {"path": one.path, "effect": one.effect.value, "fact": one.fact, "breaking": one.breaking}
+            for one in change.details
+        ],
+    }
+
+
+def _tool(pin: Pin | None) -> dict[str, Any] | None:
+    if pin is None:
+        return None
+    place = pin.location
+    told = None if place is None else {"file": place.file, "line": place.line, "column": place.column}
+    return {"name": pin.name, "server": pin.server, "digest": pin.digest, "location": told}

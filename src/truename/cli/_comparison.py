@@ -1,0 +1,156 @@
+"""What would become of tools without Truename: one simulation a client, told in a few words for each tool."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from truename import dialects
+from truename.clients.doctor.prediction import Prediction, Roster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from truename.catalog import Catalog
+    from truename.clients.doctor.prediction import Key
+    from truename.clients.doctor.prediction import ToolFate as Predicted
+    from truename.dialects import Dialect
+    from truename.identity import ToolId
+
+__all__ = ["ClientOutcome", "Compared", "client_outcomes", "collapses", "in_words", "losses"]
+
+Compared: TypeAlias = "Mapping[ToolId, Sequence[ClientOutcome]]"
+_FAILURES: Final = {"refused": "fails", "falls": "falls"}
+_KINDS: Final = ("client", "framework")
+# The worst first: what runs another tool does harm, what is missing is merely missing.
+_WORST_FIRST: Final = ("runs", "fails", "dropped", "clashes", "renamed", "falls")
+_PHRASES: Final = {
+    "runs": "a call runs {what} in {clients}",
+    "fails": "the whole {what} fails in {clients}",
+    "dropped": "dropped by {clients}",
+    "clashes": "one name with another tool in {clients}",
+    "renamed": "{what} in {clients}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOutcome:
+    """What a client does to a tool: ``runs`` another, ``fails``, ``dropped``, ``clashes``, ``renamed`` or ``falls``.
+
+    One that fails takes its server or the request with it, whose other tools then fall. ``what`` is the tool run
+    instead, the part that fails, or the name shown; ``confidence`` tells whether the client was run or read. What a
+    client does about a clash is not always known.
+    """
+
+    client: str
+    title: str
+    kind: str
+    what: str
+    confidence: str
+    winner: Key | None = None
+
+
+def manglers() -> tuple[Dialect, ...]:
+    """Return the clients and frameworks whose treatment of names is known to do something."""
+    plain = dialects.get("inspector").mangling
+    return tuple(row for row in dialects.table() if row.kind in _KINDS and row.mangling != plain)
+
+
+def client_outcomes(
+    catalog: Catalog, clients: Iterable[Dialect] | None = None
+) -> Mapping[ToolId, Sequence[ClientOutcome]]:
+    """Return for each tool what these clients would do to it under its own name, the worst first."""
+    ids: dict[Key, ToolId] = {(tool.origin.server_id, tool.origin.name): id for id, tool in catalog.items()}
+    roster = Roster((server, [name]) for server, name in _by_server(ids))
+    found: defaultdict[ToolId, list[ClientOutcome]] = defaultdict(list)
+    for client in manglers() if clients is None else clients:
+        prediction = Prediction(client, roster)
+        for one in (*prediction.lost, *prediction.changed):
+            found[ids[one.key]].append(_told(client, one, clashing=one.key in prediction.clashing))
+    for several in found.values():
+        several.sort(key=_harm)
+    return found
+
+
+def _by_server(keys: Iterable[Key]) -> list[Key]:
+    servers: defaultdict[str, list[Key]] = defaultdict(list)
+    for key in keys:
+        servers[key[0]].append(key)
+    return [key for several in servers.values() for key in several]
+
+
+def _harm(fate: ClientOutcome) -> tuple[int, bool, bool]:
+    return _WORST_FIRST.index(fate.kind), fate.confidence != "run", dialects.get(fate.client).kind != _KINDS[0]
+
+
+def _told(client: Dialect, one: Predicted, *, clashing: bool) -> ClientOutcome:
+    """Return a predicted fate in this table's words."""
+    winner = one.reaches if one.loss else None
+    if winner is not None:
+        kind, what = "runs", _named(winner, one.key)
+    elif one.loss in _FAILURES:
+        kind, what = _FAILURES[one.loss], one.scope
+    elif one.loss:
+        kind, what = "clashes" if clashing else "dropped", ""
+    else:
+        kind, what = "renamed", one.shown or ""
+    return ClientOutcome(client.name, client.title, kind, what, client.confidence, winner)
+
+
+def _named(winner: Key, instead_of: Key) -> str:
+    if winner[0] == instead_of[0]:
+        return winner[1]
+    return f"{winner[0]}'s" if winner[1] == instead_of[1] else f"{winner[1]} of {winner[0]}"
+
+
+def in_words(several: Sequence[ClientOutcome], most: int = 2) -> str:
+    """Return the worst of a tool's fates, with its clients, and how many others do it harm; ``*`` was only read.
+
+    >>> in_words([Fate("a", "Ay", "dropped", "", "run"), Fate("b", "Bee", "dropped", "", "read")])
+    'dropped by Ay, Bee*'
+    """
+    own = [fate for fate in several if fate.kind != "falls"]
+    if not own:
+        return ""
+    worst = [fate for fate in own if (fate.kind, fate.what) == (own[0].kind, own[0].what)]
+    left = len(own) - len(worst)
+    more = f"; {left} more clients" if left > 1 else "; 1 more client" if left else ""
+    return _PHRASES[own[0].kind].format(what=own[0].what, clients=_clients(worst, most)) + more
+
+
+def _clients(group: Sequence[ClientOutcome], most: int) -> str:
+    titles = [fate.title + ("" if fate.confidence == "run" else "*") for fate in group]
+    return ", ".join(titles[:most]) + (f" +{len(titles) - most}" if len(titles) > most else "")
+
+
+def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
+    """Return a sentence for each of these clients that would lose tools, or run others in their place; worst first."""
+    lost: defaultdict[str, list[ClientOutcome]] = defaultdict(list)
+    for several in client_outcomes(catalog, clients).values():
+        for fate in several:
+            if fate.kind != "renamed":
+                lost[fate.title].append(fate)
+    told = sorted(lost.items(), key=lambda one: -len(one[1]))
+    return [_lost(title, several, len(catalog)) for title, several in told]
+
+
+def _lost(title: str, several: Sequence[ClientOutcome], there: int) -> str:
+    others = sum(fate.kind == "runs" for fate in several)
+    more = f", and run another tool in the place of {others:,} of them" if others else ""
+    return f"{title} would lose {len(several):,} of {there:,} tools{more}"
+
+
+def collapses(compared: Mapping[ToolId, Sequence[ClientOutcome]], most: int = 5) -> list[str]:
+    """Return a sentence for each kind of failure that takes more than its cause with it."""
+    grouped: defaultdict[str, dict[str, ClientOutcome]] = defaultdict(dict)
+    for several in compared.values():
+        for fate in several:
+            if fate.kind == "fails" and fate.what != "tool":
+                grouped[fate.what].setdefault(fate.client, fate)
+    told = {
+        "request": "{clients} can't be used at all: the whole request fails",
+        "server": "a whole server is lost in {clients}",
+    }
+    by_scope = {scope: list(clients.values()) for scope, clients in grouped.items()}
+    return [text.format(clients=_clients(by_scope[s], most)) for s, text in told.items() if s in by_scope]

@@ -1,0 +1,279 @@
+"""Read declared tools from Python sources, dumps, git revisions, configurations and addresses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from truename.cli._errors import UsageError
+from truename.cli._rendering import say, styled
+from truename.cli._sources import find_sources, find_unnamed, require_addresses
+from truename.cli._workspace import without_gateway
+from truename.config import Config, ServerConfig, Settings
+from truename.errors import TruenameError
+from truename.files.user import at_home
+from truename.lint import DeclaredTools, configured_at, read_declared
+from truename.lint.declared import joined
+from truename.lint.dumps import declared_by
+from truename.lint.source_files import PYTHON
+from truename.migration import LOCK_FILE, pinned
+from truename.migration.lock import read_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from truename.conventions import Declaration, Finding, Location
+    from truename.migration import Pin
+
+__all__ = ["DeclaredSources", "is_address", "read_sources", "server_at", "tools_at", "tools_of"]
+
+_SCHEMES: Final = ("http://", "https://")
+PREFIX: Final = "git:"
+_FORM: Final = "Write it as git:REVISION:PATH, as in git:main:src."
+_MOST: Final = 512 * 1024 * 1024
+_SECONDS: Final = 120
+_LONGEST_HEAD: Final = 200
+# Plain files only: neither links nor modules of others.
+_ENTRY: Final = re.compile(rb"100[0-7]{3} blob ([0-9a-f]+) +([0-9]+)\t(.+)", re.DOTALL)
+_UNREADABLE: Final = "unreadable_source"
+_IN_MEMORY: Final = Settings(ledger="memory")
+_LOCK: Final = ".lock"
+_UPSTREAM: Final = "upstream_unavailable"
+_TOLD: Final = 5
+
+
+def is_address(source: str) -> bool:
+    """Tell whether a SOURCE is an address, and no file."""
+    return source.lower().startswith(_SCHEMES)
+
+
+def server_at(address: str) -> ServerConfig:
+    """Return the server behind an address; its key is the host. Raises `UsageError`."""
+    try:
+        host = urlsplit(address).hostname
+    except ValueError:
+        host = None
+    if not host:
+        raise UsageError(fact=f"{address!r} is not an address", advice="Write it as http://HOST:PORT/PATH.")
+    return ServerConfig(key=host.replace(".", "-").replace(":", "-"), url=address, type="http")
+
+
+class _File(NamedTuple):
+    """A file of a revision: its object, its size, and its place below what was asked for."""
+
+    object: str
+    size: int
+    place: str
+
+
+@contextmanager
+def checked_out(source: str) -> Iterator[Path]:
+    """Put a file or a directory of a revision into a directory of its own, for as long as it is looked at.
+
+    The bytes are those that were committed: neither attributes (``export-ignore``) nor filters change what is
+    compared. Raises `UsageError` for what is no such text, and for what git says is not there.
+    """
+    revision, colon, path = source.removeprefix(PREFIX).partition(":")
+    if not colon or not revision or not path or revision.startswith("-"):
+        raise UsageError(fact=f"{source!r} names no file of a revision", advice=_FORM)
+    if path.startswith("/"):
+        raise UsageError(fact=f"{source} is no path as seen from here", advice=_FORM)
+    files = _files(revision, path, source)
+    if sum(one.size for one in files) > _MOST:
+        raise UsageError(fact=f"{source} is larger than {_MOST:,} bytes", advice="Name a smaller part of it.")
+    content = _contents(files, source)
+    with TemporaryDirectory(prefix="truename-") as directory:
+        base = Path(directory).joinpath(*(part for part in PurePosixPath(path).parts if part != ".."))
+        _unpack(files, content, base, source)
+        yield base
+
+
+def _files(revision: str, path: str, source: str) -> list[_File]:
+    here = _git(source, "rev-parse", "--show-prefix").decode("utf-8", "surrogateescape").removesuffix("\n")
+    place = normpath(here + path)
+    found = _git(source, "rev-parse", "--verify", f"{revision}:{'' if place == '.' else place}").decode().strip()
+    kind, _, size = _git(source, "cat-file", "--batch-check=%(objecttype) %(objectsize)", asked=[found]).partition(b" ")
+    if kind == b"blob":
+        return [_File(found, int(size), "")]
+    # Without --full-tree it would look for the present directory inside of what was named.
+    entries = _git(source, "ls-tree", "-r", "-z", "-l", "--full-tree", found).split(b"\0")
+    matches = [match for entry in entries if (match := _ENTRY.fullmatch(entry))]
+    return [_File(one[1].decode(), int(one[2]), one[3].decode("utf-8", "surrogateescape")) for one in matches]
+
+
+def _contents(files: Sequence[_File], source: str) -> bytes:
+    """Return all files behind each other, each with a line in front and a line's end behind."""
+    return _git(source, "cat-file", "--batch", asked=[one.object for one in files]) if files else b""
+
+
+def _unpack(files: Sequence[_File], content: bytes, base: Path, source: str) -> None:
+    """Write the files; a revision is no less hostile than a server, so paths upwards are left out."""
+    (base.parent if [one.place for one in files] == [""] else base).mkdir(parents=True, exist_ok=True)
+    start = 0
+    for one in files:
+        head, _, _ = content[start : start + _LONGEST_HEAD].partition(b"\n")
+        if not head.endswith(b" blob %d" % one.size):
+            raise UsageError(fact=f"git lacks a file of {source}", advice="Fetch it whole: `git fetch --refetch`.")
+        start += len(head) + 1
+        target = base / one.place if one.place else base
+        if ".." not in PurePosixPath(one.place).parts:
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content[start : start + one.size])
+            except OSError as error:
+                fact = f"{one.place!r} of {source} can't be put on this disk ({error.strerror or error})"
+                raise UsageError(fact=fact, advice="Name a smaller part of it.") from error
+        start += one.size + 1
+
+
+def _git(source: str, *words: str, asked: Sequence[str] = ()) -> bytes:
+    given = "".join(f"{one}\n" for one in asked).encode()
+    try:
+        done = subprocess.run(["git", *words], input=given, capture_output=True, check=True, timeout=_SECONDS)  # noqa: S603, S607 - no shell; git is wherever it is installed
+    except FileNotFoundError as error:
+        raise UsageError(fact="git is not installed", advice="Install it, or give a file.") from error
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(fact=f"git did not give {source} in time", advice="Give a file.") from error
+    except subprocess.CalledProcessError as error:
+        said = " ".join(error.stderr.decode("utf-8", "replace").split())[:200]
+        raise UsageError(fact=f"git has no {source} ({said})", advice="Check the revision and the path.") from error
+    return done.stdout
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredSources:
+    """All that was declared, the servers that failed, and whether it is more than single files of Python.
+
+    ``peers`` are tools beside which these will stand.
+    """
+
+    declared: DeclaredTools
+    peers: tuple[Declaration, ...] = ()
+    failed: tuple[str, ...] = ()
+    is_whole: bool = True
+
+
+def read_sources(
+    sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] = (), *, named_by: Path | None = None
+) -> DeclaredSources:
+    """Read every source; the servers of configurations and of addresses are started and asked.
+
+    ``named_by`` is the file that names the sources where no command line does: they need consent then.
+    What stands ``beside`` are files; of those nothing is told but that one can't be read.
+    Raises `UsageError` for a source that is not there, and what is wrong with a configuration (`ConfigError`).
+    """
+    addresses = {source: server_at(source) for source in sources if is_address(source)}
+    if named_by is not None and addresses:
+        require_addresses(tuple(addresses), named_by)
+    configs = {source: _configuration(source, is_named=named_by is None) for source in sources}
+    # All files together: how servers that are made in them are told apart depends on how many there are.
+    parts = [read_declared([at_home(one) for one, config in configs.items() if not config], exclude=exclude)]
+    failed: list[str] = []
+    for source, config in configs.items():
+        if config is not None:
+            declared, down = _asked(config, source)
+            parts.append(declared)
+            failed += down
+    is_whole = any(config is not None or Path(one).suffix not in PYTHON for one, config in configs.items())
+    peers = read_declared([at_home(one) for one in beside])
+    parts.append(DeclaredTools(findings=tuple(one for one in peers.findings if one.rule.name == _UNREADABLE)))
+    return DeclaredSources(declared=joined(parts), peers=peers.declarations, failed=tuple(failed), is_whole=is_whole)
+
+
+def _configuration(source: str, *, is_named: bool) -> Config | None:
+    if is_address(source):
+        return Config(servers=(server_at(source),), settings=_IN_MEMORY)
+    path = at_home(source)
+    try:
+        is_directory, is_there = path.is_dir(), path.exists()
+    except (OSError, ValueError):
+        is_directory = is_there = False
+    if not is_there:
+        raise UsageError(
+            fact=f"there is no file {source}",
+            advice="Give a Python file, a directory, a dump, a configuration, or a server's http(s) address.",
+        )
+    if is_directory or path.suffix in PYTHON or not path.is_file():
+        return None
+    return find_sources([source])[0].config if is_named else find_unnamed(path).config
+
+
+def _asked(config: Config, source: str) -> tuple[DeclaredTools, list[str]]:
+    try:
+        from truename.cli._servers import list_tools_of_each  # noqa: PLC0415 - the gateway is an optional extra
+    except ModuleNotFoundError as error:
+        raise without_gateway(error) from error
+    answers: Mapping[str, Any] = list_tools_of_each(config)
+    failed = [key for key, answer in answers.items() if isinstance(answer, TruenameError)]
+    for key in failed:
+        say(styled("error: ", "bold red"), styled(str(answers[key])))
+    lists = [(key, answer) for key, answer in answers.items() if key not in failed]
+    declarations, findings = declared_by(lists, source)
+    said = config.identities
+    known = tuple(replace(one, identity=said[one.server]) if one.server in said else one for one in declarations)
+    return DeclaredTools(declarations=known, findings=tuple(findings), files=(source,)), failed
+
+
+def tools_at(source: str) -> tuple[Pin, ...]:
+    """Return the tools of one side of a comparison: a lock, or whatever else `tools_of` reads.
+
+    Raises `UsageError`, `ConfigError`, and an error of exit status 3 where a server failed: a side of which a part is
+    missing would be compared as if that had been removed.
+    """
+    if source.startswith(PREFIX):
+        with checked_out(source) as path:
+            return read_lock(path, source).tools if _is_lock(path) else _of_files(path, source)
+    path = at_home(source)
+    return read_lock(path).tools if _is_lock(path) else tools_of([source])
+
+
+def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[Pin, ...]:
+    """Return the tools of sources, dumps, configurations and addresses together; raises as `tools_at` does.
+
+    ``named_by`` is the file that names the sources where no command line does: they need consent then.
+    """
+    taken = read_sources(sources, configured_at(Path.cwd()).settings.exclude, named_by=named_by)
+    _check(taken.declared)
+    if taken.failed:
+        failed = ", ".join(taken.failed)
+        raise UsageError(fact=f"{failed} could not be asked", advice="Start it by hand to see why.", code=_UPSTREAM)
+    return pinned(taken.declared.declarations)
+
+
+def _is_lock(path: Path) -> bool:
+    return path.suffix == _LOCK or path.name == LOCK_FILE
+
+
+def _of_files(path: Path, source: str) -> tuple[Pin, ...]:
+    declared = read_declared([path], exclude=configured_at(Path.cwd()).settings.exclude)
+    # Where they lie while they are looked at is nobody's concern.
+    told = [replace(one, location=_called(one.location, path, source)) for one in declared.findings]
+    _check(replace(declared, findings=tuple(told)))
+    return tuple(replace(pin, location=None) for pin in pinned(declared.declarations))
+
+
+def _called(place: Location | None, path: Path, source: str) -> Location | None:
+    return place and replace(place, file=place.file.replace(str(path), source, 1))
+
+
+def _check(declared: DeclaredTools) -> None:
+    """Raise `UsageError` for a file that can't be read: its tools would count as removed."""
+    unreadable = [one for one in declared.findings if one.rule.name == _UNREADABLE]
+    for one in unreadable[1:_TOLD]:
+        say(styled("error: ", "bold red"), styled(f"{one.location}: {one.fact}"))
+    if unreadable:
+        first = unreadable[0]
+        raise UsageError(fact=_told(first), advice=first.remedy)
+    for one in declared.findings:
+        say(styled("note: ", "yellow"), styled(f"{_told(one)}."))
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.location}: {finding.fact.removesuffix('.')}"

@@ -1,0 +1,67 @@
+"""Options that several commands have, each described once."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+__all__ = [
+    "Aliases",
+    "Client",
+    "Configuration",
+    "JsonOutput",
+    "LedgerPath",
+    "LogFormat",
+    "LogLevel",
+    "NamingOptions",
+    "ServerName",
+    "Source",
+]
+
+Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
+Configuration = Annotated[str, Parameter(name="SOURCE", help="A configuration: mcpServers JSON, or truename.toml.")]
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+JsonOutput = Annotated[bool, Parameter(name="--json", show_default=False, help="Print one JSON document on stdout.")]
+Client = Annotated[
+    str, Parameter(name="--for", help="The client, framework or provider (`truename clients` lists them).")
+]
+StyleName = Annotated[
+    str | None,
+    Parameter(
+        name="--style",
+        help="prefixed, on-conflict, server-prefix, canonical, declared or dotted-double; "
+        "else what the ledger remembers, else by the number of servers.",
+    ),
+]
+LedgerPath = Annotated[
+    str | None,
+    Parameter(name="--ledger", help="The file that remembers names, or `memory`; else the configuration's own."),
+]
+ServerName = Annotated[
+    str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")
+]
+Aliases = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--alias",
+        show_default=False,
+        help="A short name for an integration: salesforce=sf. May be repeated.",
+    ),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class NamingOptions:
+    """How names are made: what the options say otherwise than the configuration and the ledger."""
+
+    style: StyleName = None
+    server_name: ServerName = None
+    alias: Aliases = ()
+    ledger: LedgerPath = None
+
+    @property
+    def is_otherwise(self) -> bool:
+        """Whether any option asks for names of another make."""
+        return bool(self.style or self.server_name or self.alias)

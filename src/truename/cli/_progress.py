@@ -1,0 +1,120 @@
+"""What is told on stderr while servers start: who is awaited, who is ready, who failed and why."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from rich.padding import Padding
+from rich.table import Table
+
+from truename.cli._errors import split
+from truename.cli._rendering import output, printable, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["Progress", "busy"]
+
+
+class ServerEvent(Protocol):
+    """What the gateway tells of a server."""
+
+    @property
+    def kind(self) -> str:
+        """One of start, resting, ready, failed, lost, changed."""
+        ...
+
+    @property
+    def server(self) -> str:
+        """The server's key."""
+        ...
+
+    @property
+    def tools(self) -> int | None:
+        """How many tools it has."""
+        ...
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What went wrong."""
+        ...
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show on stderr, where that is a terminal, what is being done, as long as it lasts."""
+    console = output(error=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(styled(f"{what} ...")):
+        yield
+
+
+class Progress:
+    """Lines for what is settled; on a terminal also a moving one for what is awaited."""
+
+    def __init__(self, servers: Iterable[str]) -> None:
+        self.waiting = list(servers)
+        self.failed: list[str] = []
+        self._width = max((len(printable(key)) for key in self.waiting), default=0)
+        # One terminal for both: only the one that drew the moving line takes it away before another is printed.
+        self._console = output(error=True)
+        self._status = self._console.status(styled(self._awaited()))
+
+    def __enter__(self) -> Self:
+        if self.waiting and self._console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+
+    def on_event(self, event: ServerEvent) -> None:
+        """Take an event of the gateway, at any time, also after the start."""
+        if event.kind == "ready":
+            took = "" if event.seconds is None else f" in {event.seconds:.1f} s"
+            self._settled(event, "ready ", "green", f"{_tools(event)}{took}")
+        elif event.kind == "resting":
+            self._settled(event, "rests ", "", f"{_tools(event)}, started when needed")
+        elif event.kind in ("failed", "lost"):
+            fact, advice = split(event.text)
+            self._settled(event, f"{event.kind:6}", "red", fact.removeprefix(f"Server {printable(event.server)!r} "))
+            if advice:
+                self._console.print(Padding(styled(advice), (0, 0, 0, self._width + 12), expand=False))
+            if event.kind == "failed" and event.server not in self.failed:
+                self.failed.append(event.server)
+        elif event.kind == "changed":
+            self._settled(event, "changed", "", _tools(event))
+
+    def _settled(self, event: ServerEvent, word: str, style: str, what: str) -> None:
+        if event.server in self.waiting:
+            self.waiting.remove(event.server)
+        if event.kind == "ready" and event.server in self.failed:
+            self.failed.remove(event.server)
+        line = Table.grid(padding=(0, 2))
+        line.add_column(width=self._width + 2, no_wrap=True)
+        line.add_column(no_wrap=True)
+        line.add_column(overflow="fold")
+        line.add_row(styled(f"  {printable(event.server)}"), styled(word, style), styled(what))
+        self._console.print(line)
+        self._status.update(styled(self._awaited()))
+        if not self.waiting:
+            self._status.stop()
+
+    def _awaited(self) -> str:
+        return f"starting: {', '.join(printable(key) for key in self.waiting)}"
+
+
+def _tools(event: ServerEvent) -> str:
+    return "1 tool" if event.tools == 1 else f"{event.tools or 0:,} tools"

@@ -1,0 +1,300 @@
+"""Show a proposed configuration, and write it with its env_file: both or neither."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.cli._errors import UsageError
+from truename.cli._rendering import Cell, print_table, say, say_error, shortened, show, styled
+from truename.cli._sources import files_at, give
+from truename.clients.origins import Origins
+from truename.config import Settings, json_schema, render
+from truename.config.envfile import read_env_file, write_env_lines
+from truename.errors import TruenameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from truename.config import ServerConfig
+    from truename.config.entries import Seen
+    from truename.config.proposal import Proposal, Variable
+
+__all__ = [
+    "SERVER_NAME",
+    "ProposedFiles",
+    "check_free",
+    "is_missing",
+    "plain",
+    "prepare",
+    "save_all",
+    "show_refused",
+    "show_servers",
+    "show_variables",
+]
+
+PRIVATE: Final = 0o600
+_PUBLIC: Final = 0o644
+SERVER_NAME: Final = "tn"
+_SCHEMA: Final = "truename.schema.json"
+_MOST: Final = 3
+_MOST_TOLD: Final = 50
+_WHAT: Final = 80
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Raise `UsageError` where `save` would have to refuse, before anything is done."""
+    if path.is_symlink():
+        raise UsageError(fact=f"{path} is a link to {path.readlink()}", advice="Give the file itself: --out PATH.")
+    if path.exists() and not path.is_file():
+        raise UsageError(fact=f"{path} is not a regular file", advice="Give another path: --out PATH.")
+    if path.exists() and not force:
+        advice = (
+            f"--force replaces it and keeps it as {path.name}.bak; --out PATH writes elsewhere; --dry-run only shows."
+        )
+        raise UsageError(fact=f"{path} exists already", advice=advice)
+    if not path.absolute().parent.is_dir():
+        raise UsageError(
+            fact=f"there is no directory {path.absolute().parent}", advice="Make it, or give another --out."
+        )
+
+
+def save(path: Path, text: str, *, mode: int = _PUBLIC, force: bool = False) -> Path | None:
+    """Write the file in one piece, and return the copy of what was there before, if anything was.
+
+    Raises `UsageError` as `check_free`, and `OSError`.
+    """
+    check_free(path, force=force)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(mode)
+        backup = _keep(path) if path.exists() else None
+        if backup is None:
+            _place(name, path)
+        else:
+            Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return backup
+
+
+def _keep(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
+    backup = next(name for name in names if not os.path.lexists(name))
+    try:
+        # The file itself under a second name: at no time can more people read it than before.
+        os.link(path, backup)
+    except FileExistsError:
+        return _keep(path)
+    except OSError:
+        os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
+        shutil.copy2(path, backup)
+    return backup
+
+
+def _place(name: str, path: Path) -> None:
+    try:
+        # Unlike a rename, a link never replaces a file that somebody made meanwhile.
+        os.link(name, path)
+    except FileExistsError:
+        check_free(path, force=False)
+        raise
+    except OSError:
+        # Some file systems have no links.
+        Path(name).rename(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposedFiles:
+    """What is to be written: the configuration's text, and the variables for the env_file beside it, if any.
+
+    ``known`` are the variables that an env_file has there already, ``made_of`` the entries of which each server was
+    made.
+    """
+
+    text: str
+    out: Path
+    known: frozenset[str]
+    env: Path
+    values: Mapping[str, str] | None = None
+    made_of: Mapping[str, Sequence[Seen]] = field(default_factory=dict)
+
+
+def prepare(
+    proposal: Proposal, out: Path, settings: Settings, *, head: Sequence[str], copy_secrets: bool, force: bool
+) -> ProposedFiles:
+    """Return what would be written. Raises `UsageError` for secrets where a file of them is already."""
+    if out.suffix.lower() != ".toml":
+        raise UsageError(
+            fact=f"{out} would not be read as TOML", advice="Give a name that ends in .toml: --out PATH.toml."
+        )
+    env = out.with_name(f"{out.stem}.env")
+    known = _known(env)
+    if copy_secrets:
+        check_free(env, force=force)
+    if copy_secrets or known:
+        settings = replace(settings, env_file=env.name)
+    text = render(proposal.config(settings), head=head, notes=proposal.notes, schema=f"./{_SCHEMA}")
+    values = {**known, **_copied(proposal.variables)} if copy_secrets else None
+    made_of = {merged.server.key: merged.seen for merged in proposal.servers}
+    return ProposedFiles(text=text, out=out, known=frozenset(values or known), env=env, values=values, made_of=made_of)
+
+
+def save_all(files: ProposedFiles, *, force: bool) -> list[Path]:
+    """Write the files and return them, copies of what was there before among them. Raises `UsageError`, `OSError`."""
+    schema = files.out.with_name(_SCHEMA)
+    # Before anything is written: half of it would be in the way of the next attempt.
+    check_free(schema, force=True)
+    done: list[Path | None] = []
+    if files.values is not None:
+        done += [files.env, save(files.env, write_env_lines(files.values), mode=PRIVATE, force=force)]
+    content = f"{json.dumps(json_schema(), indent=2)}\n"
+    if not schema.exists() or (force and schema.read_bytes() != content.encode()):
+        done += [schema, save(schema, content, force=force)]
+    # Last, so that whatever it refers to is there.
+    done += [files.out, save(files.out, files.text, force=force)]
+    _allow(files)
+    # Without it, `truename connect` needs the variables to see whose a server is.
+    with suppress(OSError):
+        Origins(files.out).remember(files.made_of)
+    return [path for path in done if path is not None]
+
+
+def _allow(files: ProposedFiles) -> None:
+    """Allow what was written: whoever asked for it need not be asked again where it is found."""
+    if files.values is None and files.env.exists():
+        # Whose variables these are is not known.
+        return
+    # What can't be kept is asked for later.
+    with suppress(TruenameError, ExceptionGroup, OSError):
+        written = files_at(files.out)
+        if written.text(files.out) == files.text:
+            give(files.out, written)
+
+
+def is_missing(variable: Variable, known: frozenset[str]) -> bool:
+    """Tell whether somebody still has to set the variable."""
+    return variable.needed and not (variable.is_set or variable.has_default or variable.name in known)
+
+
+def show_servers(proposal: Proposal, *, error: bool) -> None:
+    """Print the servers with what each is and where it was found."""
+    rows: list[list[Cell]] = []
+    for merged in proposal.servers:
+        titles = list(dict.fromkeys(seen.title for seen in merged.seen))
+        more = f" and {len(titles) - _MOST} more" if len(titles) > _MOST else ""
+        found = ", ".join(titles[:_MOST]) + more
+        off = " (off)" if merged.server.disabled else ""
+        rows.append([styled(merged.server.key, "bold cyan"), f"{_what(merged.server)}{off}", found])
+    if rows:
+        print_table(["server", "what", "found in"], rows, error=error)
+    for merged in proposal.servers:
+        if merged.apart:
+            show(f"{merged.server.key}: {merged.apart}.", error=error)
+
+
+def show_refused(proposal: Proposal) -> None:
+    """Print what was found and can't become a server."""
+    for refused in proposal.refused[:_MOST_TOLD]:
+        say_error(f"{refused.seen.place} is left out: {refused.problem}", refused.remedy)
+    if (more := len(proposal.refused) - _MOST_TOLD) > 0:
+        say(f"... and {more:,} more; --json lists all.")
+
+
+def show_variables(proposal: Proposal, files: ProposedFiles, *, error: bool) -> None:
+    """Print which variables have to be set, and where each value stands now."""
+    missing = [variable for variable in proposal.variables if is_missing(variable, files.known)]
+    if not missing:
+        return
+    show("", error=error)
+    show(styled("To be set before `truename serve`:", "bold"), error=error)
+    for variable in missing[:_MOST_TOLD]:
+        show("  ", styled(variable.name, "yellow"), error=error)
+        for place in variable.places[:_MOST]:
+            show(f"    now in {place}", error=error)
+        for remark in _remarks(variable):
+            show(f"    {remark}", error=error)
+    if (more := len(missing) - _MOST_TOLD) > 0:
+        show(f"  and {more:,} more; --json lists all.", error=error)
+
+
+def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> dict[str, Any]:
+    """Return the proposal for programs."""
+    return {
+        "servers": [
+            {
+                "key": merged.server.key,
+                "command": merged.server.command,
+                "args": list(merged.server.args),
+                "url": merged.server.url,
+                "disabled": merged.server.disabled,
+                "found": [
+                    {"client": seen.client, "file": seen.file, "where": seen.where, "key": seen.server.key}
+                    for seen in merged.seen
+                ],
+                "remarks": list(merged.remarks),
+            }
+            for merged in proposal.servers
+        ],
+        "variables": [
+            {
+                "name": variable.name,
+                "places": list(variable.places),
+                "set": not is_missing(variable, files.known),
+                "said": variable.said,
+            }
+            for variable in proposal.variables
+        ],
+        "refused": [
+            {"server": one.seen.server.key, "file": one.seen.file, "problem": one.problem, "remedy": one.remedy}
+            for one in proposal.refused
+        ],
+        "gateways": [{"client": seen.client, "file": seen.file, "where": seen.where} for seen in proposal.gateways],
+        "text": files.text,
+        "written": [str(path) for path in written],
+    }
+
+
+def _what(server: ServerConfig) -> str:
+    if server.url is not None:
+        return server.url
+    command = Path(server.command or "")
+    return shortened(" ".join([command.name if command.is_absolute() else str(server.command), *server.args]), _WHAT)
+
+
+def _remarks(variable: Variable) -> list[str]:
+    remarks = []
+    if len(variable.places) > _MOST:
+        remarks.append(f"and in {len(variable.places) - _MOST} more places")
+    if variable.said:
+        remarks.append(f"it was {variable.said}, which only that client can fill in")
+    return remarks
+
+
+def _known(env: Path) -> dict[str, str]:
+    try:
+        return read_env_file(env) if env.is_file() else {}
+    except (TruenameError, ExceptionGroup):
+        # What is wrong with it is told by whoever needs it.
+        return {}
+
+
+def _copied(variables: Sequence[Variable]) -> dict[str, str]:
+    return {
+        variable.name: variable.value for variable in variables if variable.value and _can_be_written(variable.value)
+    }
+
+
+def _can_be_written(value: str) -> bool:
+    return "\0" not in value and not any(0xD800 <= ord(character) <= 0xDFFF for character in value)

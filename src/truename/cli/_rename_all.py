@@ -1,0 +1,240 @@
+"""Rename all tools at once: another style, or other identities for servers."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+from truename import dialects
+from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
+from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
+from truename.cli._sources import configuration
+from truename.cli._workspace import ToolWorkspace, differences, existing_ledger, open_workspace, wanted
+from truename.config.mentions import mentions_changed
+from truename.files.user import at_home
+from truename.ledger import Ledger, Settings
+from truename.migration import enter_identities, plan_identities
+from truename.policy import FileStore
+from truename.trust import PinStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from truename.cli._options import NamingOptions
+    from truename.cli.rename import OldNames
+    from truename.config import Config
+    from truename.identity import ToolId
+    from truename.migration import IdentityPlan
+
+__all__ = ["ledger_path", "move_ids", "restyle"]
+
+_MOST = 50
+
+
+class _Change(NamedTuple):
+    id: ToolId
+    old: str | None
+    new: str
+
+
+def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: bool, as_json: bool) -> int:
+    """Change the style (or aliases, or server name) in which a ledger was begun. Old names go on resolving."""
+    path = ledger_path(source, making.ledger)
+    scene = open_workspace([source] if source else [], replace(making, ledger=str(path)))
+    recorded = scene.ledger.settings if scene.ledger is not None else None
+    if recorded is None:
+        raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
+    other = wanted(scene.settings, recorded.style)
+    with copied(path) as rehearsal:
+        changes = _restyled(scene, rehearsal, other, client)
+    if not dry_run:
+        changes = _restyled(scene, Ledger.open(path), other, client)
+    if as_json:
+        _print_json(changes, recorded, other, dry_run=dry_run, failed=scene.failed)
+    else:
+        _print(changes, recorded, other, dry_run=dry_run)
+    if scene.failed:
+        say(f"Tools of servers that failed get their new names when they are back: {', '.join(scene.failed)}.")
+    return EXIT_UPSTREAM if scene.failed else 0
+
+
+def ledger_path(source: str | None, ledger: str | None) -> Path:
+    """Return the ledger's file: the one given, or the configuration's own. Raises `UsageError` where there is none."""
+    if ledger is not None:
+        return existing_ledger(at_home(ledger))
+    config = configuration(source)
+    path = config.ledger_path()
+    if path is None:
+        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
+    return existing_ledger(path)
+
+
+@contextmanager
+def copied(path: Path) -> Iterator[Ledger]:
+    """Open a copy: what can't be recorded whole must be found out before anything is."""
+    with TemporaryDirectory() as directory:
+        yield Ledger.open(shutil.copy(path, directory))
+
+
+def _restyled(scene: ToolWorkspace, memory: Ledger, other: Settings, client: str) -> list[_Change]:
+    """Record how names are to be made, make them anew, and return those that are other ones now."""
+    with memory.transaction():
+        before = dict(memory.held(dialects.get(client).name))
+        if memory.settings is None or not memory.settings.same(other):
+            memory.restyle(other)
+        new = replace(scene, ledger=memory, settings=replace(scene.settings, style=other.style)).table(client)
+    return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
+
+
+def _print(changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool) -> None:
+    made_otherwise = differences(recorded, other)
+    if not changes and not made_otherwise:
+        show(f"Nothing is renamed: all names are of style {other.style} already.")
+        return
+    if changes:
+        rows: list[list[Cell]] = [
+            [change.id.short, change.old or "(none)", styled(change.new, "bold cyan")] for change in changes
+        ]
+        print_table(["tool", "old name", "new name"], rows, whole=2)
+        show("")
+    for word, was, now in made_otherwise:
+        verb = "would be" if dry_run else "are now" if word == "aliases" else "is now"
+        show(f"{word} {verb} {now} (before: {was}).")
+    count = f"{len(changes):,} name{'' if len(changes) == 1 else 's'}"
+    done = "would be changed" if dry_run else "changed"
+    show(f"{count} {done}; the old ones go on working." if changes else "No name changes by it.")
+    if not dry_run:
+        show("Running gateways take it over at the next call; one whose configuration sets the old value must be")
+        show("restarted once that is changed too.")
+
+
+def _print_json(
+    changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool, failed: tuple[str, ...]
+) -> None:
+    print_json(
+        {
+            "dry_run": dry_run,
+            "from": {"style": recorded.style, "server_name": recorded.server_name, "aliases": dict(recorded.aliases)},
+            "to": {"style": other.style, "server_name": other.server_name, "aliases": dict(other.aliases)},
+            "renamed": [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes],
+            "failed": list(failed),
+        }
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MovedState:
+    """What goes by ids beside the ledger, and has to be seen to: by the texts of settings, pins and approvals."""
+
+    settings: tuple[str, ...]
+    pins: tuple[str, ...]
+    approvals: tuple[str, ...]
+
+
+def move_ids(source: str | None, ledger: str | None, fate: OldNames, *, dry_run: bool, as_json: bool) -> int:
+    """Plan the ids that change, show what else goes by them, and enter them in the ledger unless it is a dry run."""
+    config = configuration(source)
+    until = fate.until(datetime.now(UTC).date())
+    path = ledger_path(source, ledger)
+    plan = plan_identities(Ledger.open(path, readonly=True), config.identities)
+    beside = _beside(config, plan)
+    made = bool(plan.changes) and plan.ok and not dry_run
+    if plan.changes and plan.ok:
+        with copied(path) as rehearsal:
+            enter_identities(rehearsal, plan, until=until)
+    if made:
+        enter_identities(Ledger.open(path), plan, until=until)
+        _carry_pins(config, plan)
+    if as_json:
+        print_json(_document(plan, beside, until, made=made))
+    else:
+        _print_moves(plan, beside, made=made)
+    return 0 if plan.ok else EXIT_FINDINGS
+
+
+def _beside(config: Config, plan: IdentityPlan) -> _MovedState:
+    old = {change.recorded for change in plan.changes}
+    moves = ((change.recorded, change.declared) for change in plan.changes)
+    return _MovedState(
+        settings=mentions_changed(config.settings, moves),
+        pins=tuple(_pinned(config, old)),
+        approvals=tuple(_decided(config, old)),
+    )
+
+
+def _carry_pins(config: Config, plan: IdentityPlan) -> None:
+    """Carry pins, and what was rejected, over to the new ids: the tools are the same, and not new to the gateway."""
+    path = config.pins_path()
+    if path is not None and path.is_file():
+        with PinStore(path) as book:
+            book.follow((change.recorded, change.declared) for change in plan.changes)
+
+
+def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
+    path = config.pins_path()
+    if old and path is not None and path.is_file():
+        with PinStore(path) as book:
+            yield from sorted(one.key for one in book.pins().values() if one.id in old)
+
+
+def _decided(config: Config, old: set[ToolId]) -> Iterator[str]:
+    path = config.approvals_path()
+    if old and path is not None and path.is_file():
+        book = FileStore(path).read()
+        yield from (f"{one.key} ({one.subject.id})" for one in book.grants() if one.subject.id in old)
+
+
+def _print_moves(plan: IdentityPlan, beside: _MovedState, *, made: bool) -> None:
+    if not plan.changes:
+        show("All ids on record are those that the configuration declares.")
+        return
+    rows: list[list[Cell]] = [
+        [change.server, str(change.recorded), styled(str(change.declared), "bold cyan")] for change in plan.changes
+    ]
+    print_table(["server", "old id", "new id"], rows[:_MOST], whole=2)
+    if len(rows) > _MOST:
+        show(f"... and {len(rows) - _MOST:,} more; --json lists all.")
+    show("")
+    for refusal in plan.refusals:
+        say(styled("refused: ", "bold red"), styled(str(refusal)))
+    _tell("Change these settings: they are about one of the ids only", beside.settings)
+    _tell("These pins are carried over to the new ids", beside.pins)
+    _tell("Look through these approvals: they count as long as the definition is the same", beside.approvals)
+    count = f"{len(plan.changes):,} id{'' if len(plan.changes) == 1 else 's'}"
+    if made:
+        show(f"{count} changed; the old ids and all names of their tools go on working.")
+        show("Restart gateways that run, or have them read their configuration anew.")
+    elif plan.refusals:
+        show("Nothing was changed: the configuration has to be mended first.")
+    else:
+        show(f"{count} would be changed; the old ids and all names of their tools would go on working.")
+
+
+def _tell(what: str, found: tuple[str, ...]) -> None:
+    if found:
+        show(styled(f"{what}:", "bold"))
+        for one in found[:_MOST]:
+            show(f"  {one}")
+        if len(found) > _MOST:
+            show(f"  ... and {len(found) - _MOST:,} more; --json lists all.")
+        show("")
+
+
+def _document(plan: IdentityPlan, beside: _MovedState, until: str, *, made: bool) -> dict[str, object]:
+    return {
+        "made": made,
+        "until": until,
+        "ids": [
+            {"server": change.server, "name": change.name, "old": str(change.recorded), "new": str(change.declared)}
+            for change in plan.changes
+        ],
+        "refusals": [{"kind": one.kind, "names": list(one.names), "text": str(one)} for one in plan.refusals],
+        "settings": list(beside.settings),
+        "pins": list(beside.pins),
+        "approvals": list(beside.approvals),
+    }

@@ -1,0 +1,222 @@
+"""Print for people and for programs: tables, wrapped text, diffs, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from difflib import unified_diff
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "Cell",
+    "diff",
+    "is_wide",
+    "output",
+    "print_json",
+    "print_table",
+    "printable",
+    "say",
+    "say_error",
+    "say_json",
+    "shortened",
+    "show",
+    "show_diff",
+    "show_hanging",
+    "styled",
+]
+
+Cell = Text | str
+_UNWRAPPED: Final = 1_000
+_WIDE: Final = 100
+_GAP: Final = 3
+_LEAST: Final = 24
+_MOST_DIVIDED: Final = 3
+_HIDDEN: Final = "***"
+_CONTEXT: Final = 2
+_LONGEST: Final = 240
+# The lines around a change are shown too, and servers are not all that a file holds.
+_NAMED: Final = re.compile(
+    r"(?P<name>[\w.-]{0,60}(?:token|secret|passw|api_?key|credential|authorization)[\w.-]{0,60})"
+    r"(?P<between>\"?\s*[:=]\s*\"?)(?P<value>[^\",}\]\s][^\",}\]]{0,2000})",
+    re.IGNORECASE,
+)
+_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+# Shorter texts stand in too many other places.
+_SHORTEST_SECRET: Final = 4
+
+
+def printable(text: str) -> str:
+    r"""Return the text with everything that can't be printed (escapes, new lines, bidirectional marks) spelled out.
+
+    >>> printable("a\x1b[31mb\u202ec")
+    'a\\x1b[31mb\\u202ec'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Return the text as it is, never as markup, in one style."""
+    return Text(printable(text), style=style, overflow="fold")
+
+
+def output(*, error: bool = False) -> Console:
+    """Return the terminal, or the file or pipe, where lines are then not broken.
+
+    ``COLUMNS`` sets the width of both; ``NO_COLOR`` is honoured, and only a terminal gets colours.
+    """
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else _UNWRAPPED
+    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+
+def is_wide() -> bool:
+    """Tell whether there is a terminal that has room for a third column."""
+    console = output()
+    return console.width >= _WIDE and (console.is_terminal or console.width < _UNWRAPPED)
+
+
+def show(*parts: Cell, error: bool = False) -> None:
+    """Print one line made of parts; plain strings are escaped too.
+
+    The terminal wraps a line that is too long for it: a line end of ours would break a path or a command in two.
+    """
+    line = Text.assemble(*(part if isinstance(part, Text) else styled(part) for part in parts))
+    line.rstrip()
+    output(error=error).print(line, soft_wrap=True)
+
+
+def say(*parts: Cell) -> None:
+    """Print one line on stderr."""
+    show(*parts, error=True)
+
+
+def say_error(fact: str, advice: str) -> None:
+    """Print an error on stderr: what happened, and below it what to do."""
+    say(styled("error: ", "bold red"), styled(fact))
+    if advice:
+        say(styled(f"  {advice}"))
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, whole: int | None = None, error: bool = False
+) -> None:
+    """Print rows under headings; a cell that is too long is folded, never cut.
+
+    ``whole`` is the column that people copy from: it is kept in one piece if the others can do with what is left.
+    """
+    console = output(error=error)
+    cells = [[cell if isinstance(cell, Text) else styled(cell) for cell in row] for row in rows]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for heading, width in zip(headings, _widths(headings, cells, whole, console.width), strict=True):
+        table.add_column(heading, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*row)
+    with console.capture() as captured:
+        console.print(table)
+    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    console.file.write(f"{text}\n")
+
+
+def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None, room: int) -> list[int | None]:
+    """Return the widths of the columns; None leaves one to rich, which folds the longest first."""
+    free: list[int | None] = [None] * len(headings)
+    if whole is None or len(headings) > _MOST_DIVIDED:
+        return free
+    longest = [max(len(head), *(row[i].cell_len for row in cells)) for i, head in enumerate(headings)]
+    left = room - _GAP * (len(headings) - 1) - longest[whole]
+    others = [i for i in range(len(headings)) if i != whole]
+    if sum(longest) - longest[whole] <= left or left < _LEAST * len(others):
+        return free
+    free[whole] = longest[whole]
+    for place, i in enumerate(others):
+        free[i] = min(longest[i], left // (len(others) - place))
+        left -= free[i] or 0
+    return free
+
+
+def say_json(document: Any) -> None:
+    """Print one document on stderr, in one line, as `print_json` does."""
+    sys.stderr.write(f"{json.dumps(document, ensure_ascii=True)}\n")
+
+
+def print_json(document: Any) -> None:
+    """Print one document on stdout, in ASCII: whatever a name holds, no terminal acts on it."""
+    sys.stdout.write(f"{json.dumps(document, indent=2, ensure_ascii=True)}\n")
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the beginning of a text that is too long for its place.
+
+    >>> shortened("get_weather", 8), shortened("get", 8)
+    ('get_w...', 'get')
+    """
+    shown = printable(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def show_hanging(rows: Iterable[Sequence[Text]], *, indent: int = 0, error: bool = False) -> None:
+    """Print rows of equally many parts; all but the last are kept in one piece."""
+    console = output(error=error)
+    grid = Table.grid(padding=(0, 2))
+    for number, row in enumerate(rows):
+        if number == 0:
+            grid.add_column(width=max(0, indent - 2), no_wrap=True)
+            for at in range(len(row)):
+                grid.add_column(no_wrap=at < len(row) - 1, overflow="fold")
+        grid.add_row("", *row)
+    with console.capture() as captured:
+        console.print(grid)
+    spare = 0 if indent else 2
+    text = "\n".join(line.rstrip()[spare:] for line in captured.get().splitlines())
+    if text:
+        console.file.write(f"{text}\n")
+
+
+def diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> Iterator[str]:
+    """Return the lines of a unified diff; None is a file that is not there."""
+    hidden = _spellings(secrets)
+    old, new = ([] if raw is None else raw.decode("utf-8", "replace").splitlines() for raw in (before, after))
+    here, there = (str(path) if raw is not None else "/dev/null" for raw in (before, after))
+    for line in unified_diff(old, new, here, there, n=_CONTEXT, lineterm=""):
+        yield _shown(reduce(lambda text, secret: text.replace(secret, _HIDDEN), hidden, line))
+
+
+def _shown(line: str) -> str:
+    # Cut first: what strangers put on one line may be megabytes.
+    shown = _NAMED.sub(_masked, line[:_LONGEST]).expandtabs(4)
+    return shown if len(line) <= _LONGEST else f"{shown}... ({len(line):,} characters)"
+
+
+def show_diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> None:
+    """Print the diff on stdout."""
+    for line in diff(path, before, after, secrets):
+        output().print(styled(line, _STYLES.get(line[:1], "")), soft_wrap=True)
+    show("")
+
+
+def _masked(found: re.Match[str]) -> str:
+    """Leave a reference, and the name of a variable; mask whatever else stands under a name like that."""
+    if "$" in found["value"] or "{" in found["value"] or found["name"].lower().endswith("env_var"):
+        return found[0]
+    return f"{found['name']}{found['between']}{_HIDDEN}"
+
+
+def _spellings(secrets: Iterable[str]) -> list[str]:
+    """Return the texts as files may have them, the longest first."""
+    plain = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+    written = {json.dumps(secret, ensure_ascii=plain_only)[1:-1] for secret in plain for plain_only in (True, False)}
+    return sorted(plain | written, key=len, reverse=True)

@@ -1,0 +1,486 @@
+"""Find the sources of a command, and ask for consent before a configuration that was found is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.cli._errors import UsageError
+from truename.cli._rendering import output, say, show_hanging, styled
+from truename.clients.doctor.file_findings import masked
+from truename.config import load, parse
+from truename.config.consent import ConsentStore
+from truename.config.digest import SETTINGS_FILE
+from truename.config.load import env_file_of
+from truename.config.reading import ConfigFiles
+from truename.config.text import decode
+from truename.files.user import at_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from truename.config import Config
+    from truename.config.consent import Consent
+
+__all__ = [
+    "CODE",
+    "Disclosure",
+    "Source",
+    "configuration",
+    "default_source",
+    "disclose",
+    "files_at",
+    "find_sources",
+    "find_unnamed",
+    "give",
+    "is_allowed",
+    "names_servers",
+    "open_found",
+    "other_shape",
+    "read_aliases",
+    "read_configuration",
+    "require_addresses",
+    "reread",
+    "show_disclosed",
+]
+
+_SERVERS: Final = ("mcpServers", "servers")
+_ADDRESSES: Final = ("url", "httpUrl", "serverUrl")
+_REFERENCE: Final = re.compile(r"(?<!\$)\$\{[^{}]*\}")
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_TOML: Final = ".toml"
+_LOCK: Final = ".lock"
+_DEEPEST: Final = 50
+_SECTION: Final = "truename"
+# Settings alone are no configuration; an empty table makes them one that can be checked.
+_NO_SERVERS: Final = "\n[mcpServers]\n"
+CODE: Final = "consent_required"
+_YES: Final = ("y", "yes")
+_WHY: Final = "it was found, not named, and its servers and ${...} references may be a stranger's; nothing was started"
+DEFAULTS: Final = (SETTINGS_FILE, ".mcp.json", "mcp.json")
+_SHAPES: Final = '{"mcpServers": {...}}, {"servers": {...}}, or [mcpServers.KEY] or [servers.KEY] in TOML'
+_SERVER_FILES: Final = re.compile(r'"(mcpServers|servers)"\s*:')
+_GZIP: Final = b"\x1f\x8b"
+_HEAD: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disclosure:
+    """What would be started or connected, by server; which references go where; which other addresses there are."""
+
+    servers: tuple[tuple[str, str], ...] = ()
+    references: tuple[tuple[str, str], ...] = ()
+    addresses: tuple[tuple[str, str], ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as a JSON document has it."""
+        return {
+            "servers": [{"key": key, "does": does} for key, does in self.servers],
+            "references": [{"reference": reference, "place": place} for reference, place in self.references],
+            "addresses": [{"place": place, "address": address} for place, address in self.addresses],
+        }
+
+
+def disclose(files: ConfigFiles) -> Disclosure:
+    """Return what the configuration of these files would do. Raises `ConfigError` for one that can't be read."""
+    servers: dict[tuple[str, str], None] = {}
+    references: dict[tuple[str, str], None] = {}
+    addresses: dict[tuple[str, str], None] = {}
+    for path in files.paths:
+        content = _content(path, files)
+        for key, entry in _entries(content):
+            servers[key, _does(entry)] = None
+        for place, text in _texts(content, ""):
+            found = _REFERENCE.findall(text)
+            references |= {(reference, place): None for reference in found}
+            is_server = place.startswith(tuple(f"{name}." for name in _SERVERS))
+            if _ADDRESS.match(text) and not is_server:
+                addresses[place, text] = None
+    return Disclosure(servers=tuple(servers), references=tuple(references), addresses=tuple(addresses))
+
+
+def _content(path: Path, files: ConfigFiles) -> Mapping[str, Any]:
+    if path.suffix == _LOCK:
+        return {}
+    return decode(files.text(path), str(path), toml=path.suffix.lower() == _TOML)
+
+
+def _entries(content: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name in _SERVERS:
+        entries = content.get(name)
+        if isinstance(entries, dict):
+            yield from ((key, entry) for key, entry in entries.items() if isinstance(entry, dict))
+
+
+def _does(entry: Mapping[str, Any]) -> str:
+    told = [_connects(entry[name]) for name in _ADDRESSES if isinstance(entry.get(name), str)]
+    if entry.get("command") is not None:
+        told.append(_starts(entry))
+    switched_off = " (disabled)" if entry.get("disabled") is True else ""
+    return (" and ".join(told) or "does nothing") + switched_off
+
+
+def _connects(address: str) -> str:
+    return f"connects to {address}"
+
+
+def _starts(entry: Mapping[str, Any]) -> str:
+    words = [entry["command"], *_list(entry.get("args"))]
+    variables = entry.get("env")
+    pairs = variables.items() if isinstance(variables, dict) else ()
+    environment = [f"{name}={shlex.quote(masked(str(value), str(name)))}" for name, value in pairs]
+    where = f" (in {entry['cwd']})" if entry.get("cwd") else ""
+    return f"starts {' '.join([*environment, shlex.join(map(str, words))])}{where}"
+
+
+def _list(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _texts(value: Any, place: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield every text of a document with its place, keys among them."""
+    if isinstance(value, str):
+        yield place, value
+    elif depth < _DEEPEST and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(item, f"{place}.{key}" if place else str(key), depth + 1)
+    elif depth < _DEEPEST and isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _texts(item, f"{place}[{number}]", depth + 1)
+
+
+def names_servers(path: Path, files: ConfigFiles | None = None) -> bool:
+    """Tell whether a TOML file configures servers, and not settings alone. Raises `ConfigError`."""
+    content = _toml(path, ConfigFiles() if files is None else files)
+    return any(name in content for name in _SERVERS)
+
+
+def configured_beside(settings: Path, names: Sequence[str]) -> Path | None:
+    """Return the first of these files in the same directory."""
+    return next((path for name in names if (path := settings.with_name(name)).is_file()), None)
+
+
+def read_configuration(
+    path: Path, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None
+) -> Config:
+    """Read a configuration, with the settings of a truename.toml beside it; its own settings go before those.
+
+    Raises `ConfigError` and groups of them.
+    """
+    files = ConfigFiles() if files is None else files
+    beside = _settings_file(path, files)
+    if beside is None:
+        return load(path, environ, files)
+    if names_servers(beside, files):
+        say(styled("note: ", "yellow"), f"{beside} has servers of its own, so its settings don't apply to {path}.")
+        return load(path, environ, files)
+    parse(files.text(beside) + _NO_SERVERS, beside, environ, files)
+    text = files.text(path)
+    content = decode(text, str(path), toml=False)
+    section = content.get(_SECTION, {})
+    if not isinstance(section, dict):
+        return parse(text, path, environ, files)  # which tells what is wrong with it
+    content[_SECTION] = _settings(beside, files) | section
+    return parse(json.dumps(content), path, environ, files)
+
+
+def read_files(path: Path, files: ConfigFiles) -> tuple[Path, ...]:
+    """Read the files of a configuration: itself, and the settings beside it. Raises `ConfigError`."""
+    beside = _settings_file(path, files)
+    found = (path,) if beside is None else (path, beside)
+    for file in found:
+        decode(files.text(file), str(file), toml=file.suffix.lower() == _TOML)
+    return found
+
+
+def read_variables(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None = None) -> None:
+    """Read the ``env_file`` that the files of a configuration name, too. Raises `ConfigError` and groups of them."""
+    for file in read_files(path, files):
+        env_file = env_file_of(files.text(file), file, environ)
+        if env_file is not None:
+            files.env(env_file)
+
+
+def _settings_file(path: Path, files: ConfigFiles) -> Path | None:
+    beside = path.with_name(SETTINGS_FILE)
+    return beside if path.suffix.lower() != _TOML and files.has(beside) else None
+
+
+def _settings(path: Path, files: ConfigFiles) -> dict[str, Any]:
+    content = _toml(path, files)
+    section: dict[str, Any] = content.pop(_SECTION, {})
+    return content | section
+
+
+def _toml(path: Path, files: ConfigFiles) -> dict[str, Any]:
+    return decode(files.text(path), str(path), toml=True)
+
+
+def open_found(path: Path, environ: Mapping[str, str] | None = None, *, may_ask: bool = True) -> Config:
+    """Read a configuration that nobody named, if its user allowed it as it is now.
+
+    Each of its files is read once: what was consented to is what is used. Raises `UsageError` (``consent_required``)
+    without consent, and what `read_configuration` raises.
+    """
+    files = _consented(path, environ, may_ask=may_ask)
+    files.seal()
+    return read_configuration(path, environ, files)
+
+
+def require_addresses(addresses: Sequence[str], named_by: Path) -> None:
+    """See that the user allowed the file that names these addresses, which nobody typed. Raises as `open_found`."""
+    files = _consented(named_by, addresses=addresses)
+    text = files.text(named_by)
+    for address in addresses:
+        # The list of sources was read by another reader, and earlier.
+        if address not in text:
+            advice = "Run the command again."
+            raise UsageError(fact=f"{named_by} changed while it was read", advice=advice, code=CODE)
+
+
+def _consented(
+    path: Path,
+    environ: Mapping[str, str] | None = None,
+    *,
+    may_ask: bool = True,
+    addresses: Sequence[str] = (),
+) -> ConfigFiles:
+    """Return the files of a configuration, read, for which there is consent; else ask for it, or raise `UsageError`."""
+    files, store = files_at(path), ConsentStore.here()
+    if is_allowed(path, files, store.get(path), environ):
+        return files
+    if may_ask and is_terminal():
+        if _agreed(path, files, addresses):
+            give(path, files, environ)
+            return files
+        fact = f"{path} is not used: its user said no"
+    else:
+        before = _changed(files) if store.get(path) is not None else _WHY
+        fact = f"{path} needs consent: {before}"
+    named = shlex.quote(str(path))
+    advice = f"Look at it, then say `truename allow {named}`; a path on the command line counts for one command."
+    raise UsageError(fact=fact, advice=advice, code=CODE)
+
+
+def files_at(path: Path) -> ConfigFiles:
+    """Read the files of a configuration, or one other file that names sources; nothing that they name.
+
+    Raises `ConfigError`.
+    """
+    files = ConfigFiles(regular=True)
+    if path.suffix == _LOCK:
+        files.text(path)
+    else:
+        read_files(path, files)
+    return files
+
+
+def give(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None = None) -> str:
+    """Allow these files, and what they name now; return their digest. Raises `ConfigError`, `OSError`."""
+    digest = files.digest(path.parent)
+    ConsentStore.here().give(path, digest, _whole(path, files, environ))
+    return digest
+
+
+def is_allowed(
+    path: Path, files: ConfigFiles, consent: Consent | None, environ: Mapping[str, str] | None = None
+) -> bool:
+    """Tell whether this is consent to these files and to what they name, which is read if it is to the files."""
+    if consent is None or consent.digest != files.digest(path.parent):
+        return False
+    return consent.whole == _whole(path, files, environ)
+
+
+def _whole(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None) -> str:
+    if path.suffix != _LOCK:
+        read_variables(path, files, environ)
+    return files.digest(path.parent)
+
+
+def is_terminal() -> bool:
+    """Tell whether somebody can be asked."""
+    return sys.stdin.isatty() and output(error=True).is_terminal
+
+
+def show_disclosed(found: Disclosure, addresses: Sequence[str] = (), *, error: bool = False) -> None:
+    """Print what a configuration would do, server by server, and which references go where."""
+    rows = [(styled(key, "bold"), styled(does)) for key, does in found.servers]
+    rows += [(styled("connects to", "dim"), styled(address)) for address in addresses]
+    rows += [(styled(reference, "yellow"), styled(f"goes to {place}")) for reference, place in found.references]
+    rows += [(styled(place, "dim"), styled(address)) for place, address in found.addresses if address not in addresses]
+    show_hanging(rows, indent=2, error=error)
+
+
+def _changed(files: ConfigFiles) -> str:
+    """Say which files may have changed: consent is to all of them together."""
+    return f"{' or '.join(one.name for one in files.paths)} changed since it was allowed"
+
+
+def _agreed(path: Path, files: ConfigFiles, addresses: Sequence[str]) -> bool:
+
+    changed = f" {_changed(files)}." if ConsentStore.here().get(path) is not None else ""
+    say(f"{path} was found here, not named.{changed} With it these programs run and these references are sent:")
+    show_disclosed(disclose(files), addresses, error=True)
+    say(styled("Allow it as it is now? [y/N] ", "bold"))
+    return sys.stdin.readline().strip().lower() in _YES
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source: its path, and what it configures if it is a configuration."""
+
+    path: Path
+    config: Config | None
+
+
+def find_sources(sources: Sequence[str], environ: Mapping[str, str] | None = None) -> tuple[Source, ...]:
+    """Return the sources asked for, or the first default one of this directory, which needs consent.
+
+    Raises `UsageError` when there is none, or no consent, and whatever is wrong with a configuration (`ConfigError`).
+    """
+    if not sources:
+        return (_here(environ),)
+    return tuple(_found(at_home(source), environ) for source in sources)
+
+
+def find_unnamed(path: Path) -> Source:
+    """Return a source that no command line named: a configuration is opened with its user's consent alone.
+
+    Raises as `find_sources`.
+    """
+    if not _configures(path):
+        return Source(path, None)
+    path = _configuration_at(path)
+    return Source(path, open_found(path))
+
+
+def reread(config: Path, source: str | None) -> Config:
+    """Read a configuration again from its file, as `configuration` did for this source; nobody is asked."""
+    return configuration(str(config)) if source else open_found(config, may_ask=False)
+
+
+def default_source() -> Path:
+    """Return the source of this directory that commands use where none is named. Raises `UsageError` for none."""
+    path = _default()
+    return _configuration_at(path) if _configures(path) else path
+
+
+def _here(environ: Mapping[str, str] | None) -> Source:
+    path = default_source()
+    return Source(path, open_found(path, environ) if _configures(path) else None)
+
+
+def _found(path: Path, environ: Mapping[str, str] | None) -> Source:
+    if not _configures(path):
+        return Source(path, None)
+    path = _configuration_at(path)
+    return Source(path, read_configuration(path, environ))
+
+
+def _configuration_at(path: Path) -> Path:
+    is_settings = path.suffix.lower() == ".toml" and not names_servers(path)
+    return _servers_for(path) if is_settings else path
+
+
+def _servers_for(settings: Path) -> Path:
+    """Return the configuration that a file of settings alone belongs to."""
+    beside = configured_beside(settings, DEFAULTS[1:])
+    if settings.name != SETTINGS_FILE:
+        raise UsageError(
+            fact=f"{settings} has no servers",
+            advice=f"Add [mcpServers.KEY] with a command or url; settings alone have to be in a {SETTINGS_FILE}.",
+        )
+    if beside is None:
+        raise UsageError(
+            fact=f"{settings} has settings but no servers, and there is no {' or '.join(DEFAULTS[1:])} beside it",
+            advice="Add [mcpServers.KEY] with a command or url, or put it beside the mcpServers file it is for.",
+        )
+    return beside
+
+
+def configuration(source: str | None, environ: Mapping[str, str] | None = None) -> Config:
+    """Return the one configuration that a command runs with. Raises `UsageError` for a dump, and `ConfigError`."""
+    (found,) = find_sources([source] if source else [], environ)
+    if found.config is None and not (found.path.is_file() and os.access(found.path, os.R_OK)):
+        # Its reader says best why it can't be read.
+        return read_configuration(found.path, environ)
+    if found.config is None:
+        raise UsageError(
+            fact=f"{found.path} is a dump of tools, not a configuration of servers",
+            advice='Give a file with {"mcpServers": {...}}, or see `truename names` for a dump.',
+        )
+    return found.config
+
+
+def read_aliases(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the aliases written as integration=short. Raises `UsageError`."""
+    aliases: dict[str, str] = {}
+    for pair in pairs:
+        integration, equals, alias = pair.partition("=")
+        if not equals or not integration or not alias:
+            raise UsageError(fact=f"{pair!r} is not an alias", advice="Write it as in --alias salesforce=sf.")
+        aliases[integration] = alias
+    return aliases
+
+
+def _default() -> Path:
+    for name in DEFAULTS:
+        if Path(name).is_file():
+            return Path(name)
+    raise UsageError(
+        fact=f"no SOURCE was given, and there is no {', '.join(DEFAULTS[:-1])} or {DEFAULTS[-1]} here",
+        advice="Give a configuration (the mcpServers file of any client) or a dump of tools/list answers.",
+    )
+
+
+def _configures(path: Path) -> bool:
+    """Tell whether the file is a configuration; what can't be read is left to the reader of dumps to report."""
+    if path.suffix.lower() == ".toml":
+        return True
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return False
+    if head.startswith(_GZIP) or not _SERVER_FILES.search(head.decode("utf-8", "replace")):
+        return False
+    return _names_servers(path)
+
+
+def _names_servers(path: Path) -> bool:
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+    except (ValueError, RecursionError):
+        # Comments are legal in configurations only, and its reader says best what is wrong with one.
+        return True
+    if not isinstance(content, dict):
+        return False
+    servers = content.get("mcpServers", content.get("servers"))
+    return not isinstance(servers, list) and not (isinstance(servers, dict) and isinstance(servers.get("tools"), list))
+
+
+def other_shape(path: Path) -> UsageError | None:
+    """Return what to say of a JSON file that configures servers in a shape of its own, or None if it does not."""
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or not any(_has_entries(value) for value in content.values()):
+        return None
+    return UsageError(
+        fact=f"{path} looks like a configuration of another shape, and holds no list of tools",
+        advice=f"Write its servers as {_SHAPES}.",
+    )
+
+
+def _has_entries(value: Any) -> bool:
+    entries = value.values() if isinstance(value, dict) else ()
+    return any(isinstance(entry, dict) and entry.keys() & {"command", "url", "httpUrl"} for entry in entries)

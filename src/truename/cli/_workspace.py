@@ -1,0 +1,351 @@
+"""Open what a command works on: the catalogue, its names, the ledger and the settings that apply."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from truename import dialects
+from truename.catalog import BUILT_IN_ALIASES, Catalog
+from truename.cli._errors import UsageError
+from truename.cli._options import NamingOptions
+from truename.cli._rendering import say, styled
+from truename.cli._sources import Source, find_sources, other_shape, read_aliases
+from truename.config import Settings
+from truename.config.checks import wrong
+from truename.errors import ConfigError, LedgerError, excerpt, spelling_remedy
+from truename.files.user import at_home
+from truename.identity import ToolId
+from truename.ledger import Ledger
+from truename.ledger import Settings as Recorded
+from truename.naming import STYLES, NameTable, project
+from truename.policy.grants import former_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from truename.catalog import IdentityChange
+    from truename.config import Config
+    from truename.policy.profiles import Choice, Profile
+
+__all__ = [
+    "ProfileView",
+    "ToolWorkspace",
+    "adopted",
+    "beside",
+    "check_option",
+    "configured",
+    "differences",
+    "existing_ledger",
+    "mismatch",
+    "moved",
+    "open_workspace",
+    "wanted",
+    "whom",
+    "without_gateway",
+]
+
+_MEMORY = "memory"
+_AS_IT_IS = NamingOptions()
+
+
+def adopted(settings: Settings, recorded: Recorded | None) -> Settings:
+    """Return the settings with the server name and aliases on record where none are given.
+
+    The style stays open: whoever needs it asks the ledger last.
+    """
+    if recorded is None:
+        return settings
+    if settings.server_name == Settings().server_name:
+        settings = replace(settings, server_name=recorded.server_name)
+    if settings.aliases is None:
+        settings = replace(settings, aliases=dict(recorded.aliases))
+    return settings
+
+
+def wanted(settings: Settings, style: str) -> Recorded:
+    """Return how names would be made by these settings, as a ledger records it."""
+    aliases = dict(Catalog((), settings.aliases).aliases)
+    return Recorded(style=settings.style or style, server_name=settings.server_name, aliases=aliases)
+
+
+def mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], ledger: str | None) -> UsageError:
+    """Return what to say when names are made otherwise on record: the whole command that changes it."""
+    words = ["truename", "rename", *(sources if len(sources) < 2 else ["SOURCE"]), "--all", *_options(recorded, other)]
+    if ledger is not None:
+        words += ["--ledger", ledger]
+    return UsageError(
+        code="style_mismatch",
+        fact=f"This ledger was begun with {recorded.difference(other)}, not with {other.difference(recorded)}",
+        advice=f"`{shlex.join(words)}` changes it, and the old names go on working. Or use another ledger "
+        "(--ledger PATH).",
+    )
+
+
+def moved(changes: Sequence[IdentityChange], source: str | None, ledger: str | None) -> UsageError:
+    """Return the refusal of ids on record that are not those declared: with the whole command that changes it."""
+    words = ["truename", "rename", *([] if source is None else [source]), "--ids"]
+    if ledger is not None:
+        words += ["--ledger", ledger]
+    first, more = changes[0], len(changes) - 1
+    others = f", and so are {more:,} more" if more else ""
+    return UsageError(
+        code="identity_mismatch",
+        fact=f"Tool {excerpt(first.name)} of server {excerpt(first.server)} is {first.recorded} on record, and is "
+        f"declared as {first.declared} now{others}",
+        advice=f"`{shlex.join(words)}` has the old ids lead to the new ones (--dry-run shows what changes). Or declare "
+        "what is on record.",
+    )
+
+
+def differences(recorded: Recorded, other: Recorded) -> list[tuple[str, str, str]]:
+    """Return what is made otherwise: its word, how it was, and how it is now."""
+    found: list[tuple[str, str, str]] = []
+    if recorded.style != other.style:
+        found.append(("style", recorded.style, other.style))
+    if recorded.server_name != other.server_name:
+        found.append(("server_name", recorded.server_name, other.server_name))
+    if dict(recorded.aliases) != dict(other.aliases):
+        found.append(("aliases", _pairs(recorded), _pairs(other)))
+    return found
+
+
+def _pairs(made: Recorded) -> str:
+    return ", ".join(f"{integration} = {alias}" for integration, alias in made.aliases.items()) or "none"
+
+
+def _options(recorded: Recorded, other: Recorded) -> Iterator[str]:
+    if recorded.style != other.style:
+        yield from ("--style", other.style)
+    if recorded.server_name != other.server_name:
+        yield from ("--server-name", other.server_name)
+    for integration, alias in other.aliases.items():
+        if recorded.aliases.get(integration) != alias:
+            yield from ("--alias", f"{integration}={alias}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolWorkspace:
+    """The tools, the memory (None: nothing is remembered), the settings, and the servers that failed."""
+
+    catalog: Catalog
+    ledger: Ledger | None
+    settings: Settings
+    failed: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    ledger_option: str | None = None
+
+    @property
+    def servers(self) -> int:
+        """How many servers the tools come from."""
+        return len({tool.origin.server_id for tool in self.catalog.values()})
+
+    @property
+    def style(self) -> str:
+        """The style of names: as asked, as the ledger remembers, or by the number of servers."""
+        recorded = self.ledger.settings if self.ledger is not None else None
+        if self.settings.style is not None:
+            return self.settings.style
+        if recorded is not None:
+            return recorded.style
+        return "on-conflict" if self.servers == 1 else "prefixed"
+
+    def table(self, client: str) -> NameTable:
+        """Return the names that this client gets. Raises groups of naming errors, `UsageError`, `LedgerError`."""
+        dialect = dialects.get(client)
+        style = "canonical" if dialect.name == "native" and self.settings.style is None else self.style
+        try:
+            return project(
+                self.catalog,
+                dialect,
+                style=style,
+                ledger=self.ledger,
+                overrides={name: _by_id(fixed) for name, fixed in self.settings.overrides.items()},
+                server_name=self.settings.server_name,
+            )
+        except LedgerError as error:
+            recorded = self.ledger.settings if self.ledger is not None else None
+            if error.code != "style_mismatch" or recorded is None:
+                raise
+            other = wanted(self.settings, recorded.style)
+            raise mismatch(recorded, other, self.sources, self.ledger_option) from error
+
+
+def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) -> ToolWorkspace:
+    """Read all sources, starting the servers of configurations, and open the ledger for reading only.
+
+    Raises `UsageError`, `ConfigError`, `LedgerError`, groups of naming errors.
+    """
+    found = find_sources(sources)
+    memory = _memory(found, making.ledger)
+    recorded = memory.settings if memory is not None else None
+    settings = configured(adopted(_settings(found), recorded), making)
+    if making.ledger is None and making.is_otherwise and recorded is not None:
+        other = wanted(settings, recorded.style)
+        if not recorded.same(other):
+            was, would = recorded.difference(other), other.difference(recorded)
+            say(f"The ledger has names with {was}; these are what {would} would give without it.")
+            memory = None
+    catalog, failed = _gathered(found, settings, memory)
+    return ToolWorkspace(
+        catalog=settings.tools.over(catalog),
+        ledger=memory,
+        settings=settings,
+        failed=failed,
+        sources=tuple(sources),
+        ledger_option=making.ledger,
+    )
+
+
+def configured(settings: Settings, making: NamingOptions) -> Settings:
+    """Return the settings with what the options say otherwise. Raises `UsageError`."""
+    if making.style is not None:
+        settings = replace(settings, style=checked_style(making.style))
+    if making.server_name is not None:
+        check_option("--server-name", "server_name", making.server_name)
+        settings = replace(settings, server_name=making.server_name)
+    if making.alias:
+        known = BUILT_IN_ALIASES if settings.aliases is None else settings.aliases
+        given = read_aliases(making.alias)
+        for alias in given.values():
+            check_option("--alias", "aliases", alias)
+        settings = replace(settings, aliases={**known, **given})
+    return settings
+
+
+def check_option(option: str, setting: str, text: str) -> None:
+    """Raise `UsageError` for a text that no file may have for this setting either."""
+    if found := wrong(setting, text):
+        problem, remedy = found
+        raise UsageError(fact=f"{option}: {problem}", advice=remedy)
+
+
+def checked_style(style: str) -> str:
+    """Return the style if there is such a preset. Raises `UsageError`."""
+    if style not in STYLES:
+        raise UsageError(fact=f"{style!r} is no style", advice=f"Use one of {', '.join(STYLES)}.")
+    return style
+
+
+def existing_ledger(path: Path) -> Path:
+    """Return the path if there is a file. Raises `UsageError`."""
+    if not path.is_file():
+        raise UsageError(fact=f"there is no ledger at {path}", advice="`truename serve` begins one; check the path.")
+    return path
+
+
+def _by_id(fixed: Mapping[str, str]) -> Mapping[ToolId | str, str]:
+    return {ToolId.parse(id): name for id, name in fixed.items()}
+
+
+def _settings(found: Iterable[Source]) -> Settings:
+    return next((one.config.settings for one in found if one.config is not None), Settings())
+
+
+def _memory(found: Sequence[Source], wanted: str | None) -> Ledger | None:
+    if wanted == _MEMORY:
+        return None
+    if wanted is not None:
+        return Ledger.open(existing_ledger(at_home(wanted)), readonly=True)
+    path = found[0].config.ledger_path() if len(found) == 1 and found[0].config is not None else None
+    return Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
+
+
+def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None) -> tuple[Catalog, tuple[str, ...]]:
+    read: list[Catalog] = []
+    failed: list[str] = []
+    for one in found:
+        if one.config is None:
+            read.append(_dumped(one.path, settings))
+        else:
+            catalog, down = _asked(one.config)
+            read.append(catalog)
+            failed += down
+    for notice in (notice for catalog in read for notice in catalog.notices):
+        say(styled("note: ", "yellow"), styled(notice.text))
+    if len(read) == 1 and memory is None and read[0].aliases == Catalog((), settings.aliases).aliases:
+        return read[0], tuple(failed)
+    identities = {key: said for one in found if one.config is not None for key, said in one.config.identities.items()}
+    pairs = [pair for catalog in read for pair in _listings(catalog)]
+    known = Ledger.memory() if memory is None else memory
+    whole = Catalog.from_mcp(pairs, settings.aliases, known.bindings(), owners=known.origins(), identities=identities)
+    return whole, tuple(failed)
+
+
+def _dumped(path: Path, settings: Settings) -> Catalog:
+    try:
+        # As the gateway does: one name that can't be used costs one tool, which is told.
+        catalog = Catalog.from_file(path, settings.aliases, strict=False)
+        # Where no name at all can be admitted, the reasons are the answer.
+        return catalog if catalog or not catalog.notices else Catalog.from_file(path, settings.aliases)
+    except ConfigError as error:
+        fault = other_shape(path)
+        if fault is None:
+            raise
+        raise fault from error
+
+
+def _asked(config: Config) -> tuple[Catalog, Sequence[str]]:
+    try:
+        from truename.cli._servers import list_tools  # noqa: PLC0415 - starts the gateway's half of the package
+    except ModuleNotFoundError as error:
+        raise without_gateway(error) from error
+    return list_tools(config)
+
+
+def without_gateway(error: ModuleNotFoundError) -> UsageError:
+    """Return what to say when the optional part is not installed."""
+    return UsageError(
+        fact=f"starting servers needs the package {error.name}, which is not installed",
+        advice="Install `truename[gateway]`.",
+    )
+
+
+def _listings(catalog: Catalog) -> Iterable[tuple[str, list[Any]]]:
+    servers: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
+    for tool in catalog.values():
+        servers[tool.origin.server_id, tool.origin.server].append(tool.definition)
+    return [(label, tools) for (_, label), tools in servers.items()]
+
+
+class ProfileView(NamedTuple):
+    """The names of a scene, and which of its tools which profiles show."""
+
+    scene: ToolWorkspace
+    table: NameTable
+
+    def by(self, names: Iterable[str] | None) -> NameTable:
+        """Return the names that these profiles show; None is everything. Raises `UsageError` for an unknown one."""
+        if names is None:
+            return self.table
+        known = self.scene.settings.profiles
+        for name in names:
+            if name not in known:
+                advice = spelling_remedy(name, known) if known else "Write [profiles.NAME] into the configuration."
+                raise UsageError(fact=f"there is no profile {excerpt(name)}", advice=advice)
+        return self.table.among(self._shown(known.choice(names)), None)
+
+    def _shown(self, choice: Choice) -> frozenset[ToolId]:
+        settings, former = self.scene.settings, former_ids(self.scene.ledger)
+        given = None if settings.policy is None else settings.policy.exposure
+        exposure = given or settings.exposure
+        tools = ((id, self.table.catalog[id], former(id)) for id in self.table)
+        return frozenset(
+            id for id, tool, before in tools if choice.shows(tool, exposure.metadata_of(tool, before), before)
+        )
+
+
+def beside(profile: Profile) -> dict[str, list[str]]:
+    """Return the servers whose prompts and resources are in a profile."""
+    said = {"prompts": profile.prompts, "resources": profile.resources}
+    return {word: list(profile.servers if servers is None else servers) for word, servers in said.items()}
+
+
+def whom(profile: Profile) -> Mapping[str, object]:
+    """Return for whom a profile is, as a configuration says it."""
+    words = ("groups", "scopes", "principals", "everyone", "default")
+    said = {word: getattr(profile, word) for word in words}
+    return {word: list(value) if isinstance(value, tuple) else value for word, value in said.items() if value}

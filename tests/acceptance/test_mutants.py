@@ -17,7 +17,7 @@ from truename.compat.openai_calls import AgentCall
 from truename.dialects import detection
 from truename.gateway.views import descriptors
 from truename.identity import LookupKey, ToolNames
-from truename.migration import decision_record
+from truename.migration import adr
 from truename.migration import protocol_versions as versions
 from truename.naming.assign import Assignment
 
@@ -69,11 +69,11 @@ def a_peer_that_knows_nothing(broken: pytest.MonkeyPatch) -> None:
 
 
 def a_record_without_consequences(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(decision_record, "_consequences", lambda *_: iter(()))
+    broken.setattr(adr, "_consequences", lambda *_: iter(()))
 
 
 def a_record_without_the_outcome(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(decision_record, "_outcome", lambda *_: iter(("Chosen: something.",)))
+    broken.setattr(adr, "_outcome", lambda *_: iter(("Chosen: something.",)))
 
 
 def names_that_are_forgotten(broken: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,6 @@ from lab.model.turn import marked
 from tests.adapters.bedrock_endpoint import BedrockEndpoint, accepts_bedrock
 from truename import Catalog, NameTable, project
 from truename.adapters import anthropic, bedrock, gemini, openai_chat, openai_responses
-from truename.adapters import anthropic as past_anthropic
-from truename.adapters import bedrock as past_bedrock
-from truename.adapters import gemini as past_gemini
-from truename.adapters import openai_chat as past_chat
-from truename.adapters import openai_responses as past_responses
 from truename.adapters.turns import ToolCall, Turn
 
 if TYPE_CHECKING:
@@ -67,7 +62,6 @@ class Bench:
 
     name: str
     adapter: ModuleType
-    past: ModuleType
     ask: Callable[[str, Any, Any, bool], Any]
     accepts: Callable[[Sequence[Any]], None]
 
@@ -85,7 +79,7 @@ class Bench:
             )
             for call in calls
         ]
-        return list(self.past.write(Turn("assistant", tuple(parts))))
+        return list(self.adapter.write_turn(Turn("assistant", tuple(parts))))
 
     def answered(self, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the messages in which results are sent."""
@@ -163,35 +157,30 @@ def accepts_gemini(contents: Sequence[Any]) -> None:
 CHAT: Final = Bench(
     name="openai_chat",
     adapter=openai_chat,
-    past=past_chat,
     ask=_ask_chat,
     accepts=accepting(ChatCompletionMessageParam),
 )
 RESPONSES: Final = Bench(
     name="openai_responses",
     adapter=openai_responses,
-    past=past_responses,
     ask=_ask_responses,
     accepts=accepting(ResponseInputItemParam),
 )
 ANTHROPIC: Final = Bench(
     name="anthropic",
     adapter=anthropic,
-    past=past_anthropic,
     ask=_ask_anthropic,
     accepts=accepting(MessageParam),
 )
 GEMINI: Final = Bench(
     name="gemini",
     adapter=gemini,
-    past=past_gemini,
     ask=_ask_gemini,
     accepts=accepts_gemini,
 )
 BEDROCK: Final = Bench(
     name="bedrock",
     adapter=bedrock,
-    past=past_bedrock,
     ask=_ask_bedrock,
     accepts=accepts_bedrock,
 )

@@ -28,11 +28,11 @@ KEY = b"k" * 32
 WRITER = """
 import sys
 from pathlib import Path
-from truename.audit import Journal
+from truename.audit import AuditLog
 path, who, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 sys.stdout.write("ready\\n"); sys.stdout.flush(); sys.stdin.readline()
 for number in range(count):
-    with Journal.beside(path, max_bytes=8_192) as journal:
+    with AuditLog.beside(path, max_bytes=8_192) as journal:
         journal.append([("approval", {"who": who, "place": number})])
 """
 

@@ -175,7 +175,7 @@ def test_a_path_that_the_system_refuses_is_no_fault_of_ours(
     def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "/somewhere")
 
-    monkeypatch.setattr("truename.cli.names.set_up", fail)
+    monkeypatch.setattr("truename.cli.names.open_workspace", fail)
     done = run("names", dump)
 
     assert done.status == 2
@@ -199,7 +199,7 @@ def test_a_fault_of_our_own_shows_a_traceback_only_when_asked(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("truename.cli.names.set_up", fail)
+    monkeypatch.setattr("truename.cli.names.open_workspace", fail)
     told = run("names", dump)
     monkeypatch.setenv("TRUENAME_DEBUG", "1")
 

@@ -222,7 +222,7 @@ def test_the_public_names_are_these() -> None:
     assert dialects.__all__ == public
 
 
-@pytest.mark.parametrize("module", ["detection", "dialect", "legality", "mangling", "rows", "steps"])
+@pytest.mark.parametrize("module", ["detection", "dialect", "legality", "registry", "transformation"])
 def test_the_examples_of_the_documentation_are_true(module: str) -> None:
     found = doctest.testmod(importlib.import_module(f"truename.dialects.{module}"))
 

@@ -15,7 +15,7 @@ from tests.migration.conftest import PLAN, changes
 from tests.migration.repository import RENAMES, contents, make
 from truename.errors import ConfigError
 from truename.migration import apply, plan, survey, undo
-from truename.migration.apply import kept
+from truename.migration.rename_apply import kept
 
 
 def test_all_files_change_and_all_other_bytes_stay(root: Path, state: Path) -> None:
@@ -100,7 +100,7 @@ def test_an_interrupt_is_taken_back_and_goes_on(root: Path, state: Path) -> None
 
 
 def test_only_the_last_ones_are_kept(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.migration.apply._KEPT", 2)
+    monkeypatch.setattr("truename.migration.rename_apply._KEPT", 2)
     for name in ("one", "two", "three", "four"):
         (root / "a.py").write_bytes(b'"fs.list"')
         apply(changes(root), state, note=name)

@@ -11,7 +11,7 @@ from tests.migration.conftest import PLAN, changes
 from tests.migration.repository import contents
 from truename.errors import ConfigError
 from truename.migration import apply, recover, survey, undo
-from truename.migration.apply import kept
+from truename.migration.rename_apply import kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable

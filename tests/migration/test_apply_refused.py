@@ -14,12 +14,12 @@ from tests.migration.repository import contents
 from truename.errors import ConfigError, LedgerError
 from truename.ledger.lock import locked
 from truename.migration import apply, undo
-from truename.migration.apply import kept
+from truename.migration.rename_apply import kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-applying = sys.modules["truename.migration.apply"]
+applying = sys.modules["truename.migration.rename_apply"]
 
 
 def _read_only(root: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_failure_between_the_renames_is_taken_back(root: Path, state: Path, mo
 
 def test_where_no_copy_can_be_kept_nothing_is_changed(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, before = changes(root), contents(root)
-    monkeypatch.setattr("truename.migration.apply.os.fsync", _full)
+    monkeypatch.setattr("truename.migration.rename_apply.os.fsync", _full)
 
     with pytest.raises(ConfigError, match="no copy of the files could be kept there"):
         apply(wanted, state)
@@ -226,7 +226,7 @@ class _FailingSystem:
 def test_a_full_disk_is_told_of_the_file_that_people_know(
     root: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fail_at(monkeypatch, applying, "write_new", 1)
+    fail_at(monkeypatch, applying, "write_new", 2)
 
     with pytest.raises(ConfigError, match="make room, and run it again") as caught:
         apply(changes(root), state)

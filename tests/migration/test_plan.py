@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from truename import Catalog, Ledger, project
@@ -197,7 +197,12 @@ def test_a_plan_that_is_accepted_merges_nothing_and_passes_no_name_on(
 ANY = st.text(max_size=12)
 
 
-@given(st.dictionaries(ANY, ANY, max_size=5), st.lists(ANY, max_size=4), st.lists(ANY, max_size=2))
+@example(renames={"00": "0"}, known=[], servers=["#"])
+@given(
+    renames=st.dictionaries(ANY, ANY, max_size=5),
+    known=st.lists(ANY, max_size=4),
+    servers=st.lists(ANY, max_size=2),
+)
 def test_no_name_makes_a_plan_fail(renames: dict[str, str], known: list[str], servers: list[str]) -> None:
     made = plan(renames, known=known, servers=servers)
 

@@ -9,7 +9,7 @@ import pytest
 
 from truename.errors import ConfigError, MigrationError
 from truename.migration import HISTORY, Survey, apply, plan, survey
-from truename.migration.survey import MAX_FILE, walk
+from truename.migration.rename_survey import MAX_FILE, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,7 +176,7 @@ def test_a_file_that_can_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest
     def refused(*_: object) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("truename.migration.survey.read_plain", refused)
+    monkeypatch.setattr("truename.migration.rename_survey.read_plain", refused)
     with pytest.raises(MigrationError, match=r"a\.py: it can't be read \(Permission denied\)"):
         survey(PLAN, [file])
 
@@ -287,6 +287,6 @@ def test_a_directory_that_can_not_be_looked_into_is_told(tmp_path: Path, monkeyp
     def refused(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("truename.migration.survey.os.scandir", refused)
+    monkeypatch.setattr("truename.migration.rename_survey.os.scandir", refused)
     with pytest.raises(MigrationError, match="it can't be looked into"):
         survey(PLAN, [tmp_path])

@@ -19,7 +19,7 @@ _POLICY: Final = (
     *("policy", "call", "decisions", "default", "exposure", "globs", "grants", "principal_globs"),
     *("digested", "approvals", "context", "unfolded"),
 )
-_JUDGES: Final = ("tokens", "signed", "claims", "introspection", "keys", "admission", "oauth", "doors")
+_JUDGES: Final = ("inbound.static_tokens", "inbound.issuer_tokens", "inbound.authentication", "jwt", "oauth")
 _TOKENS: Final = ("tokens", "doors", "issuer_way", "signed", "claims", "introspection", "keys")
 _ADDRESSES: Final = ("addresses", "clients", "hostile_documents", "redirecting", "metadata")
 
@@ -27,26 +27,26 @@ TARGETS: Final = (
     Target(
         "tokens",
         tuple(f"truename.auth.{name}" for name in _JUDGES),
-        tuple(f"tests/access/test_{name}.py" for name in _TOKENS),
+        tuple(f"tests/auth/test_{name}.py" for name in _TOKENS),
     ),
     Target(
         "addresses",
         (
-            *("truename.auth.network.addresses", "truename.auth.oauth", "truename.auth.authorization_server.clients"),
+            *("truename.auth.network.addresses", "truename.auth.authorization_server.clients"),
             *("truename.config.access_words", "truename.gateway.questions.addresses"),
             *("truename.gateway.upstream.redirecting", "truename.gateway.downstream.doorkeeper"),
         ),
         (
-            *(f"tests/access/test_{name}.py" for name in _ADDRESSES),
+            *(f"tests/auth/test_{name}.py" for name in _ADDRESSES),
             "tests/config/test_config_access.py",
             *("tests/gateway/test_addresses.py", "tests/gateway/test_gateway_doorkeeper.py"),
         ),
     ),
     Target(
         "policy",
-        tuple(
-            f"truename.policy.{name}"
-            for name in ("policy", "call", "call_rules", "globs", "grants", "exposure", "principal_globs", "digested")
+        (
+            "truename.catalog.globs",
+            *(f"truename.policy.{name}" for name in ("policy", "call", "rules", "grants", "exposure", "principal")),
         ),
         tuple(f"tests/policy/test_{name}.py" for name in _POLICY),
     ),

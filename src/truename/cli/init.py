@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -31,9 +31,6 @@ from truename.config.entries import Seen
 from truename.config.proposal import Proposal, propose
 from truename.errors import ConfigError
 from truename.files.user import at_home
-
-if TYPE_CHECKING:
-    Counts = Callable[[Sighting, Path | None], bool]
 
 __all__ = ["CopySecrets", "DryRun", "Force", "Out", "count", "gather", "init"]
 
@@ -90,7 +87,9 @@ def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> FoundS
     )
 
 
-def _gathered(found: Iterable[FoundFile], machine: Machine, counts: Counts) -> FoundServers:
+def _gathered(
+    found: Iterable[FoundFile], machine: Machine, counts: Callable[[Sighting, Path | None], bool]
+) -> FoundServers:
     seen: list[Seen] = []
     unnamed: list[Seen] = []
     problems: dict[str, ConfigError] = {}

@@ -309,7 +309,7 @@ _OVER: Mapping[str, Callable[[CompiledTransformation, ClientSpelling, int], str 
 def machine(rules: NameTransformation) -> CompiledTransformation:
     """Return the compiled machine of these rules, the same one every time.
 
-    >>> raw = machine(Mangling(join="mcp_{server}_{tool}", over="middle"))
+    >>> raw = machine(NameTransformation(join="mcp_{server}_{tool}", over="middle"))
     >>> raw.finish(raw.spell("lab", "a" * 40 + "b" * 40), 63)
     'mcp_lab_aaaaaaaaaaaaaaaaaaaaaa...bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
     """

@@ -1,8 +1,7 @@
 """How names change: what differs, a plan, its application everywhere at once, and the way back."""
 
 from truename.errors import MigrationError
-from truename.migration.apply import AppliedRename, Originals, apply, recover, undo
-from truename.migration.decision_record import FIELDS, Decision, decision_record, file_name, next_number
+from truename.migration.adr import FIELDS, Decision, decision_record, file_name, next_number
 from truename.migration.definitions import compare_schemas
 from truename.migration.diff import Certainty, ChangeKind, ToolChange, ToolChanges, diff, renames_table
 from truename.migration.lexicon import Lexicon
@@ -27,7 +26,9 @@ from truename.migration.recordings import (
     replay,
 )
 from truename.migration.redirects import IdentityPlan, LedgerEntry, enter, enter_identities, plan_identities, promises
+from truename.migration.rename_apply import AppliedRename, Originals, apply, recover, undo
 from truename.migration.rename_maps import MAX_MAP, RenameProposal, conventional, read_map, underscored
+from truename.migration.rename_survey import HISTORY, FileRewrite, LeftMention, Survey, survey
 from truename.migration.rewrite import (
     REASONS,
     FunctionNameSlot,
@@ -39,7 +40,6 @@ from truename.migration.rewrite import (
 )
 from truename.migration.schema_changes import INPUT, OUTPUT, ChangeDetail, ChangeEffect
 from truename.migration.settings import MigrationSettings, read_migration
-from truename.migration.survey import HISTORY, FileRewrite, LeftMention, Survey, survey
 
 __all__ = [
     "DEFAULT_PATTERN",

@@ -39,7 +39,7 @@ def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, s
     """Return what clients show for the old names of these servers, and what they will show for the new ones.
 
     A spelling that two names share, that is itself a name of the plan, or that has nothing of the server in it, is
-    left out: what it means is not certain.
+    left out: what it means is not certain. So is one that no file can hold as a name (``mcp__#__list``).
 
     >>> spellings({"fs_ls": "fs_list"}, ["kenny"])["mcp__kenny__fs_ls"]
     'mcp__kenny__fs_list'
@@ -51,7 +51,11 @@ def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, s
     return {
         old: new
         for old, options in found.items()
-        if len(options) == 1 and old not in own and (new := next(iter(options))) != old
+        if len(options) == 1
+        and old not in own
+        and (new := next(iter(options))) != old
+        and not fault_in_old(old)
+        and not fault_in_name(new)
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from truename.errors import ConfigError, MigrationError, excerpt
 from truename.migration.protocol_versions import DEFAULT_PATTERN, stated
-from truename.migration.survey import HISTORY
+from truename.migration.rename_survey import HISTORY
 
 __all__ = ["MigrationSettings", "read_migration"]
 

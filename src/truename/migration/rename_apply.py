@@ -20,7 +20,7 @@ from truename.errors import ConfigError
 from truename.files import dress, obstacle, read_own, read_plain, sync_directory, write_new
 from truename.files.private import make_private
 from truename.ledger.lock import locked
-from truename.migration.survey import FileRewrite
+from truename.migration.rename_survey import FileRewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

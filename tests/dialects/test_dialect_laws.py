@@ -62,6 +62,14 @@ def test_universal_names_stay_apart_everywhere(listed: list[str]) -> None:
         assert (dict(seen.merged), seen.dropped, seen.refused) == ({}, (), ())
 
 
+def test_a_client_that_makes_several_hyphens_one_takes_no_name_that_has_them() -> None:
+    roo = dialects.get("roo-code")
+
+    assert [reason.text for reason in roo.check("drop--table")] == ["'--' at 4 is more than one hyphen"]
+    assert roo.check("drop-table-") == ()
+    assert roo.simulate("lab", ["drop--table", "drop-table"]).merged
+
+
 @pytest.mark.parametrize("dialect", ALL, ids=dialects.names())
 def test_legal_names_stay_whole_and_apart(dialect: dialects.Dialect) -> None:
     @settings(max_examples=25)

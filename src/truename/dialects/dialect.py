@@ -28,7 +28,8 @@ class Dialect:
 
     ``chars``, ``first``, ``last``: legal characters, anywhere, in front and at the end; None is any printable text.
     ``max_length``: characters of what is shown to the model (None: no limit is known to exist); ``room`` says how
-    many of them a name may use. ``words``: ``snake`` if words are joined by single underscores, else ``keep``.
+    many of them a name may use. ``words``: ``snake`` if words are joined by single
+    underscores, ``single-hyphens`` if the client makes several hyphens one, else ``keep``.
     ``max_tools``, ``case_sensitive``: None if nothing is known. ``unknown`` names the fields whose values are not
     known and therefore those of ``universal``. ``confidence``: ``run`` (the client was run) or ``read`` (its code,
     documents or issues); ``lab``: the files of ``lab/results`` that hold the runs. ``client_info``, ``user_agents``:

@@ -27,6 +27,7 @@ _MOST = 5  # reasons of one code: enough to see the pattern, too few to flood a 
 _HEAD = 10_000  # characters in which an unprintable one is looked for
 _STRICTEST = 64  # the shortest limit of any provider in the table
 _PROBE = "qzxjvk"
+_RUNS = {"snake": ("__+", "underscore"), "single-hyphens": ("--+", "hyphen")}
 _RANGES = (("a-z", string.ascii_lowercase), ("A-Z", string.ascii_uppercase), ("0-9", string.digits))
 
 
@@ -86,7 +87,8 @@ def legal_pattern(dialect: Dialect) -> re.Pattern[str]:
     if dialect.words == "snake":
         word = _class(dialect.chars - {"_"})
         return re.compile(f"{first}{word}*(?:_{word}+)*")
-    return re.compile(f"{first}(?:{some}*{last})?")
+    alone = "(?!.*--)" if dialect.words == "single-hyphens" else ""
+    return re.compile(f"{alone}{first}(?:{some}*{last})?")
 
 
 def _room(dialect: Dialect, overhead: int) -> int | None:
@@ -193,10 +195,11 @@ def _about_ends(dialect: Dialect, name: str) -> Iterator[Reason]:
 
 
 def _about_shape(dialect: Dialect, name: str) -> Iterator[Reason]:
-    if dialect.words == "snake":
+    if dialect.words in _RUNS:
+        runs, mark = _RUNS[dialect.words]
         assumed = _assumed(dialect, "chars")
-        for match in islice(re.finditer("__+", name), _MOST):
-            yield Reason("shape", f"{match[0][:8]!r} at {match.start()} is more than one underscore{assumed}")
+        for match in islice(re.finditer(runs, name), _MOST):
+            yield Reason("shape", f"{match[0][:8]!r} at {match.start()} is more than one {mark}{assumed}")
 
 
 def _about_the_rest(dialect: Dialect, here: NameContext, name: str, server: str) -> Iterator[Reason]:

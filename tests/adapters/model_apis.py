@@ -24,7 +24,7 @@ from lab.model.turn import marked
 from tests.adapters.bedrock_endpoint import BedrockEndpoint, accepts_bedrock
 from truename import Catalog, NameTable, project
 from truename.adapters import anthropic, bedrock, gemini, openai_chat, openai_responses
-from truename.adapters.turns import ToolCall, Turn
+from truename.adapters.turns import ConversationTurn, ToolCall
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -79,7 +79,7 @@ class Bench:
             )
             for call in calls
         ]
-        return list(self.adapter.write_turn(Turn("assistant", tuple(parts))))
+        return list(self.adapter.write_turn(ConversationTurn("assistant", tuple(parts))))
 
     def answered(self, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the messages in which results are sent."""

@@ -21,7 +21,7 @@ from truename.config import parse
 from truename.config.audit import Audit
 from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
-from truename.gateway.upstream.showing import Shown, ShownEvent
+from truename.gateway.upstream.showing import LastChallenges, ShownEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,7 +137,7 @@ class Clock:
 
 def test_what_goes_on_failing_is_counted_and_told_once_a_minute() -> None:
     clock, told = Clock(), list[ShownEvent]()
-    shown = Shown(clock)
+    shown = LastChallenges(clock)
     shown.tell = told.append
     for _ in range(1_000):
         shown.missed("far", "ann", NoCredential("down"))
@@ -154,7 +154,7 @@ def test_what_goes_on_failing_is_counted_and_told_once_a_minute() -> None:
 
 
 def test_of_as_many_people_as_there_are_the_last_are_known() -> None:
-    shown = Shown()
+    shown = LastChallenges()
     for number in range(20_000):
         shown.missed("far", str(number), LoginNeeded("none"))
     assert shown.logins_required() == {"far": 10_000}

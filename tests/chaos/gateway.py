@@ -19,7 +19,7 @@ import anyio
 from tests.chaos.trace import trace_supervisors
 from truename.config import load
 from truename.gateway import Gateway, listening
-from truename.gateway.shown import Shown
+from truename.gateway.shown import ShownTools
 from truename.gateway.upstream.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def twice() -> None:
 
 def elsewhere() -> None:
     """Send one call in fifty to another server."""
-    found, count = Shown.origin, itertools.count(1)
+    found, count = ShownTools.origin, itertools.count(1)
 
-    def origin(self: Shown, view: Any, id: Any) -> Any:
+    def origin(self: ShownTools, view: Any, id: Any) -> Any:
         upstream, name = found(self, view, id)
         return (self.fleet["steady"], name) if next(count) % _EVERY == 0 else (upstream, name)
 
-    Shown.origin = origin  # type: ignore[method-assign]
+    ShownTools.origin = origin  # type: ignore[method-assign]
 
 
 def leak() -> None:

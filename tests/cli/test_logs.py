@@ -13,7 +13,7 @@ from truename import ToolId
 from truename.catalog import Origin, Tool
 from truename.cli._logs import log_to_stderr
 from truename.gateway import UpstreamError
-from truename.gateway.telemetry.account import Account, Accounts
+from truename.gateway.telemetry.account import Accounts, RunningCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def test_what_is_of_a_call_says_of_which(capsys: pytest.CaptureFixture[str]) -> 
     log_to_stderr("json")
     accounts = Accounts()
     accounts.listen(lambda _: log.warning("over"))
-    account = Account(wire_name="x", call_id="request-1", serial=7, trace=TRACE)
+    account = RunningCall(wire_name="x", call_id="request-1", serial=7, trace=TRACE)
     id = ToolId.parse("w@1/read@1")
     account.found(Tool(id, Origin("w", "read", "w"), {"name": "read"}), "sha256:1")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.clients.origins import Origins
+from truename.clients.origins import EntryOrigins
 from truename.config import ServerConfig
 from truename.config.entries import Seen
 
@@ -27,9 +27,9 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 def test_an_entry_is_known_again_as_it_was_and_not_otherwise(tmp_path: Path, environ: dict[str, str]) -> None:
     config = tmp_path / "truename.toml"
-    Origins(config, environ).remember({"github": [ENTRY], "other": []})
+    EntryOrigins(config, environ).remember({"github": [ENTRY], "other": []})
 
-    again = Origins(config, environ)
+    again = EntryOrigins(config, environ)
 
     assert again.has("github", ENTRY)
     assert again.has(
@@ -39,11 +39,11 @@ def test_an_entry_is_known_again_as_it_was_and_not_otherwise(tmp_path: Path, env
     assert not again.has("missing", ENTRY)
     assert not again.has("github", replace(ENTRY, server=replace(SERVER, env={"TOKEN": "another", "A": "b"})))
     assert not again.has("github", replace(ENTRY, client="zed"))
-    assert not Origins(tmp_path / "another.toml", environ).has("github", ENTRY)
+    assert not EntryOrigins(tmp_path / "another.toml", environ).has("github", ENTRY)
 
 
 def test_what_is_kept_is_for_its_owner_and_holds_no_value(tmp_path: Path, environ: dict[str, str]) -> None:
-    Origins(tmp_path / "truename.toml", environ).remember({"github": [ENTRY]})
+    EntryOrigins(tmp_path / "truename.toml", environ).remember({"github": [ENTRY]})
     files = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
 
     assert len(files) == 2
@@ -54,7 +54,7 @@ def test_what_is_kept_is_for_its_owner_and_holds_no_value(tmp_path: Path, enviro
 def test_two_users_have_other_digests_of_one_entry(tmp_path: Path) -> None:
     kept = []
     for user in ("ann", "bob"):
-        Origins(tmp_path / "truename.toml", {"XDG_STATE_HOME": str(tmp_path / user)}).remember({"github": [ENTRY]})
+        EntryOrigins(tmp_path / "truename.toml", {"XDG_STATE_HOME": str(tmp_path / user)}).remember({"github": [ENTRY]})
         (file,) = (tmp_path / user).rglob("*.json")
         kept.append(json.loads(file.read_text("utf-8"))["github"])
 
@@ -64,18 +64,18 @@ def test_two_users_have_other_digests_of_one_entry(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"github": 1}', '{"github": ["x"]}'])
 def test_a_broken_record_knows_nothing(text: str, tmp_path: Path, environ: dict[str, str]) -> None:
     config = tmp_path / "truename.toml"
-    Origins(config, environ).remember({"github": [ENTRY]})
+    EntryOrigins(config, environ).remember({"github": [ENTRY]})
     (file,) = (tmp_path / "state").rglob("*.json")
     file.write_text(text, "utf-8")
 
-    assert not Origins(config, environ).has("github", ENTRY)
+    assert not EntryOrigins(config, environ).has("github", ENTRY)
 
 
 def test_without_its_key_a_record_knows_nothing_and_the_next_one_does(tmp_path: Path, environ: dict[str, str]) -> None:
     config = tmp_path / "truename.toml"
-    Origins(config, environ).remember({"github": [ENTRY]})
+    EntryOrigins(config, environ).remember({"github": [ENTRY]})
     next((tmp_path / "state").rglob("origins.key")).unlink()
 
-    assert not Origins(config, environ).has("github", ENTRY)
-    Origins(config, environ).remember({"github": [ENTRY]})
-    assert Origins(config, environ).has("github", ENTRY)
+    assert not EntryOrigins(config, environ).has("github", ENTRY)
+    EntryOrigins(config, environ).remember({"github": [ENTRY]})
+    assert EntryOrigins(config, environ).has("github", ENTRY)

@@ -14,7 +14,7 @@ import pytest
 from tests.corpus.collection import catalogues
 from tests.shared import ROOT, shared
 from truename import Catalog, project
-from truename.gateway.views.texts import Texts
+from truename.gateway.views.texts import ServerTexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ def changes(row: dict[str, Any], others: list[dict[str, Any]]) -> Iterator[Place
     tools = shown(row, others)
     # A mark in place of the name tells where it would stand.
     marked = [(tool, name if name == tool.origin.name else f"{_MARK}{tool.origin.name}{_MARK}") for tool, name in tools]
-    texts = Texts({row["server"]: marked})
+    texts = ServerTexts({row["server"]: marked})
     for tool, _ in tools:
         definition = texts.definition(tool)
         for field in ("title", "description"):

@@ -16,7 +16,7 @@ import uvicorn
 from mcp import Client, StdioServerParameters
 
 from truename.config import Config, ServerConfig, Settings
-from truename.gateway import Event, Gateway, listening
+from truename.gateway import Gateway, GatewayEvent, listening
 
 if TYPE_CHECKING:
     import socket
@@ -47,7 +47,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.events: list[Event] = []
+        self.events: list[GatewayEvent] = []
         self._happened = anyio.Event()
 
     def script(self, key: str, script: str, *args: str, **more: Any) -> ServerConfig:
@@ -62,12 +62,12 @@ class Lab:
     def at(key: str, url: str, **more: Any) -> ServerConfig:
         return ServerConfig(key=key, url=url, type="http", **more)
 
-    def observe(self, event: Event) -> None:
+    def observe(self, event: GatewayEvent) -> None:
         self.events.append(event)
         self._happened.set()
         self._happened = anyio.Event()
 
-    async def saw(self, kind: str, server: str, times: int = 1) -> Event:
+    async def saw(self, kind: str, server: str, times: int = 1) -> GatewayEvent:
         """Wait until this happened to this server so many times."""
         with anyio.fail_after(PATIENCE):
             while True:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.gateway.conftest import Lab, Upstreams
-    from truename.gateway.telemetry.account import Account
+    from truename.gateway.telemetry.account import RunningCall
 
 pytestmark = pytest.mark.anyio
 
@@ -243,7 +243,7 @@ async def test_a_gate_is_asked_before_a_call_is_sent_and_can_refuse_it(
 ) -> None:
     journal, asked = tmp_path / "ran", list[CallEvent]()
 
-    async def gate(account: Account) -> None:
+    async def gate(account: RunningCall) -> None:
         event = account.event("begun")
         asked.append(event)
         assert event.id is not None

@@ -19,12 +19,12 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCReque
 
 from tests.gateway.conftest import ERAS
 from truename.config import Settings
-from truename.gateway.downstream.intake import Intake
+from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import Tail, UpstreamError
 from truename.gateway.news import News
 from truename.gateway.protocol.bounded import BoundedDispatcher
-from truename.gateway.questions.origins import Origins
+from truename.gateway.questions.origins import RequestOrigins
 from truename.gateway.questions.sparing import Sparing
 from truename.gateway.room import Share
 from truename.gateway.upstream.exchange import Exchange
@@ -134,13 +134,13 @@ async def test_all_requests_together_are_bounded(lab: Lab, declared: bool) -> No
                 await anyio.sleep(0.01)
 
 
-def _asked(intake: Intake, id: str | int, size: int = 10) -> str | None:
+def _asked(intake: OpenRequests, id: str | int, size: int = 10) -> str | None:
     refused = intake.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="tools/call"), size)
     return None if refused is None else f"{refused.id}: {refused.error.message}"
 
 
 def test_what_a_client_over_a_pipe_has_open_is_bounded_in_number_and_bytes() -> None:
-    intake = Intake(most=2, most_bytes=100)
+    intake = OpenRequests(most=2, most_bytes=100)
     assert _asked(intake, 1, 1_000) is None
     assert "as max_incoming allows (100)" in str(_asked(intake, 2))
     intake.gone(JSONRPCError(jsonrpc="2.0", id=1, error=ErrorData(code=1, message="x")))
@@ -283,7 +283,7 @@ async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: st
 
 
 def test_questions_under_endless_ids_take_no_room() -> None:
-    origins = Origins()
+    origins = RequestOrigins()
     ids: list[str | int] = ["x" * 100_000, 10**5_000, "short"]
     for call, id in enumerate(ids):
         text = json.dumps({"id": f"%{call}", "method": "roots/list"}).replace(f'"%{call}"', _written(id))

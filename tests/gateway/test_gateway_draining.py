@@ -23,7 +23,7 @@ from tests.gateway.test_gateway_holding import ANSWER, ASK
 from tests.gateway.test_gateway_questions import Handshaking
 from truename.gateway import listening
 from truename.gateway.faults import UpstreamError
-from truename.gateway.traffic import Answers, Traffic
+from truename.gateway.traffic import OutgoingAnswers, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -63,7 +63,7 @@ async def test_no_call_begins_while_others_end() -> None:
 
 
 def test_what_is_to_be_done_when_an_answer_has_left_is_done_once() -> None:
-    answers, done = Answers(), list[str]()
+    answers, done = OutgoingAnswers(), list[str]()
     answers.after(1, lambda: done.append("one"))
     answers.after(2, lambda: done.append("two"))
     answers.left(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from truename.gateway.questions.origins import NOBODYS, Origins
+from truename.gateway.questions.origins import NOBODYS, RequestOrigins
 
 
 def question(number: int, method: str = "elicitation/create") -> bytes:
@@ -12,7 +12,7 @@ def question(number: int, method: str = "elicitation/create") -> bytes:
 
 
 def test_a_question_belongs_to_the_call_of_its_stream() -> None:
-    origins = Origins()
+    origins = RequestOrigins()
     first, second = origins.watch(101), origins.watch(102)
     first(question(1))
     second(question(2))
@@ -22,7 +22,7 @@ def test_a_question_belongs_to_the_call_of_its_stream() -> None:
 
 
 def test_questions_of_two_calls_with_one_number_at_once_are_nobodys() -> None:
-    origins = Origins()
+    origins = RequestOrigins()
     origins.watch(101)(question(1))
     origins.watch(102)(question(1))
     assert (origins.of(1), origins.of(1), origins.of(1)) == (NOBODYS, NOBODYS, None)
@@ -31,7 +31,7 @@ def test_questions_of_two_calls_with_one_number_at_once_are_nobodys() -> None:
 
 
 def test_what_is_no_question_takes_no_number() -> None:
-    origins = Origins()
+    origins = RequestOrigins()
     origins.watch(101)(question(1, "ping"))
     origins.watch(102)(question(1))
     assert origins.of(1) == 102

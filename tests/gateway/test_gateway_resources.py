@@ -18,7 +18,7 @@ from truename.errors import LedgerError
 from truename.gateway import listening
 from truename.gateway.protocol.templates import Template
 from truename.gateway.upstream.lists import Lists
-from truename.gateway.views.resources import Place, Resources, behind
+from truename.gateway.views.resources import ResourcePlace, Resources, behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,20 +155,20 @@ def test_a_uri_stays_with_the_server_that_had_it_first() -> None:
     assert [one.uri for one in after.view(None).resources] == ["truename://a/x://1", "x://1"]
     gone = Resources({"a": _lists("x://1"), "b": _lists()}, after)
     # What it lists no more is still its own.
-    assert gone.view(None).places("x://1") == (Place("b", "x://1"),)
-    assert gone.view(None).places("truename://a/x://1") == (Place("a", "x://1"),)
+    assert gone.view(None).places("x://1") == (ResourcePlace("b", "x://1"),)
+    assert gone.view(None).places("truename://a/x://1") == (ResourcePlace("a", "x://1"),)
 
 
 def test_a_uri_stays_with_the_server_that_had_it_before_a_restart_whoever_is_there_now() -> None:
     owned = {"x://1": "b", "x://2": "gone"}
     alone = Resources({"a": _lists("x://1", "x://2"), "b": _lists()}, None, owned).view(None)
     assert [one.uri for one in alone.resources] == ["truename://a/x://1", "truename://a/x://2"]
-    assert alone.places("x://1") == (Place("b", "x://1"),)
+    assert alone.places("x://1") == (ResourcePlace("b", "x://1"),)
     # Of a server that was taken out nobody inherits.
     assert alone.places("x://2") == ()
-    assert alone.places("truename://a/x://2") == (Place("a", "x://2"),)
+    assert alone.places("truename://a/x://2") == (ResourcePlace("a", "x://2"),)
     only = Resources({"a": _lists("x://2"), "b": _lists()}, None, owned).view("a")
-    assert only.places("x://2") == (Place("a", "x://2"),)
+    assert only.places("x://2") == (ResourcePlace("a", "x://2"),)
 
 
 def test_what_is_shared_is_remembered_first_and_what_names_its_server_not_at_all() -> None:
@@ -216,14 +216,14 @@ def test_what_a_server_lists_no_more_is_not_read_from_one_whose_template_it_fits
     greedy = Lists(templates=({"uriTemplate": "bank://{+any}", "name": "any"},))
     before = Resources({"a": _lists("bank://account/1"), "greedy": greedy})
     after = Resources({"a": _lists(), "greedy": greedy}, before).view(None)
-    assert after.places("bank://account/1") == (Place("a", "bank://account/1"),)
+    assert after.places("bank://account/1") == (ResourcePlace("a", "bank://account/1"),)
 
 
 @pytest.mark.parametrize("template", ["{+any}", "{scheme}://{+rest}", "/{x}"])
 def test_a_template_of_any_scheme_routes_nothing(template: str) -> None:
     found = Resources({"greedy": Lists(templates=({"uriTemplate": template, "name": "any"},)), "a": Lists()}).view(None)
     assert found.places("bank://account/1?token=s") == ()
-    assert found.places("truename://greedy/bank://1") == (Place("greedy", "bank://1"),)
+    assert found.places("truename://greedy/bank://1") == (ResourcePlace("greedy", "bank://1"),)
 
 
 def test_a_uri_that_is_too_long_fits_no_template() -> None:
@@ -248,14 +248,14 @@ async def test_what_may_be_of_a_server_that_is_down_is_read_from_no_other(
 
 def test_a_server_cannot_take_the_place_behind_another_ones_key() -> None:
     found = Resources({"a": _lists("truename://b/x://1"), "b": _lists("x://1")}).view(None)
-    assert found.places("truename://b/x://1") == (Place("b", "x://1"),)
+    assert found.places("truename://b/x://1") == (ResourcePlace("b", "x://1"),)
     assert [one.uri for one in found.resources] == ["truename://a/truename://b/x://1", "x://1"]
 
 
 @given(st.text(min_size=1), st.text())
 def test_a_uri_behind_a_key_leads_to_that_server_with_that_uri(server: str, uri: str) -> None:
     found = Resources({server: _lists()}).view(None)
-    assert found.places(behind(server, uri)) == (Place(server, uri),)
+    assert found.places(behind(server, uri)) == (ResourcePlace(server, uri),)
 
 
 @given(st.lists(st.tuples(st.text(st.characters(exclude_characters="{}")), st.text())), st.text())

@@ -18,7 +18,7 @@ from tests.gateway.test_gateway_bounds import HELLO, JSON, _call
 from truename.auth.inbound.static_tokens import fresh
 from truename.config.access import Access, KnownToken
 from truename.gateway.downstream.connection_limits import ConnectionLimits, Holder
-from truename.gateway.room import Room, Share
+from truename.gateway.room import Quota, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Places(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.room = Room(Share(TOTAL, EACH, RESERVED))
+        self.room = Quota(Share(TOTAL, EACH, RESERVED))
         self.held: dict[str, list[Any]] = {}
 
     @property

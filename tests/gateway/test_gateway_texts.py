@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, project
-from truename.gateway.views.texts import AS_THEY_ARE, Texts
+from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
 from truename.naming.mentions import MOST_READ
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ async def test_answers_of_no_shape_pass_as_they_are(answer: dict[str, Any]) -> N
         return answer
 
     catalog = Catalog.from_mcp({"w": ["get_data"], "v": ["x"]})
-    texts = Texts.under(project(catalog, "universal"))
+    texts = ServerTexts.under(project(catalog, "universal"))
     for params in ({}, {"arguments": None}, {"arguments": [1]}):
         assert await texts.error("w", params, answering()) == answer
         assert await texts.prompt("w", params, answering()) == answer
@@ -171,7 +171,7 @@ async def test_a_definition_is_read_anew_and_the_servers_own_stays_as_it_is() ->
         "inputSchema": {"properties": {"odd_one": {}}},
     }
     catalog = Catalog.from_mcp({"w": [one, {"name": "odd_one"}, odd], "v": ["x"]})
-    texts = Texts.under(project(catalog, "universal"))
+    texts = ServerTexts.under(project(catalog, "universal"))
     tools = {tool.origin.name: tool for tool in catalog.values()}
     digests = {name: tool.digest for name, tool in tools.items()}
 
@@ -212,7 +212,7 @@ def test_a_server_has_so_much_text_looked_through_and_no_more(monkeypatch: pytes
         "good": [{"name": "do_b", "description": SHORT}],
     }
     catalog = Catalog.from_mcp(listed)
-    texts = Texts.under(project(catalog, "universal", style="prefixed"))
+    texts = ServerTexts.under(project(catalog, "universal", style="prefixed"))
     read = {str(id): texts.definition(tool)["description"] for id, tool in catalog.items()}
     assert read["evil@1/do_a@1"].startswith("Call evil_do_b.")
     assert read["evil@1/do_b@1"] == long

@@ -11,7 +11,7 @@ import pytest
 
 from truename.config import ServerConfig
 from truename.gateway.upstream import kept as kept_module
-from truename.gateway.upstream.kept import Kept, Remembered
+from truename.gateway.upstream.kept import ListCache, Remembered
 from truename.gateway.upstream.lists import Lists
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SERVER = ServerConfig(key="w", command="x")
 
 
 def test_what_is_kept_is_read_back_and_is_nobody_elses(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "lists", 10)
+    kept = ListCache(tmp_path / "lists", 10)
     assert kept.read(SERVER) is None
     kept.write(SERVER, SAID)
     assert kept.read(SERVER) == SAID
@@ -57,7 +57,7 @@ DAMAGED: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("what", "content"), DAMAGED, ids=[what for what, _ in DAMAGED])
 def test_what_is_damaged_is_nothing(tmp_path: Path, what: str, content: Any) -> None:
-    kept = Kept(tmp_path, 10)
+    kept = ListCache(tmp_path, 10)
     kept.write(SERVER, SAID)
     (file,) = tmp_path.iterdir()
     if isinstance(content, dict):
@@ -67,7 +67,7 @@ def test_what_is_damaged_is_nothing(tmp_path: Path, what: str, content: Any) -> 
 
 
 def test_what_no_client_would_take_is_left_out(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, 2)
+    kept = ListCache(tmp_path, 2)
     kept.write(SERVER, SAID)
     (file,) = tmp_path.iterdir()
     document = json.loads(file.read_text())
@@ -85,7 +85,7 @@ def test_what_no_client_would_take_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "too large"])
 def test_only_a_plain_file_of_ours_is_read(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Kept(tmp_path / "lists", 10)
+    kept = ListCache(tmp_path / "lists", 10)
     kept.write(SERVER, SAID)
     (file,) = (tmp_path / "lists").iterdir()
     if kind == "too large":
@@ -100,7 +100,7 @@ def test_only_a_plain_file_of_ours_is_read(tmp_path: Path, kind: str, monkeypatc
 
 
 def test_what_is_too_large_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Kept(tmp_path, 10)
+    kept = ListCache(tmp_path, 10)
     kept.write(SERVER, SAID)
     monkeypatch.setattr(kept_module, "_MOST_BYTES", 10)
     kept.write(SERVER, SAID)
@@ -109,7 +109,7 @@ def test_what_is_too_large_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_module, "_MOST_FILES", 2)
-    kept, servers = Kept(tmp_path, 10), [replace(SERVER, key=str(number)) for number in range(3)]
+    kept, servers = ListCache(tmp_path, 10), [replace(SERVER, key=str(number)) for number in range(3)]
     for time, server in enumerate(servers):
         kept.write(server, SAID)
         for file in tmp_path.iterdir():
@@ -120,5 +120,5 @@ def test_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_where_nothing_can_be_kept_that_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "lists").write_text("")
-    Kept(tmp_path / "lists", 10).write(SERVER, SAID)
+    ListCache(tmp_path / "lists", 10).write(SERVER, SAID)
     assert "the lists of server 'w' can't be kept" in caplog.text

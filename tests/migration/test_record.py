@@ -11,7 +11,7 @@ from truename.errors import ConfigError
 from truename.migration import (
     FIELDS,
     HISTORY,
-    Decision,
+    OldNamesDecision,
     ProtocolStatement,
     decision_record,
     file_name,
@@ -24,7 +24,7 @@ DAY = date(2026, 6, 5)
 
 
 def test_a_record_has_every_field_and_says_what_was_decided() -> None:
-    decision = Decision(
+    decision = OldNamesDecision(
         number=16, day=DAY, clean_break=True, protocol=ProtocolStatement.after("0.2"), reason="The API refuses dots."
     )
 
@@ -51,13 +51,13 @@ def test_a_record_has_every_field_and_says_what_was_decided() -> None:
     ],
 )
 def test_what_becomes_of_old_names_is_told(more: dict[str, Any], told: str) -> None:
-    assert told in decision_record(plan({"fs.list": "fs_list"}), Decision(number=1, day=DAY, **more))
+    assert told in decision_record(plan({"fs.list": "fs_list"}), OldNamesDecision(number=1, day=DAY, **more))
 
 
 def test_many_renames_are_counted_and_listed_up_to_a_limit() -> None:
     made = plan({f"a.b{number}": f"a_b{number}" for number in range(300)})
 
-    text = decision_record(made, Decision(number=1, day=DAY))
+    text = decision_record(made, OldNamesDecision(number=1, day=DAY))
 
     assert text.startswith("# 0001. Rename 300 tools\n")
     assert "| and 100 more | |" in text
@@ -87,7 +87,7 @@ def test_the_files_name_holds_only_plain_letters(old: str, name: str) -> None:
 
 
 def test_a_hostile_name_stays_one_cell() -> None:
-    text = decision_record(plan({"a\nb": "c"}), Decision(number=1, day=DAY))
+    text = decision_record(plan({"a\nb": "c"}), OldNamesDecision(number=1, day=DAY))
 
     assert "\nb" not in text
 
@@ -131,7 +131,7 @@ def test_what_is_no_setting_is_told_with_its_key(table: object, key: str, proble
 
 
 def test_names_that_mean_something_to_a_shell_or_a_table_are_written_so_that_they_do_not() -> None:
-    text = decision_record(plan({"fs list|all": "fs_list"}), Decision(number=1, day=date(2026, 6, 5)))
+    text = decision_record(plan({"fs list|all": "fs_list"}), OldNamesDecision(number=1, day=date(2026, 6, 5)))
 
     assert "`truename rename 'fs list|all' fs_list --check PATH`" in text
     assert "| `fs list\\|all` | `fs_list` |" in text
@@ -139,7 +139,7 @@ def test_names_that_mean_something_to_a_shell_or_a_table_are_written_so_that_the
 
 @pytest.mark.parametrize("fate", [{"until": "2027-02-01"}, {"clean_break": True}, {}])
 def test_what_is_chosen_is_among_what_was_considered(fate: dict[str, Any]) -> None:
-    text = decision_record(plan({"fs.list": "fs_list"}), Decision(number=1, day=DAY, **fate))
+    text = decision_record(plan({"fs.list": "fs_list"}), OldNamesDecision(number=1, day=DAY, **fate))
 
     chosen = next(line for line in text.splitlines() if line.startswith("Chosen: "))
     assert f"- {chosen.removeprefix('Chosen: ')}" in text.splitlines()

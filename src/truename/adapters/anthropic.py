@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import PayloadPlace, plain
 from truename.adapters.turns import (
+    ConversationTurn,
     HistoryMention,
     Image,
     Tell,
     Text,
     ToolCall,
     ToolResult,
-    Turn,
     arguments_object,
     as_text,
     is_blank,
@@ -201,14 +201,14 @@ def _reference(block: PayloadPlace) -> HistoryMention:
     return HistoryMention(kind="reference", place=block, named=block, name_key="tool_name")
 
 
-def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
     """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
     for message in messages:
         message.only(frozenset({"role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "usage"}))
         role = message.text("role")
         if role not in _ROLES:
             message.wrong("role", "is no role that is known here")
-        yield Turn(_ROLES[role], tuple(_parts(message, tell)), message.where)
+        yield ConversationTurn(_ROLES[role], tuple(_parts(message, tell)), message.where)
 
 
 def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
@@ -260,7 +260,7 @@ def _result(block: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=block.text("tool_use_id"), content=parts, is_error=block.get("is_error") is True)
 
 
-def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
     """Iterate over the messages of a turn: one, in which results come first."""
     blocks = [_history_block(part) for part in sorted(turn.parts, key=_order) if not is_blank(part)]
     if blocks:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import PayloadPlace, plain
 from truename.adapters.turns import (
+    ConversationTurn,
     HistoryMention,
     Image,
     Json,
@@ -17,7 +18,6 @@ from truename.adapters.turns import (
     Text,
     ToolCall,
     ToolResult,
-    Turn,
     arguments_object,
     as_text,
     is_blank,
@@ -199,14 +199,14 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
                 yield HistoryMention(kind="result", place=block.inside("toolResult"), id_key="toolUseId")
 
 
-def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
     """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
     for message in messages:
         message.only(frozenset({"role", "content"}))
         role = message.text("role")
         if role not in _ROLES:
             message.wrong("role", "is no role that is known here")
-        yield Turn(_ROLES[role], tuple(_parts(message, tell)), message.where)
+        yield ConversationTurn(_ROLES[role], tuple(_parts(message, tell)), message.where)
 
 
 def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
@@ -252,7 +252,7 @@ def _result(result: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=result.text("toolUseId"), content=content, is_error=is_error)
 
 
-def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
     """Iterate over the messages of a turn: one, in which results come first."""
     ordered = sorted(turn.parts, key=lambda part: 0 if isinstance(part, ToolResult) else 1)
     blocks = [_block(part) for part in ordered if not is_blank(part)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import PayloadPlace, plain
 from truename.adapters.turns import (
+    ConversationTurn,
     HistoryMention,
     Image,
     Json,
@@ -17,7 +18,6 @@ from truename.adapters.turns import (
     Text,
     ToolCall,
     ToolResult,
-    Turn,
     arguments_object,
     as_text,
     shown,
@@ -247,14 +247,14 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
                 yield HistoryMention(kind="result", place=response, id_key="id", named=response)
 
 
-def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
     """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
     for message in messages:
         message.only(frozenset({"role", "parts"}))
         role = message.optional("role") or "user"
         if role not in _ROLES:
             message.wrong("role", "is no role that is known here")
-        yield Turn(_ROLES[role], tuple(_parts(message, tell)), message.where)
+        yield ConversationTurn(_ROLES[role], tuple(_parts(message, tell)), message.where)
 
 
 def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
@@ -301,7 +301,7 @@ def _result(place: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=place.text("id"), content=tuple(content), is_error=is_error)
 
 
-def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
     """Iterate over the contents of a turn; results stand in one of their own."""
     results = [_response(part) for part in turn.parts if isinstance(part, ToolResult)]
     if results:

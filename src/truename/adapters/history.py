@@ -18,7 +18,7 @@ from truename.adapters import openai_responses as responses_api
 from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import PayloadPlace, plain
-from truename.adapters.turns import Text, ToolCall, ToolResult, Turn, as_text, grouped
+from truename.adapters.turns import ConversationTurn, Text, ToolCall, ToolResult, as_text, grouped
 from truename.errors import InvalidPayload, ResolutionError, excerpt
 from truename.identity import LookupKey, digest_of, fold, lookup_key, qualified_name, required_key
 
@@ -344,14 +344,14 @@ class _Run:
 
     def translate(self, places: Sequence[PayloadPlace], system: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return the messages in the shape of the other API, and the system text if it stands apart there."""
-        told = [Turn("system", (Text(system),), "system")] if system else []
+        told = [ConversationTurn("system", (Text(system),), "system")] if system else []
         turns = [self._complete(turn) for turn in (*told, *self.source.module.read_history(places, self.tell))]
         text = None if self.target.has_system else self._system(turns)
         kept = [turn for turn in turns if self.target.has_system or turn.role != "system"]
         made = [message for turn in grouped(kept, self.target.joined) for message in self._written(turn)]
         return made, text
 
-    def _complete(self, turn: Turn) -> Turn:
+    def _complete(self, turn: ConversationTurn) -> ConversationTurn:
         return replace(turn, parts=tuple(map(self._named, turn.parts)))
 
     def _named(self, part: Part) -> Part:
@@ -363,7 +363,7 @@ class _Run:
             return replace(part, name=self._calls[part.call_id].key.name)
         return part
 
-    def _system(self, turns: Sequence[Turn]) -> str | None:
+    def _system(self, turns: Sequence[ConversationTurn]) -> str | None:
         begun = False
         texts: list[str] = []
         for turn in turns:
@@ -375,7 +375,7 @@ class _Run:
             texts += (as_text(part) for part in turn.parts if isinstance(part, Text))
         return "\n\n".join(texts) or None
 
-    def _written(self, turn: Turn) -> Iterator[dict[str, Any]]:
+    def _written(self, turn: ConversationTurn) -> Iterator[dict[str, Any]]:
         try:
             yield from self.target.module.write_turn(turn)
         except InvalidPayload as error:

@@ -8,13 +8,13 @@ from truename.adapters.layout import NamespaceLayout
 from truename.adapters.reading import PayloadPlace, plain
 from truename.adapters.turns import (
     ERROR_MARK,
+    ConversationTurn,
     HistoryMention,
     Image,
     Tell,
     Text,
     ToolCall,
     ToolResult,
-    Turn,
     arguments_of,
     arguments_text,
     as_text,
@@ -228,7 +228,7 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
             yield HistoryMention(kind="result", place=message, id_key="tool_call_id", named=named)
 
 
-def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
     """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
     for message in messages:
         role = message.text("role")
@@ -243,7 +243,7 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]
             if refusal := message.optional("refusal"):
                 parts.append(Text(refusal))
             parts += map(_call, message.each("tool_calls"))
-        yield Turn(_ROLES[role], tuple(parts), message.where)
+        yield ConversationTurn(_ROLES[role], tuple(parts), message.where)
 
 
 def _check(message: PayloadPlace, tell: Tell) -> None:
@@ -286,7 +286,7 @@ def _result(message: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=message.text("tool_call_id"), content=content, is_error=is_error)
 
 
-def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
     """Iterate over the messages of a turn."""
     for part in turn.parts:
         if isinstance(part, ToolResult):

@@ -9,13 +9,13 @@ from truename.adapters.openai_chat import content_of
 from truename.adapters.reading import PayloadPlace, plain
 from truename.adapters.turns import (
     ERROR_MARK,
+    ConversationTurn,
     HistoryMention,
     Image,
     Tell,
     Text,
     ToolCall,
     ToolResult,
-    Turn,
     arguments_of,
     arguments_text,
     as_text,
@@ -299,14 +299,14 @@ def _searched(item: PayloadPlace) -> Iterator[HistoryMention]:
             yield HistoryMention(kind="reference", place=tool, named=tool)
 
 
-def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]:
+def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
     """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
     for item in messages:
         match item.optional("type"):
             case "function_call":
-                yield Turn("assistant", (_call(item),), item.where)
+                yield ConversationTurn("assistant", (_call(item),), item.where)
             case "function_call_output":
-                yield Turn("user", (_result(item),), item.where)
+                yield ConversationTurn("user", (_result(item),), item.where)
             case "reasoning":
                 tell("dropped", item.where, "is of use to this API only and was left out")
             case "message" | None:
@@ -315,12 +315,12 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Turn]
                 raise untranslatable(item, f"of type {kind!r}")
 
 
-def _message(item: PayloadPlace) -> Turn:
+def _message(item: PayloadPlace) -> ConversationTurn:
     item.only(_MESSAGE)
     role = item.text("role")
     if role not in _ROLES:
         item.wrong("role", "is no role that is known here")
-    return Turn(_ROLES[role], tuple(_content(item, "content")), item.where)
+    return ConversationTurn(_ROLES[role], tuple(_content(item, "content")), item.where)
 
 
 def _content(item: PayloadPlace, name: str) -> Iterator[Shown]:
@@ -357,7 +357,7 @@ def _result(item: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=item.text("call_id"), content=content, is_error=is_error)
 
 
-def write_turn(turn: Turn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
     """Iterate over the items of a turn."""
     for part in turn.parts:
         if isinstance(part, ToolResult):

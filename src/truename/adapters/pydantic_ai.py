@@ -40,7 +40,7 @@ _AS_SENT: Final = SchemaValidator(core_schema.dict_schema(core_schema.str_schema
 
 
 @dataclass(kw_only=True)
-class _Named(ToolsetTool[Any]):
+class _RenamedTool(ToolsetTool[Any]):
     """A tool under its name, with the toolset and the tool that it stands for."""
 
     box: Toolbox
@@ -107,7 +107,7 @@ class NamedToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Run the call if it is allowed, once at most. Raises the framework's own errors for what is not."""
-        if not isinstance(tool, _Named):
+        if not isinstance(tool, _RenamedTool):
             message = f"{name!r} is no tool that `get_tools` gave: pass on those that it returns"
             raise TypeError(message)
         try:
@@ -180,7 +180,7 @@ async def _validated(tool: ToolsetTool[Any], arguments: Mapping[str, Any], ctx: 
     return found
 
 
-async def _ran(tool: _Named, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> Any:
+async def _ran(tool: _RenamedTool, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> Any:
     return await tool.inner_toolset.call_tool(name, arguments, replace(ctx, tool_name=name), tool.inner)
 
 
@@ -198,9 +198,9 @@ def _definition(tool: ToolDefinition) -> dict[str, Any]:
 
 def _named(
     outer: NamedToolset, box: Toolbox, offer: OfferedTool, toolset: AbstractToolset[Any], inner: ToolsetTool[Any]
-) -> _Named:
+) -> _RenamedTool:
     description = offer.description or inner.tool_def.description
-    return _Named(
+    return _RenamedTool(
         toolset=outer,
         tool_def=replace(inner.tool_def, name=offer.key.name, description=description),
         max_retries=inner.max_retries,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ERROR_MARK",
+    "ConversationTurn",
     "HistoryMention",
     "Image",
     "Json",
@@ -27,7 +28,6 @@ __all__ = [
     "Text",
     "ToolCall",
     "ToolResult",
-    "Turn",
     "arguments_object",
     "arguments_of",
     "arguments_text",
@@ -96,7 +96,7 @@ Part = Text | Image | Json | ToolCall | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ConversationTurn:
     """What one side says; ``where`` is its path in the history it was read from."""
 
     role: Role
@@ -266,7 +266,7 @@ def marked(content: tuple[Shown, ...]) -> tuple[bool, tuple[Shown, ...]]:
     return True, ((Text(rest), *content[1:]) if rest or len(content) == 1 else content[1:])
 
 
-def grouped(turns: Sequence[Turn], joined: Collection[Role]) -> list[Turn]:
+def grouped(turns: Sequence[ConversationTurn], joined: Collection[Role]) -> list[ConversationTurn]:
     """Return the turns with every result right behind its call, and neighbours of the ``joined`` roles made one."""
     results = {part.call_id: part for turn in turns for part in turn.parts if isinstance(part, ToolResult)}
     bare = [_without_results(turn) for turn in turns]
@@ -275,21 +275,21 @@ def grouped(turns: Sequence[Turn], joined: Collection[Role]) -> list[Turn]:
     return list(_joined(_answered(assistants, results), joined))
 
 
-def _without_results(turn: Turn) -> Turn:
+def _without_results(turn: ConversationTurn) -> ConversationTurn:
     return replace(turn, parts=tuple(part for part in turn.parts if not isinstance(part, ToolResult)))
 
 
-def _answered(turns: Iterable[Turn], results: dict[str, ToolResult]) -> Iterator[Turn]:
+def _answered(turns: Iterable[ConversationTurn], results: dict[str, ToolResult]) -> Iterator[ConversationTurn]:
     for turn in turns:
         yield turn
         asked = (part.call_id for part in turn.parts if isinstance(part, ToolCall))
         found = tuple(results[call_id] for call_id in asked if call_id in results)
         if found:
-            yield Turn("user", found, turn.where)
+            yield ConversationTurn("user", found, turn.where)
 
 
-def _joined(turns: Iterable[Turn], roles: Collection[Role]) -> Iterator[Turn]:
-    last: Turn | None = None
+def _joined(turns: Iterable[ConversationTurn], roles: Collection[Role]) -> Iterator[ConversationTurn]:
+    last: ConversationTurn | None = None
     for turn in turns:
         if last is not None and turn.role == last.role and turn.role in roles:
             last = replace(last, parts=last.parts + turn.parts)

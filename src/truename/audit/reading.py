@@ -48,7 +48,7 @@ def records_in(
     What is written meanwhile is not looked at. Raises `OSError` for files that can't be read.
     """
     with look(path):
-        walk = _Walk(read_heads(path, key), key)
+        walk = _ChainReader(read_heads(path, key), key)
         # Before it is looked how far the journal goes: it is never behind its anchor.
         yield from walk.await_anchor(None if anchor is None else AnchorFile(anchor, key), expected)
         found = [(segment, segment.path.stat().st_size) for segment in segments(path)]
@@ -59,7 +59,7 @@ def records_in(
     yield from walk.end()
 
 
-class _Walk:
+class _ChainReader:
     """What is known of a journal up to a line: what has to come next, and what a cut-off end left."""
 
     def __init__(self, heads: LogHeads, key: bytes | None) -> None:

@@ -172,10 +172,10 @@ class Redaction:
         """Return what is written down of these arguments; None for nothing."""
         if self.arguments != "redacted" or arguments is None:
             return None
-        kept = self._kept(arguments, 0, _Room([0]))
+        kept = self._kept(arguments, 0, _CharacterBudget([0]))
         return kept if isinstance(kept, dict) else None
 
-    def _kept(self, value: object, depth: int, room: _Room) -> Any:
+    def _kept(self, value: object, depth: int, room: _CharacterBudget) -> Any:
         if depth >= _DEPTH:
             return "[too deep]"
         if not room.takes(8):
@@ -193,14 +193,14 @@ class Redaction:
         kept = self._said(value, depth, room) if isinstance(value, str) else _plain(value)
         return kept if room.takes(len(str(kept))) else "[too much]"
 
-    def _said(self, value: str, depth: int, room: _Room) -> str:
+    def _said(self, value: str, depth: int, room: _CharacterBudget) -> str:
         # Of a secret that begins in what is kept the rest may be needed to know it.
         near = value[: self.longest + _BEYOND]
         if not room.looks(len(near)):
             return "[too much]"
         return HIDDEN if tells_secret(near) or self._has_secret(value, depth, room) else _text(value, self.longest)
 
-    def _has_secret(self, value: str, depth: int, room: _Room) -> bool:
+    def _has_secret(self, value: str, depth: int, room: _CharacterBudget) -> bool:
         """Tell whether a text is JSON in which something would be hidden."""
         if value[:1] not in _JSON or len(value) > _PARSED:
             return False
@@ -210,7 +210,7 @@ class Redaction:
             return False
         return HIDDEN in _texts(self._kept(inner, depth + 1, room.another()))
 
-    def _table(self, table: Mapping[Any, Any], depth: int, room: _Room) -> dict[str, Any]:
+    def _table(self, table: Mapping[Any, Any], depth: int, room: _CharacterBudget) -> dict[str, Any]:
         some = list(islice(table.items(), _MOST))
         # What a table calls by a secret's name is in its other entries.
         is_field = any(self._names(value, _NAMING.get(str(key).lower(), 0)) for key, value in some)
@@ -221,7 +221,7 @@ class Redaction:
             if room.left > 0
         }
 
-    def _entry(self, key: str, value: object, depth: int, room: _Room) -> Any:
+    def _entry(self, key: str, value: object, depth: int, room: _CharacterBudget) -> Any:
         room.takes(min(len(key), 200))
         is_secret = is_secret_name(key, self.keys) and not _is_count(key, value)
         return HIDDEN if is_secret else self._kept(value, depth + 1, room)
@@ -233,7 +233,7 @@ class Redaction:
         return is_secret_name(value.lstrip("-"), self.keys)
 
 
-def _is_told(option: object, value: object, room: _Room) -> bool:
+def _is_told(option: object, value: object, room: _CharacterBudget) -> bool:
     """Tell whether what follows an option of a command line is a secret with it: ``-u ann:hunter2``."""
     if not (isinstance(option, str) and isinstance(value, str) and option[:1] == "-"):
         return False
@@ -257,7 +257,7 @@ def _texts(kept: object) -> Iterator[object]:
         yield kept
 
 
-class _Room:
+class _CharacterBudget:
     """How many characters are still kept, and looked at.
 
     A record that is too long for the journal would not be written at all; and whoever looks keeps all calls waiting.
@@ -275,9 +275,9 @@ class _Room:
         self._looked[0] += count
         return self._looked[0] <= _LOOKED_AT
 
-    def another(self) -> _Room:
+    def another(self) -> _CharacterBudget:
         """Return room for what is in a text; it is looked at together with all else."""
-        return _Room(self._looked)
+        return _CharacterBudget(self._looked)
 
 
 def _text(text: str, longest: int) -> str:

@@ -54,7 +54,7 @@ class KeySet:
         return found[0]
 
 
-class _Registry(JWSRegistry):
+class _SignatureRegistry(JWSRegistry):
     """What joserfc accepts of a header: more than 512 bytes (some have certificates in it), and fields it ignores."""
 
     max_header_length = 8_192
@@ -134,8 +134,8 @@ def verified(token: str, keys: KeySet, issuer: Issuer, audience: Iterable[str], 
     return claims
 
 
-def _registry(*algorithms: str) -> _Registry:
-    return _Registry(algorithms=list(algorithms) or None, strict_check_header=False)
+def _registry(*algorithms: str) -> _SignatureRegistry:
+    return _SignatureRegistry(algorithms=list(algorithms) or None, strict_check_header=False)
 
 
 def _rules(issuer: Issuer, audience: Iterable[str], now: float) -> jwt.JWTClaimsRegistry:

@@ -26,13 +26,13 @@ _WHERE: Final = "a catalogue"
 _REPEATED: Final = "\x1f"
 
 
-class _Server(NamedTuple):
+class _AdmittedServer(NamedTuple):
     label: str
     id: str
     tools: Mapping[str, Mapping[str, Any]]
 
 
-class _Place(NamedTuple):
+class _IdSpace(NamedTuple):
     """Where a server's tools stand in the space of ids, and the versions declared for single ones."""
 
     integration: str
@@ -107,7 +107,7 @@ def _numbered(listings: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, int, A
 
 def _listing(
     label: str, number: int, listing: Any, refused: list[TruenameError], notices: list[AdmissionNotice]
-) -> _Server | None:
+) -> _AdmittedServer | None:
     def refuse(name: str, what: str, reasons: tuple[Reason, ...]) -> None:
         error = InvalidName(name=name, dialect=what, reasons=reasons)
         refused.append(error)
@@ -135,7 +135,7 @@ def _listing(
             )
         else:
             tools[name] = definition
-    return _Server(label, label if number == 1 else f"{label}{_REPEATED}{number}", tools)
+    return _AdmittedServer(label, label if number == 1 else f"{label}{_REPEATED}{number}", tools)
 
 
 def label_of(server_id: str) -> str:
@@ -166,7 +166,9 @@ def _unfit(text: object) -> tuple[Reason, ...]:
     return tuple(Reason("character", f"U+{ord(text[i]):04X} at {i} can't be printed") for i in bad[:5])
 
 
-def _places(servers: Sequence[_Server], bound: Bindings, identities: Mapping[str, ServerIdentity]) -> dict[str, _Place]:
+def _places(
+    servers: Sequence[_AdmittedServer], bound: Bindings, identities: Mapping[str, ServerIdentity]
+) -> dict[str, _IdSpace]:
     """Return by server id where its tools stand: as declared, else as on record, else by its key.
 
     The same key is the same integration for ever. Two keys never give one integration; an operator may.
@@ -186,7 +188,7 @@ def _places(servers: Sequence[_Server], bound: Bindings, identities: Mapping[str
     by_key = {server_id: id.integration for server_id, id in recorded.items()}
     by_key |= _told_apart(wanted, set(by_key.values()))
     return {
-        server_id: _Place(
+        server_id: _IdSpace(
             said.integration or by_key[server_id],
             said.version or (recorded[server_id].integration_version if server_id in recorded else 1),
             said,
@@ -195,7 +197,7 @@ def _places(servers: Sequence[_Server], bound: Bindings, identities: Mapping[str
     }
 
 
-def _tools(server: _Server, place: _Place, bound: Bindings, former: Iterable[ToolId]) -> Iterable[Tool]:
+def _tools(server: _AdmittedServer, place: _IdSpace, bound: Bindings, former: Iterable[ToolId]) -> Iterable[Tool]:
     parts = {name: dotted_component(name) for name in server.tools if (server.id, name) not in bound}
     taken: defaultdict[str | None, set[str]] = defaultdict(set)
     own = (id for (server_id, _), id in bound.items() if server_id == server.id)

@@ -39,7 +39,7 @@ class _Printable(logging.Formatter):
         return _bounded(f"{line} ({type(error).__name__}: {error})")
 
 
-class _Json(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
     """One JSON object a line: when, how bad, who says what; and of which call it is, where it is of one."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -128,7 +128,7 @@ def log_to_stderr(form: LogFormat = "text", level: LogLevel = "warning") -> None
     What other libraries say beside that would hold whole messages; of one warning of theirs ten a minute are shown.
     """
     shown = _Shown()
-    shown.setFormatter(_Json() if form == "json" else _Printable())
+    shown.setFormatter(_JsonFormatter() if form == "json" else _Printable())
     shown.addFilter(_is_ours_or_bad)
     shown.addFilter(_Sparing())
     if form == "text":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.cli._errors import UsageError
 from truename.cli._rendering import Cell, print_table, say, say_error, shortened, show, styled
 from truename.cli._sources import files_at, give
-from truename.clients.origins import Origins
+from truename.clients.origins import EntryOrigins
 from truename.config import Settings, json_schema, render
 from truename.config.envfile import read_env_file, write_env_lines
 from truename.errors import TruenameError
@@ -167,7 +167,7 @@ def save_all(files: ProposedFiles, *, force: bool) -> list[Path]:
     _allow(files)
     # Without it, `truename connect` needs the variables to see whose a server is.
     with suppress(OSError):
-        Origins(files.out).remember(files.made_of)
+        EntryOrigins(files.out).remember(files.made_of)
     return [path for path in done if path is not None]
 
 

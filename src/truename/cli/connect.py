@@ -25,7 +25,7 @@ from truename.clients.apply import check
 from truename.clients.apply import connect as apply
 from truename.clients.connection import ConnectRequest, Entries, plan_connection
 from truename.clients.gateway_address import GatewayAddress
-from truename.clients.origins import Origins
+from truename.clients.origins import EntryOrigins
 from truename.clients.plan import ConnectionPlan, FileChange, PlanNote
 from truename.clients.selection import OWN_SCOPES
 from truename.clients.server_entries import speaks_http
@@ -268,7 +268,7 @@ def address_of(config: Config, url: str) -> GatewayAddress:
     """Return where the gateway is, with all that tells which of its servers a client's entry is."""
     env_file = config.settings.env_file
     environ = {**(read_env_file(Path(env_file)) if env_file is not None else {}), **os.environ}
-    made = Origins(config.path).has if config.path is not None else lambda _, __: False
+    made = EntryOrigins(config.path).has if config.path is not None else lambda _, __: False
     return GatewayAddress(config=config, url=url, program=program(), environ=environ, was_made=made)
 
 

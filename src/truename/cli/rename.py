@@ -24,8 +24,8 @@ from truename.ledger import Ledger
 from truename.lint.python_tools import read_functions
 from truename.migration import (
     MAX_MAP,
-    Decision,
     MigrationSettings,
+    OldNamesDecision,
     RenamePlan,
     RenameProposal,
     Survey,
@@ -448,7 +448,7 @@ def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today:
         return done
     directory = absolute(at_home(asked))
     number = next_number(path.name for path in directory.iterdir()) if directory.is_dir() else 1
-    decision = Decision(
+    decision = OldNamesDecision(
         number=number,
         day=today,
         until=done.until,

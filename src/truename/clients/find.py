@@ -189,7 +189,7 @@ class FoundFile:
     kept: tuple[KeptName, ...] = ()
 
 
-class _Look(NamedTuple):
+class _FileLookup(NamedTuple):
     found: FoundFile
     value: Any
 
@@ -219,7 +219,7 @@ def read_source(path: Path) -> FoundFile:
     return replace(merged[0], problem=problem, servers=tuple(reversed(servers.values())), kept=tuple(kept))
 
 
-def _once(looks: Iterable[_Look]) -> Iterator[_Look]:
+def _once(looks: Iterable[_FileLookup]) -> Iterator[_FileLookup]:
     """Yield each file once for its client: from the home, a project's pattern leads to the user's own file."""
     looks = tuple(looks)
     users = {_same_file(one.found) for one in looks if one.found.file.scope != _PROJECT}
@@ -234,7 +234,7 @@ def _same_file(found: FoundFile) -> tuple[str, str, tuple[str, ...], bool]:
     return found.file.client, path, found.file.key, bool(found.file.shape)
 
 
-def _looks(file: ConfigFile, machine: Machine, reader: FileReader) -> Iterator[_Look]:
+def _looks(file: ConfigFile, machine: Machine, reader: FileReader) -> Iterator[_FileLookup]:
     found, unfinished = file.search(machine)
     paths = dict.fromkeys(found)
     for path in found:
@@ -245,10 +245,10 @@ def _looks(file: ConfigFile, machine: Machine, reader: FileReader) -> Iterator[_
         problem = "it has more in it than is searched, so files may be missing"
         remedy = "Name the files that you need."
         fault = ConfigError(file=str(folder), key="", problem=problem, remedy=remedy)
-        yield _Look(FoundFile(file=file, path=folder, problem=fault), None)
+        yield _FileLookup(FoundFile(file=file, path=folder, problem=fault), None)
 
 
-def _look(file: ConfigFile, path: Path, loaded: LoadedFile) -> _Look:
+def _look(file: ConfigFile, path: Path, loaded: LoadedFile) -> _FileLookup:
     servers = tuple(
         Sighting(
             client=file.client,
@@ -261,10 +261,10 @@ def _look(file: ConfigFile, path: Path, loaded: LoadedFile) -> _Look:
         for where, key, raw in (entries_of(file, loaded.value) if file.shape else ())
     )
     found = FoundFile(file=file, path=path, document=loaded.document, problem=loaded.problem, servers=servers)
-    return _Look(found, loaded.value)
+    return _FileLookup(found, loaded.value)
 
 
-def _with_kept(looks: Iterable[_Look]) -> tuple[FoundFile, ...]:
+def _with_kept(looks: Iterable[_FileLookup]) -> tuple[FoundFile, ...]:
     """Fill in the kept names: they can be taken apart only when all servers of their client are known."""
     looks = tuple(looks)
     known: defaultdict[str, dict[str, None]] = defaultdict(dict)

@@ -126,7 +126,7 @@ def _without_suffix(text: str, spelling: KeptSpelling) -> tuple[str, str]:
     return text[: found.start()], found[0]
 
 
-class _Known:
+class _KnownServers:
     """The known servers by what names of theirs begin with: a name is looked up, not compared with each of them."""
 
     def __init__(self, spelling: KeptSpelling, servers: Iterable[str]) -> None:
@@ -156,8 +156,8 @@ class _Known:
 
 
 @lru_cache(maxsize=64)
-def _known(spelling: KeptSpelling, servers: tuple[str, ...]) -> _Known:
-    return _Known(spelling, servers)
+def _known(spelling: KeptSpelling, servers: tuple[str, ...]) -> _KnownServers:
+    return _KnownServers(spelling, servers)
 
 
 def _split(text: str, suffix: str, spelling: KeptSpelling) -> KeptNameParts | None:
@@ -338,7 +338,7 @@ class _Spot(NamedTuple):
     is_key: bool = False
 
 
-class _Reading(NamedTuple):
+class _NamesReader(NamedTuple):
     """The file that is read, and the servers that are known."""
 
     path: Path
@@ -353,14 +353,14 @@ def kept_names(
 
     What is a tool of the client itself is left out.
     """
-    reading = _Reading(path, value, tuple(servers))
+    reading = _NamesReader(path, value, tuple(servers))
     inside = (name for key, where in entries for place in file.entry for name in _in_entry(place, reading, key, where))
     beside = (name for place in file.kept for name in _at(place, reading))
     names = (name for both in (inside, beside) for name in both if not _is_builtin(file, name))
     return tuple(islice(names, _MOST))
 
 
-def _in_entry(place: ConfigPlace, reading: _Reading, key: str, where: Where) -> Iterator[KeptName]:
+def _in_entry(place: ConfigPlace, reading: _NamesReader, key: str, where: Where) -> Iterator[KeptName]:
     entry = reading.value
     for step in where:
         entry = entry[step]
@@ -368,7 +368,7 @@ def _in_entry(place: ConfigPlace, reading: _Reading, key: str, where: Where) -> 
         yield from _plain(spot, place.spelling, place.effect, reading)
 
 
-def _at(place: ConfigPlace, reading: _Reading) -> Iterator[KeptName]:
+def _at(place: ConfigPlace, reading: _NamesReader) -> Iterator[KeptName]:
     for spot in _reach(reading.value, place.path, (), None):
         if place.spelling == "policy":
             yield from _rule(spot, reading)
@@ -378,14 +378,14 @@ def _at(place: ConfigPlace, reading: _Reading) -> Iterator[KeptName]:
             yield from _plain(spot, place.spelling, _effect(place.effect, spot.value), reading)
 
 
-def _plain(spot: _Spot, spelling: str, effect: str, reading: _Reading) -> Iterator[KeptName]:
+def _plain(spot: _Spot, spelling: str, effect: str, reading: _NamesReader) -> Iterator[KeptName]:
     found = parts(spot.text, SPELLINGS[spelling], reading.servers)
     if found is not None:
         owned = found if spot.server is None else found._replace(server=spot.server)
         yield _name(spot, spelling, effect, reading.path, owned)
 
 
-def _hooked(spot: _Spot, reading: _Reading) -> Iterator[KeptName]:
+def _hooked(spot: _Spot, reading: _NamesReader) -> Iterator[KeptName]:
     for piece in _pieces(spot.text):
         known = glob_of(piece, regular=True) is not None
         found = parts(piece, SPELLINGS[_HOOK], reading.servers) if known else None
@@ -399,7 +399,7 @@ def _pieces(matcher: str) -> tuple[str, ...]:
     return tuple(piece for piece in matcher.split("|") if piece.removeprefix("^").startswith("mcp__"))
 
 
-def _rule(spot: _Spot, reading: _Reading) -> Iterator[KeptName]:
+def _rule(spot: _Spot, reading: _NamesReader) -> Iterator[KeptName]:
     """Read one rule of Gemini CLI's policies: a tool's name, or a server's with or without its own name for a tool."""
     rule = spot.value if isinstance(spot.value, dict) else {}
     effect = _EFFECTS.get(str(rule.get("decision")), "setting")

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from truename.config.entries import Seen
 
-__all__ = ["Origins"]
+__all__ = ["EntryOrigins"]
 
 _KEY: Final = "origins.key"
 _KEY_BYTES: Final = 32
 _MOST: Final = 1 << 24
 
 
-class Origins:
+class EntryOrigins:
     """What is kept for one configuration: by its server's key, the digests of the entries."""
 
     def __init__(self, config: Path, environ: Mapping[str, str] | None = None) -> None:

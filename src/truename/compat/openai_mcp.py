@@ -50,7 +50,7 @@ class NamedMcpTool(NamedTuple):
     public: str
 
 
-class _Wanted(NamedTuple):
+class _NameRequest(NamedTuple):
     # In the order in which names are given out.
     initial: str
     seed: str
@@ -138,7 +138,7 @@ def unprefixed_names(servers: Sequence[Server]) -> tuple[str, ...]:
 
 def _wanted(
     servers: Sequence[Server], reserved: Collection[str], held: Mapping[tuple[str, str, int], str]
-) -> list[_Wanted]:
+) -> list[_NameRequest]:
     listed = [
         (get_mcp_server_log_name(label), name, server, tool)
         for server, (label, tools) in enumerate(servers)
@@ -152,11 +152,11 @@ def _wanted(
         alike[label, name] += 1
         hashed = len(base) > _LONGEST or bases[base] > 1 or base in reserved
         initial = held.get(key) or (_hashed(base, seed) if hashed else base)
-        found.append(_Wanted(initial, seed, server, tool, base, name, key))
+        found.append(_NameRequest(initial, seed, server, tool, base, name, key))
     return found
 
 
-def _free(wanted: _Wanted, taken: Collection[str]) -> str:
+def _free(wanted: _NameRequest, taken: Collection[str]) -> str:
     public, number = wanted.initial, 0
     while public in taken:
         number += 1

@@ -45,7 +45,7 @@ _NOT_JSON: Final = "it is not JSON ({})"
 _DECODER: Final = json.JSONDecoder()
 
 
-class _Language:
+class _Json:
     title = "JSON"
 
     def read(self, text: str) -> ParsedText:
@@ -70,7 +70,7 @@ class _Language:
         return ParsedText(text, value, marks, clean)
 
     def offset(self, reading: ParsedText, where: KeyPath) -> int:
-        return 0 if reading.tree is None else _Walk(reading, where).start
+        return 0 if reading.tree is None else _JsonPath(reading, where).start
 
     def put(self, reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
         form = _Form.of(reading)
@@ -78,7 +78,7 @@ class _Language:
             whole = {where[-1]: value} if where else value
             yield [(len(reading.text), len(reading.text), form.whole(reading.text, whole))]
             return
-        walk = _Walk(reading, where)
+        walk = _JsonPath(reading, where)
         if walk.reached == len(where):
             yield [(walk.value, walk.end, form.text(value, walk.indent(reading.text)))]
             return
@@ -92,7 +92,7 @@ class _Language:
         yield syntax.add(layout, box, partial(form.piece, name, value))
 
     def drop(self, reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
-        walk = _Walk(reading, where)
+        walk = _JsonPath(reading, where)
         box = walk.above
         if box is None or walk.reached < len(where):
             raise SyntaxFault("it is not there")
@@ -100,7 +100,7 @@ class _Language:
         yield syntax.drop(reading.text, _GAP, box, places[-1])
 
 
-JSON: Final = _Language()
+JSON: Final = _Json()
 
 
 class _Pairs:
@@ -189,7 +189,7 @@ def _repeated(clean: str) -> Iterator[Mark]:
         found = token if token[0].startswith('"') else None
 
 
-class _Walk:
+class _JsonPath:
     """The way to a place: as far as it exists."""
 
     def __init__(self, reading: ParsedText, where: KeyPath) -> None:

@@ -253,7 +253,7 @@ def offset(reading: ParsedText, where: KeyPath) -> int:
             if statement.path[:length] == part:
                 return statement.start
             if statement.kind == "pair" and statement.path == part[: len(statement.path)]:
-                return _Inside(reading.text, statement, where).start
+                return _TomlPosition(reading.text, statement, where).start
     return 0
 
 
@@ -261,7 +261,7 @@ def put(reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Sp
     """Propose edits that set a value."""
     text, statements = reading.text, reading.tree
     if (holder := _pair_above(statements, where)) is not None:
-        inside = _Inside(text, holder, where)
+        inside = _TomlPosition(text, holder, where)
         if inside.is_there:
             yield [(inside.value, inside.end, inline(value))]
         else:
@@ -285,7 +285,7 @@ def drop(reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
     """Propose edits that remove something: the table that it was the last of stays, empty."""
     text, statements = reading.text, reading.tree
     if (holder := _pair_above(statements, where)) is not None and holder.path != where:
-        yield _Inside(text, holder, where).dropped(text)
+        yield _TomlPosition(text, holder, where).dropped(text)
         return
     above = where[:-1]
     if (late := _late_header(statements, where)) is not None:
@@ -317,7 +317,7 @@ def _late_header(statements: Sequence[Statement], where: KeyPath) -> list[Statem
     return None
 
 
-class _Inside:
+class _TomlPosition:
     """A place in the value of a pair, as far as it exists."""
 
     def __init__(self, text: str, statement: Statement, where: KeyPath) -> None:
@@ -450,7 +450,7 @@ def _after_line(text: str, at: int) -> int:
 _PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 
 
-class _Language:
+class _Toml:
     title = "TOML"
 
     def read(self, text: str) -> ParsedText:
@@ -482,7 +482,7 @@ class _Language:
         return drop(reading, where)
 
 
-TOML: Final = _Language()
+TOML: Final = _Toml()
 
 
 def _loaded(text: str) -> dict[str, Any]:

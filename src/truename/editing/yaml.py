@@ -370,7 +370,7 @@ _MERGE: Final = "<<"
 _MEANT: Final = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
 
 
-class _Language:
+class _Yaml:
     title = "YAML"
 
     def read(self, text: str) -> ParsedText:
@@ -403,11 +403,11 @@ class _Language:
         return drop(reading.text, reading.tree, where)
 
 
-YAML: Final = _Language()
+YAML: Final = _Yaml()
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCollection:
     """A collection whose end has not been met yet."""
 
     node: Node
@@ -424,7 +424,7 @@ class _Builder:
     def __init__(self) -> None:
         self.root: Node | None = None
         self.marks: list[Mark] = []
-        self._open: list[_Open] = []
+        self._open: list[_OpenCollection] = []
         self._anchors: dict[str, tuple[Node, int]] = {}
         self._documents = 0
 
@@ -452,7 +452,7 @@ class _Builder:
         value: Any = {} if kind == "map" else []
         start, column = _start(event)
         node = Node(kind, start, start, column, value, bool(event.flow_style))
-        self._open.append(_Open(node, event.anchor))
+        self._open.append(_OpenCollection(node, event.anchor))
         if event.anchor:
             # Until its end is met it can't be repeated: it would hold itself.
             self._anchors.pop(event.anchor, None)
@@ -493,7 +493,7 @@ class _Builder:
             self._pair(above, above.key, node)
             above.key = None
 
-    def _pair(self, above: _Open, key: Node, node: Node) -> None:
+    def _pair(self, above: _OpenCollection, key: Node, node: Node) -> None:
         name = key.text
         if name is None:
             raise SyntaxFault("a key is no text", key.start)

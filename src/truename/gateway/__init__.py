@@ -3,7 +3,7 @@
 from truename.gateway.background import background
 from truename.gateway.downstream.http import listening, require_guard, reserve, serve_http, spare_collector
 from truename.gateway.downstream.stdio_server import serve_stdio
-from truename.gateway.events import Event, OnEvent
+from truename.gateway.events import GatewayEvent, OnEvent
 from truename.gateway.faults import UpstreamError
 from truename.gateway.fetching import fetch_catalog
 from truename.gateway.gateway import Gateway
@@ -12,8 +12,8 @@ from truename.gateway.telemetry.extras import traces_of
 from truename.gateway.views.view import UnknownView
 
 __all__ = [
-    "Event",
     "Gateway",
+    "GatewayEvent",
     "OnEvent",
     "Reloaded",
     "Report",

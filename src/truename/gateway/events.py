@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Event", "EventKind", "OnEvent", "ignore_event"]
+__all__ = ["EventKind", "GatewayEvent", "OnEvent", "ignore_event"]
 
 EventKind = Literal["start", "resting", "ready", "failed", "lost", "changed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
+class GatewayEvent:
     """Something that happened to a server.
 
     ``start``; ``resting`` (tools), for one that is started when it is needed; ``ready`` (tools, seconds); ``failed``
@@ -26,8 +26,8 @@ class Event:
     text: str = ""
 
 
-OnEvent = Callable[[Event], None]
+OnEvent = Callable[[GatewayEvent], None]
 
 
-def ignore_event(_: Event) -> None:
+def ignore_event(_: GatewayEvent) -> None:
     """Do nothing with an event: nobody asked to be told."""

@@ -16,7 +16,7 @@ import anyio
 from truename.errors import LedgerError, TruenameError
 from truename.gateway.heap import Heap, growing
 from truename.gateway.protocol.turns import beside_loop
-from truename.gateway.shown import Shown, standing
+from truename.gateway.shown import ShownTools, standing
 from truename.gateway.views.naming import Namer, check_identities
 from truename.naming import utc_today
 
@@ -44,7 +44,7 @@ _FEW: Final = 200
 _TRIES: Final = 3
 
 
-class Hub(Shown):
+class Hub(ShownTools):
     """All that is shown and called, and the turns in which it changes."""
 
     def __init__(

@@ -20,7 +20,7 @@ _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 3600.0
 
 
-class _Told(NamedTuple):
+class _Announcement(NamedTuple):
     what: int
     at: float
     pause: float
@@ -33,7 +33,7 @@ class News:
         self._clock = clock
         # Lists are made in a thread.
         self._lock = threading.Lock()
-        self._told: OrderedDict[Hashable, _Told] = OrderedDict()
+        self._told: OrderedDict[Hashable, _Announcement] = OrderedDict()
 
     def tell(self, subject: Hashable, text: str, *, about: Hashable = None, level: int = logging.WARNING) -> None:
         """Log the text, unless of this subject the same (``about``, else the text) was told, or another just now."""
@@ -46,7 +46,7 @@ class News:
             if last is not None and (last.what == what or now < last.at + last.pause):
                 return False
             pause = _FIRST_PAUSE if last is None else min(2 * last.pause, _LONGEST_PAUSE)
-            self._told[subject] = _Told(what, now, pause)
+            self._told[subject] = _Announcement(what, now, pause)
             self._told.move_to_end(subject)
             if len(self._told) > _ROOM:
                 self._told.popitem(last=False)

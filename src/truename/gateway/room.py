@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from truename.config import Settings
     from truename.policy.principal import Principal
 
-__all__ = ["Room", "Share", "share_of", "whose"]
+__all__ = ["Quota", "Share", "share_of", "whose"]
 
 
 class Share(NamedTuple):
@@ -57,7 +57,7 @@ def whose(principal: Principal) -> str | None:
     return None if principal is LOCAL else principal.key
 
 
-class Room:
+class Quota:
     """Places, or bytes, that are taken while a block lasts."""
 
     def __init__(self, share: Share) -> None:

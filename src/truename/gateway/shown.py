@@ -16,13 +16,13 @@ from truename.catalog import Catalog
 from truename.errors import LedgerError, TruenameError
 from truename.gateway.news import News
 from truename.gateway.protocol.turns import go_on
-from truename.gateway.room import Room, share_of
+from truename.gateway.room import Quota, share_of
 from truename.gateway.telemetry.account import Accounts
 from truename.gateway.traffic import Traffic
 from truename.gateway.trust.approving import Approving
 from truename.gateway.trust.decisions import Decisions
 from truename.gateway.trust.vetting import Vetting
-from truename.gateway.upstream.known import Standing
+from truename.gateway.upstream.known import KnownServer
 from truename.gateway.upstream.logs import Levels
 from truename.gateway.upstream.watching import MOST_WATCHED, Watching
 from truename.gateway.views.descriptors import described
@@ -35,7 +35,7 @@ from truename.gateway.views.prompts import prompts_described
 from truename.gateway.views.rights import Rights
 from truename.gateway.views.shelf import Shelf
 from truename.gateway.views.tasks import Tasks
-from truename.gateway.views.texts import AS_THEY_ARE, Texts
+from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
 from truename.gateway.views.view import View, ViewSpec
 from truename.naming import utc_today
 from truename.trust import PinStore
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     Listings = Mapping[tuple[ViewSpec, Context], object]
 
-__all__ = ["Shown", "standing"]
+__all__ = ["ShownTools", "standing"]
 
 UNIVERSAL: Final = "universal"
 # Where `openai_name` comes from, if a view shows other names.
@@ -68,7 +68,7 @@ _MOST_READY: Final = 16
 _RESTART: Final = "Restart the gateway then; until then the names stay as they are."
 
 
-class Shown:
+class ShownTools:
     """All that is shown and called. The ledger sees to it that no tool that is present changes its name.
 
     ``resting`` is how many servers of the configuration are not started here: another gateway shows them, under names
@@ -92,7 +92,7 @@ class Shown:
         self._resting = resting
         self.levels = Levels()
         self.watching = Watching(fleet, share_of(settings, MOST_WATCHED))
-        self.streams = Room(share_of(settings, settings.max_sessions))
+        self.streams = Quota(share_of(settings, settings.max_sessions))
         self.traffic = Traffic()
         self.accounts = Accounts()
         self.tasks = Tasks(settings.max_tasks)
@@ -102,8 +102,8 @@ class Shown:
         self._news = News()
         self._today = today
         self._day = today()
-        self._standing: Mapping[str, Standing] = standing(fleet)
-        self._taken: Mapping[str, Standing] | None = None
+        self._standing: Mapping[str, KnownServer] = standing(fleet)
+        self._taken: Mapping[str, KnownServer] | None = None
         self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._news, ledger)
         self.approving = Approving(Decisions(approvals, settings, self._news), settings, self._news)
         self.rights = Rights(settings, self._news, self.vetting, self.approving)
@@ -133,7 +133,7 @@ class Shown:
         other.large = self.large.over(other)
         return other
 
-    def beside_with(self, servers: Mapping[str, Standing]) -> Self:
+    def beside_with(self, servers: Mapping[str, KnownServer]) -> Self:
         """Return the same, over servers as they stand at one moment."""
         other = self.beside()
         vars(other).update(_standing=servers)
@@ -142,7 +142,7 @@ class Shown:
     def beside_under(self, settings: Settings, servers: Iterable[ServerConfig]) -> Self:
         """Return what there is to be under another configuration, of which nothing is shown before it is taken."""
         known = standing(self.fleet)
-        other = self.beside_with({server.key: known.get(server.key, Standing(server)) for server in servers})
+        other = self.beside_with({server.key: known.get(server.key, KnownServer(server)) for server in servers})
         other.settings = settings
         vars(other).update(_namer=Namer(self.ledger, settings, self._news))
         other.vetting = self.vetting.under(settings.trust)
@@ -313,7 +313,7 @@ class Shown:
             texts = self._texts_of_tools(spec)
             return View(spec, table, prompts_described(table, texts), texts=texts)
         flat = () if spec.only or spec.dialect in _FLAT else self._flat(table)
-        texts = Texts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
+        texts = ServerTexts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
         view = View(spec, table, described(table, dialects.get("openai"), flat, self._day, texts), texts=texts)
         if spec.unlimited is spec:
             self.large.claim(view)
@@ -362,7 +362,7 @@ class Shown:
         # Where its texts mention no tools by shown names, none is mentioned that is hidden.
         return prompts if prompts.texts is AS_THEY_ARE else self.rights.prompts(prompts, self.view(spec), context)
 
-    def _texts_of_tools(self, spec: ViewSpec) -> Texts:
+    def _texts_of_tools(self, spec: ViewSpec) -> ServerTexts:
         """Return how texts beside the tools' own mention them; as they are where this view's tools have no names."""
         try:
             return self.view(replace(spec, kind="tools")).texts if self.settings.names_in_texts else AS_THEY_ARE
@@ -375,6 +375,6 @@ class Shown:
         return self.fleet[origin.server], origin.name
 
 
-def standing(fleet: Mapping[str, Upstream]) -> dict[str, Standing]:
+def standing(fleet: Mapping[str, Upstream]) -> dict[str, KnownServer]:
     """Return how the servers stand now."""
     return {key: upstream.standing for key, upstream in fleet.items()}

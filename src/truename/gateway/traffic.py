@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["ANSWERS_KEY", "Answers", "Traffic", "count_on"]
+__all__ = ["ANSWERS_KEY", "OutgoingAnswers", "Traffic", "count_on"]
 
 # Where a request over HTTP (an ASGI scope) has its answers.
 ANSWERS_KEY: Final = "truename.answers"
 
 
-class Answers:
+class OutgoingAnswers:
     """Answers on their way to a client, by what they are known by there, and what is done once one has left.
 
     ``begin`` counts one that was begun elsewhere, and returns what ends that.
@@ -57,7 +57,7 @@ class Answers:
 def count_on(scope: Mapping[str, Any]) -> None:
     """Count a request over HTTP that goes on with the answer to another, which broke off."""
     answers = scope.get(ANSWERS_KEY)
-    if isinstance(answers, Answers):
+    if isinstance(answers, OutgoingAnswers):
         answers.count_on()
 
 
@@ -68,7 +68,7 @@ class Traffic:
     """
 
     def __init__(self) -> None:
-        self.pipe: Answers | None = None
+        self.pipe: OutgoingAnswers | None = None
         self._running: dict[object, anyio.CancelScope] = {}
         self._is_closed = False
         self._idle = anyio.Event()

@@ -194,7 +194,7 @@ class NameSlot(NamedTuple):
     after: str
 
 
-class _Inside(NamedTuple):
+class _Scope(NamedTuple):
     token: tokenize.TokenInfo
     depth: int
 
@@ -237,7 +237,7 @@ class NameSlots:
         space = "" if self._source.ends_at(point) else " "
         return _room(point, f'{_keyword(known)}"', f'",{space}' if call.keywords else '"')
 
-    def _behind(self, argument: ast.expr, inside: Iterable[_Inside], known: DeclarationForm) -> NameSlot | None:
+    def _behind(self, argument: ast.expr, inside: Iterable[_Scope], known: DeclarationForm) -> NameSlot | None:
         """Return the room behind the last argument that is given by place."""
         behind = self._end(argument)
         for last, one in pairwise(inside):
@@ -245,7 +245,7 @@ class NameSlots:
                 return _room(last.token.end, f', {_keyword(known)}"', '"')
         return None
 
-    def _inside(self, call: ast.Call) -> Iterator[_Inside]:
+    def _inside(self, call: ast.Call) -> Iterator[_Scope]:
         """Yield what is inside of a call's parentheses, and these, each with how many are open after it."""
         depth = 0
         for one in self._from(self._end(call.func)):
@@ -256,7 +256,7 @@ class NameSlots:
                 # What closes here was opened around the function.
                 continue
             depth += is_opening - (one.type == token.OP and one.string in _CLOSING)
-            yield _Inside(one, depth)
+            yield _Scope(one, depth)
             if depth == 0:
                 return
 
@@ -383,13 +383,13 @@ def read_python(raw: bytes, file: str) -> tuple[tuple[NamedTool | UnnamedTool, .
     if _WORD not in source.text.lower():
         return (), comments_of(source.text)
     try:
-        found = tuple(_Reading(source).tools())
+        found = tuple(_SourceReader(source).tools())
     except RecursionError as error:
         raise UnreadableSource("it is nested too deeply", "Split it.") from error
     return found, comments_of(source.text)
 
 
-class _Reading:
+class _SourceReader:
     """One file that is being read."""
 
     def __init__(self, source: PythonSource) -> None:

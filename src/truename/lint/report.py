@@ -40,7 +40,7 @@ def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Map
     Which server will have the tools of a source is not known, so of such only entries for every server are about them:
     ``*/ios_*``, ``*``.
     """
-    judge = _Judge(entries)
+    judge = _Suppressions(entries)
     return [
         replace(one, metadata=judge.exposure(one).metadata_of(_tool(one))) if entries else one for one in declarations
     ]
@@ -48,14 +48,14 @@ def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Map
 
 def unreadable(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
     """Yield a finding for each tool whose metadata can't be read; what the operator says of a field mends it."""
-    judge = _Judge(entries)
+    judge = _Suppressions(entries)
     for one in declarations:
         faults = judge.exposure(one).faults(_tool(one)) if not one.definition.keys().isdisjoint(_SPOKEN) else {}
         if faults:
             yield _finding(one, faults)
 
 
-class _Judge:
+class _Suppressions:
     """The operator's entries: all of them, and those that are about every server."""
 
     def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """How names change: what differs, a plan, its application everywhere at once, and the way back."""
 
 from truename.errors import MigrationError
-from truename.migration.adr import FIELDS, Decision, decision_record, file_name, next_number
+from truename.migration.adr import FIELDS, OldNamesDecision, decision_record, file_name, next_number
 from truename.migration.definitions import compare_schemas
 from truename.migration.diff import Certainty, ChangeKind, ToolChange, ToolChanges, diff, renames_table
 from truename.migration.lexicon import Lexicon
@@ -59,7 +59,6 @@ __all__ = [
     "ChangeDetail",
     "ChangeEffect",
     "ChangeKind",
-    "Decision",
     "FileRewrite",
     "FunctionNameSlot",
     "FunctionTool",
@@ -71,6 +70,7 @@ __all__ = [
     "Lock",
     "MigrationError",
     "MigrationSettings",
+    "OldNamesDecision",
     "Originals",
     "Pin",
     "PlanRemark",

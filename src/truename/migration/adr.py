@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from truename.migration.plan import RenamePlan
     from truename.migration.protocol_versions import ProtocolStatement
 
-__all__ = ["FIELDS", "Decision", "decision_record", "file_name", "next_number"]
+__all__ = ["FIELDS", "OldNamesDecision", "decision_record", "file_name", "next_number"]
 
 FIELDS: Final = (
     "Status",
@@ -36,7 +36,7 @@ _FILES: Final = "**Rename in the files.** What runs is told nothing: no ledger w
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class OldNamesDecision:
     """What is decided about old names: listed ``until`` a day, a ``clean_break``, or neither; and why."""
 
     number: int
@@ -69,7 +69,7 @@ def file_name(plan: RenamePlan, number: int) -> str:
     return f"{number:04d}-rename-{what or 'a-tool'}.md"
 
 
-def decision_record(plan: RenamePlan, decision: Decision) -> str:
+def decision_record(plan: RenamePlan, decision: OldNamesDecision) -> str:
     """Return the record as Markdown, with all `FIELDS`."""
     lines = [
         f"# {decision.number:04d}. Rename {_title(plan)}",
@@ -99,7 +99,7 @@ def _name(name: str) -> str:
     return name if name.isprintable() else excerpt(name)
 
 
-def _context(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+def _context(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
     yield decision.reason or f"{_counted(plan.renames)} to be called otherwise (say why here)."
     yield ""
     yield "A name stands in source code, fixtures, documentation, permissions and prompts, and models go on saying it."
@@ -110,7 +110,7 @@ def _counted(names: Sequence[str] | Iterable[str]) -> str:
     return "1 tool has" if count == 1 else f"{count} tools have"
 
 
-def _options(decision: Decision) -> Iterator[str]:
+def _options(decision: OldNamesDecision) -> Iterator[str]:
     until = decision.until or "a day that is set"
     yield "- Leave the names, and translate them at the boundary of each client that refuses them."
     yield f"- {_KEPT.format(until=until)}"
@@ -119,7 +119,7 @@ def _options(decision: Decision) -> Iterator[str]:
         yield f"- {_FILES}"
 
 
-def _outcome(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+def _outcome(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
     chosen = _KEPT.format(until=decision.until) if decision.until else _BROKEN if decision.clean_break else _FILES
     yield f"Chosen: {chosen}"
     if decision.protocol is not None:
@@ -137,7 +137,7 @@ def _cell(name: str) -> str:
     return _name(name).replace("|", "\\|")
 
 
-def _consequences(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+def _consequences(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
     yield "- Good: one name everywhere, in sources, fixtures, documentation and configurations."
     if decision.clean_break:
         yield "- Bad: who was built before rejects the new names, and is rejected with the old: all upgrade together."
@@ -147,7 +147,7 @@ def _consequences(plan: RenamePlan, decision: Decision) -> Iterator[str]:
         yield f"- Bad: `{_name(name)}` performs the upgrade; peers of before have to be upgraded by its old name first."
 
 
-def _more(plan: RenamePlan, decision: Decision) -> Iterator[str]:
+def _more(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
     del decision
     first = next(iter(plan.renames.items()), ("OLD", "NEW"))
     yield "- Old names are never given to other tools."

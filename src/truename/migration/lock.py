@@ -215,7 +215,7 @@ class Lock:
         Traceback (most recent call last):
         truename.errors.ConfigError: truename.lock: line 1: a merge conflict is left in it. Settle ...
         """
-        return _Reader(text, file).lock()
+        return _LockReader(text, file).lock()
 
     def text(self) -> str:
         """Return the text of the file: the same for the same tools, whatever their order."""
@@ -301,7 +301,7 @@ def _check_text(text: str) -> None:
         ) from error
 
 
-class _Reader:
+class _LockReader:
     """Reads one lock, and knows on which line each tool stands."""
 
     def __init__(self, text: str, file: str) -> None:

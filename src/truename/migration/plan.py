@@ -133,7 +133,7 @@ def plan(
     >>> plan({"agent.update": "agent_update"}).control_plane
     ('agent.update',)
     """
-    case = _Case(dict(renames), frozenset(known), tuple(clients), ledger)
+    case = _PlannedRenames(dict(renames), frozenset(known), tuple(clients), ledger)
     flagged = frozenset(control_plane)
     upgrading = tuple(name for name in renames if name in flagged or is_control_plane(name))
     refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
@@ -149,7 +149,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class _Case:
+class _PlannedRenames:
     renames: dict[str, str]
     known: frozenset[str]
     clients: tuple[str, ...]
@@ -176,7 +176,7 @@ def _quoted(names: Iterable[str]) -> str:
     return " and ".join(excerpt(name) for name in names)
 
 
-def _illegal(case: _Case) -> Iterator[PlanRemark]:
+def _illegal(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
             if fault:
@@ -190,14 +190,14 @@ def _illegal(case: _Case) -> Iterator[PlanRemark]:
                 yield PlanRemark(kind="illegal", names=(old, new), fact=fact, remedy="Choose a name that it accepts.")
 
 
-def _unchanged(case: _Case) -> Iterator[PlanRemark]:
+def _unchanged(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         if old == new:
             fact = f"{excerpt(old)} would stay what it is"
             yield PlanRemark(kind="unchanged", names=(old, new), fact=fact, remedy="Leave it out.")
 
 
-def _merged(case: _Case) -> Iterator[PlanRemark]:
+def _merged(case: _PlannedRenames) -> Iterator[PlanRemark]:
     targets: defaultdict[str, list[str]] = defaultdict(list)
     for old, new in case.renames.items():
         targets[fold(new)].append(old)
@@ -209,7 +209,7 @@ def _merged(case: _Case) -> Iterator[PlanRemark]:
             yield PlanRemark(kind="merged", names=tuple(olds), fact=fact, remedy="Give each a name of its own.")
 
 
-def _exists(case: _Case) -> Iterator[PlanRemark]:
+def _exists(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         # An old name that is gone is what was left of a rename made in part.
         for other in case.others.get(fold(new), ()) if old in case.known else ():
@@ -218,7 +218,7 @@ def _exists(case: _Case) -> Iterator[PlanRemark]:
             yield PlanRemark(kind="exists", names=(old, new), fact=fact, remedy="Choose another name.")
 
 
-def _chained(case: _Case) -> Iterator[PlanRemark]:
+def _chained(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         for later in case.olds.get(fold(new), ()):
             # Names of one fold are told by `_merged`, unless one takes the very name of another.
@@ -241,7 +241,7 @@ def _swap(one: str, other: str) -> PlanRemark:
     return PlanRemark(kind="swap", names=(one, other), fact=fact, remedy=remedy)
 
 
-def _withdrawn(case: _Case) -> Iterator[PlanRemark]:
+def _withdrawn(case: _PlannedRenames) -> Iterator[PlanRemark]:
     if case.ledger is None:
         return
     for old, new in case.renames.items():
@@ -255,7 +255,7 @@ def _withdrawn(case: _Case) -> Iterator[PlanRemark]:
             )
 
 
-def _held(case: _Case) -> Iterator[PlanRemark]:
+def _held(case: _PlannedRenames) -> Iterator[PlanRemark]:
     if case.ledger is None:
         return
     for old, new in case.renames.items():
@@ -270,14 +270,14 @@ def _held(case: _Case) -> Iterator[PlanRemark]:
             yield PlanRemark(kind="held", names=(old, new), fact=fact, remedy=remedy)
 
 
-def _unknown(case: _Case) -> Iterator[PlanRemark]:
+def _unknown(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old in case.renames:
         if case.known and old not in case.known:
             fact = f"No tool is called {excerpt(old)}"
             yield PlanRemark(kind="unknown", names=(old,), fact=fact, remedy="Check the spelling.")
 
 
-def _words(case: _Case) -> Iterator[PlanRemark]:
+def _words(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old in case.renames:
         if is_plain_word(old):
             fact = f"{excerpt(old)} is a word like any other"
@@ -291,7 +291,7 @@ def _lockstep(name: str) -> PlanRemark:
     return PlanRemark(kind="control_plane", names=(name,), fact=fact, remedy=remedy)
 
 
-_REFUSALS: Final[tuple[Callable[[_Case], Iterator[PlanRemark]], ...]] = (
+_REFUSALS: Final[tuple[Callable[[_PlannedRenames], Iterator[PlanRemark]], ...]] = (
     _unchanged,
     _illegal,
     _merged,
@@ -300,4 +300,4 @@ _REFUSALS: Final[tuple[Callable[[_Case], Iterator[PlanRemark]], ...]] = (
     _withdrawn,
     _held,
 )
-_WARNINGS: Final[tuple[Callable[[_Case], Iterator[PlanRemark]], ...]] = (_unknown, _words)
+_WARNINGS: Final[tuple[Callable[[_PlannedRenames], Iterator[PlanRemark]], ...]] = (_unknown, _words)

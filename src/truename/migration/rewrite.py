@@ -224,7 +224,7 @@ def rewrite(
     [('fs.list', 36, 'code'), ('fs.*', 51, 'several')]
     """
     lexicon = renames if isinstance(renames, Lexicon) else Lexicon.of(renames)
-    search = _Search(text, lexicon, PlainNameContext(text, kind), tuple(functions))
+    search = _NameSearch(text, lexicon, PlainNameContext(text, kind), tuple(functions))
     found = {edit.start: edit for edit in (*search.edits(), *search.named())}
     if protocol is not None:
         found = {edit.start: edit for edit in search.stated(protocol)} | found
@@ -242,7 +242,7 @@ def _changed(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _NameSearch:
     text: str
     lexicon: Lexicon
     around: PlainNameContext

@@ -54,7 +54,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     if "/" in text and (hit := names.canonical.get(text)) is not None and not _on_record(text, hit, names):
         return hit
     try:
-        return _Search(text, names).run()
+        return _Resolver(text, names).run()
     except UnknownTool as error:
         if on_unknown == "passthrough" and error.reason == "unknown":
             return Resolution(None, "passthrough", (*error.trail, "passthrough: used as it is"))
@@ -72,7 +72,7 @@ def _on_record(text: str, hit: Resolution, names: NameTable) -> bool:
     return ledger is not None and (ledger.standing(text) is not None or str(hit.id) in ledger.withdrawn)
 
 
-class _Search:
+class _Resolver:
     """One search with its trail.
 
     ``names`` is what the caller sees; ``whole`` has the hidden tools too, whose names and ids never fall to another.

@@ -49,7 +49,7 @@ def _lowered(character: str) -> str:
     return character if lowered.isascii() and not character.isascii() else lowered
 
 
-class _Named(NamedTuple):
+class _SpelledTool(NamedTuple):
     """A tool as its spellings need it; ``number`` and ``prefix`` are those of the name that it holds, if any."""
 
     id: ToolId
@@ -132,11 +132,13 @@ class SpellingIndex:
                 _add(by_fold, folded(text + number), named.id)
         return by_fold
 
-    def _named(self) -> Iterator[_Named]:
+    def _named(self) -> Iterator[_SpelledTool]:
         table = self._table
         for id, tool in table.catalog.items():
             assigned = table.assigned(id)
-            yield _Named(id, tool.origin.server, tool.origin.name, assigned.name, assigned.prefix, assigned.number)
+            yield _SpelledTool(
+                id, tool.origin.server, tool.origin.name, assigned.name, assigned.prefix, assigned.number
+            )
         yield from _absent(table)
 
     def _spellings(self) -> Iterator[tuple[str, ToolId]]:
@@ -147,7 +149,7 @@ class SpellingIndex:
         left, or lost its name to a redirect.
         """
         own = {named.name for named in self._named()}
-        numbered: list[_Named] = []
+        numbered: list[_SpelledTool] = []
         unnumbered: defaultdict[Family, set[str]] = defaultdict(set)
         for named in self._named():
             if named.number is not None:
@@ -166,12 +168,12 @@ class SpellingIndex:
                     yield text, named.id
                 yield f"{text}_{named.number}", named.id
 
-    def _seniority(self, named: _Named) -> tuple[bool, int, ToolId]:
+    def _seniority(self, named: _SpelledTool) -> tuple[bool, int, ToolId]:
         ledger = self._table.ledger
         is_later = ledger is None or ledger.first_version(named.id) != named.id
         return is_later, named.number or 0, named.id
 
-    def _texts(self, named: _Named, own: Container[str]) -> Iterator[str]:
+    def _texts(self, named: _SpelledTool, own: Container[str]) -> Iterator[str]:
         """Yield the exact spellings of one tool; an adapted name of its own gives way to the tool that is called so."""
         adapted = {*_adapted(named.name)} - {named.name}
         for text in _all_spellings(named, self._table.catalog.aliases.get(named.id.integration)):
@@ -207,7 +209,7 @@ def _of(index: Index, text: str) -> Collection[ToolId]:
     return (found,) if isinstance(found, ToolId) else found
 
 
-def _all_spellings(named: _Named, alias: str | None) -> Iterator[str]:
+def _all_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
     """Yield the plain spellings, and the held name with the server's other names in the place of its prefix."""
     id, server = named.id, named.server
     yield from plain_spellings(id, server, named.name, alias)
@@ -242,7 +244,7 @@ def server_spellings(name: str, id: ToolId, server: str, alias: str | None) -> I
             yield f"mcp_{part}_{tool}"
 
 
-def _loose_spellings(named: _Named, alias: str | None) -> Iterator[str]:
+def _loose_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
     """Yield what names the tool only loosely, so that nothing else takes it for its own name."""
     words = snake(named.name)
     yield named.id.tool
@@ -270,7 +272,7 @@ def _server_parts(id: ToolId, server: str, alias: str | None) -> Iterator[str]:
     yield from (part for part in dict.fromkeys(parts) if part)
 
 
-def _absent(table: NameTable) -> Iterator[_Named]:
+def _absent(table: NameTable) -> Iterator[_SpelledTool]:
     ledger = table.ledger
     if ledger is None:
         return
@@ -284,7 +286,7 @@ def _absent(table: NameTable) -> Iterator[_Named]:
             prefix, number = ledger.parts(shown)
             # The label of a server that is away is not on record; its key and its integration are.
             for label in dict.fromkeys((label_of(server), id.integration)):
-                yield _Named(id, label, name, shown, prefix, number)
+                yield _SpelledTool(id, label, name, shown, prefix, number)
 
 
 class BrokenNames:

@@ -109,13 +109,13 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-class _Asked(NamedTuple):
+class _RequestedCall(NamedTuple):
     session: str
     call_id: str
     arguments: str
 
 
-SCOPES: Final[Mapping[Scope, Callable[[Grant, _Asked], bool]]] = {
+SCOPES: Final[Mapping[Scope, Callable[[Grant, _RequestedCall], bool]]] = {
     "call": lambda grant, asked: (grant.session, grant.call_id, grant.arguments) == asked,
     "arguments": lambda grant, asked: grant.arguments == asked.arguments,
     "session": lambda grant, asked: grant.session == asked.session != "",
@@ -218,7 +218,7 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
     rejection that is later than an approval keeps it from counting: somebody has to look again. Under another id, which
     the tool would have had without a digest, only a rejection of this very tool counts.
     """
-    asked = _Asked(call.caller.session, call.call_id, call.arguments_digest)
+    asked = _RequestedCall(call.caller.session, call.call_id, call.arguments_digest)
     same_tool = frozenset((call.id, *call.formerly))
     mine = [
         one

@@ -49,7 +49,7 @@ def _nothing() -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType({})
 
 
-class _Known(NamedTuple):
+class _Presented(NamedTuple):
     """What is said of a tool, and under which keys."""
 
     words: Words
@@ -77,7 +77,7 @@ class Presentation:
     table: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing, hash=False)
     is_partial: bool = False
     _by_id: ById[Words] = field(init=False, repr=False, compare=False)
-    _known: dict[ToolId, _Known] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[ToolId, _Presented] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", _read(self.table))
@@ -100,13 +100,13 @@ class Presentation:
         """Return under which keys of the table something is said of a tool, its own id first."""
         return self._found(id).keys
 
-    def _found(self, id: ToolId) -> _Known:
+    def _found(self, id: ToolId) -> _Presented:
         if (known := self._known.get(id)) is None:
             named, globbed = self._by_id.about(id)
             words = _both(_strictest(said for _, said in globbed), _strictest(said for _, said in named))
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
-            known = self._known[id] = _Known(words, tuple(key for key, _ in (*named, *globbed)))
+            known = self._known[id] = _Presented(words, tuple(key for key, _ in (*named, *globbed)))
         return known
 
     def over(self, catalog: Catalog) -> Catalog:

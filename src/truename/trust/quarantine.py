@@ -99,7 +99,7 @@ class Quarantine:
     drifts: list[Drift] = field(default_factory=list)
 
 
-class _Case(NamedTuple):
+class _OfferedDefinition(NamedTuple):
     """Something that is offered: as it is, what is in the book, what it is held against, what was said of it before.
 
     ``is_reviewed``: the lock has just this definition. ``is_ours``: it was the pin once while this gateway was offered
@@ -225,12 +225,14 @@ def admit(
     return found
 
 
-def _case(now: PinnedTool, record: PinRecord, plain: Sequence[Unfolded], ours: Mapping[str, str]) -> _Case:
+def _case(now: PinnedTool, record: PinRecord, plain: Sequence[Unfolded], ours: Mapping[str, str]) -> _OfferedDefinition:
     """Return what is decided about; ``plain`` are the ids that the tool would have had without a digest."""
     is_reviewed = now.id is not None and record.reviewed.get((now.server, now.name)) == now.digest
     kept = record.pin(now, plain)
     pin = now if is_reviewed else pin_before(now, kept, record.reviewed)
-    return _Case(now, kept, pin, record.said_before(now, plain), is_reviewed, ours.get(now.key) == now.digest)
+    return _OfferedDefinition(
+        now, kept, pin, record.said_before(now, plain), is_reviewed, ours.get(now.key) == now.digest
+    )
 
 
 def _pass(found: Quarantine, now: PinnedTool) -> None:
@@ -239,7 +241,7 @@ def _pass(found: Quarantine, now: PinnedTool) -> None:
         found.instructions[now.server] = now.content
 
 
-def _settle(found: Quarantine, case: _Case, trust: Trust) -> None:
+def _settle(found: Quarantine, case: _OfferedDefinition, trust: Trust) -> None:
     handling = case.handling(trust)
     if handling is not None:
         found.drifts.append(drift := case.told(handling))
@@ -260,7 +262,7 @@ def _settle(found: Quarantine, case: _Case, trust: Trust) -> None:
         found.hidden[case.now.id] = drift
 
 
-def _is_served(case: _Case, handling: Handling | None, trust: Trust) -> bool:
+def _is_served(case: _OfferedDefinition, handling: Handling | None, trust: Trust) -> bool:
     """Tell whether the pinned definition goes on being served: a call by it is still right, and no promise broke."""
     return (
         handling == "quarantine"

@@ -31,7 +31,7 @@ _PLACE: Final = ("truename:sign-in", "signing key")
 _BYTES: Final = 32
 
 
-class _Registry(JWSRegistry):
+class _TokenRegistry(JWSRegistry):
     max_payload_length = 12_288
 
 
@@ -58,7 +58,7 @@ class TokenIssuer:
         self._key = OctKey.import_key(key)
         self._issuer = issuer
         self._clock = clock
-        self._registry = _Registry(algorithms=[_ALGORITHM])
+        self._registry = _TokenRegistry(algorithms=[_ALGORITHM])
 
     def sign(self, kind: Kind, audience: str, claims: Mapping[str, Any], seconds: float | None) -> str:
         """Return a token of a kind, good for so many seconds (None: for ever)."""

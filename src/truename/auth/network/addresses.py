@@ -319,7 +319,7 @@ class HostResolver:
 
     def named_by(self, host: str) -> ResolvedHost:
         """Return where hosts are that this one names: none may be nearer than it is itself."""
-        return _Named(self, host)
+        return _NamedHosts(self, host)
 
     def nearness(self, host: str) -> NetworkZone:
         """Return how near a host was found; one that was not looked for is as far as can be."""
@@ -354,7 +354,7 @@ class HostResolver:
             self._nearest.setdefault(name, max(near))
 
 
-class _Named:
+class _NamedHosts:
     """Hosts that another one names."""
 
     def __init__(self, whereabouts: HostResolver, host: str) -> None:

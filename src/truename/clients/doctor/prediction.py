@@ -92,7 +92,7 @@ class Prediction:
 
     def __init__(self, dialect: Dialect, roster: Roster) -> None:
         self._roster = roster
-        self._judge = _Judge(dialect, roster)
+        self._judge = _SimulatedServer(dialect, roster)
         self.scope = self._judge.simulation.scope
 
     @cached_property
@@ -163,7 +163,7 @@ def _joining(dialect: Dialect, servers: int) -> Dialect:
     return replace(dialect, mangling=replace(rules, join=rules.several))
 
 
-class _Judge:
+class _SimulatedServer:
     """One simulation, asked tool by tool."""
 
     def __init__(self, dialect: Dialect, roster: Roster) -> None:

@@ -327,7 +327,7 @@ _EFFECTS: Final = {
 }
 
 
-class _Kept(NamedTuple):
+class _KeptName(NamedTuple):
     """A kept name and the file in which it was found."""
 
     found: FoundFile
@@ -337,7 +337,7 @@ class _Kept(NamedTuple):
 def about_kept(case: ClientCase) -> Iterator[Finding]:
     """Tell of kept names that match none of the client's tools, or stand for several of which one is run."""
     servers = _servers(case)
-    strangers: defaultdict[tuple[str, str], list[_Kept]] = defaultdict(list)
+    strangers: defaultdict[tuple[str, str], list[_KeptName]] = defaultdict(list)
     for kept in _of(case.files):
         mine = [key for key in servers if matches(kept.name, key, None)]
         if not mine:
@@ -349,7 +349,7 @@ def about_kept(case: ClientCase) -> Iterator[Finding]:
         yield _stranger(case, server, several, servers)
 
 
-def _of(files: Iterable[FoundFile]) -> Iterator[_Kept]:
+def _of(files: Iterable[FoundFile]) -> Iterator[_KeptName]:
     seen: set[tuple[object, ...]] = set()
     for found in files:
         for name in found.kept:
@@ -357,7 +357,7 @@ def _of(files: Iterable[FoundFile]) -> Iterator[_Kept]:
             mark = (name.path, name.where, name.text)
             if mark not in seen:
                 seen.add(mark)
-                yield _Kept(found, name)
+                yield _KeptName(found, name)
 
 
 def _servers(case: ClientCase) -> Mapping[str, ExaminedServer | None]:
@@ -367,7 +367,7 @@ def _servers(case: ClientCase) -> Mapping[str, ExaminedServer | None]:
     return known
 
 
-def _about_one(case: ClientCase, kept: _Kept, mine: Mapping[str, ExaminedServer | None]) -> Iterator[Finding]:
+def _about_one(case: ClientCase, kept: _KeptName, mine: Mapping[str, ExaminedServer | None]) -> Iterator[Finding]:
     asked = {key: server for key, server in mine.items() if server is not None}
     if len(asked) < len(mine):
         return
@@ -391,7 +391,7 @@ def _about_one(case: ClientCase, kept: _Kept, mine: Mapping[str, ExaminedServer 
             yield _finding(case, kept, RULES["kept_name_elsewhere"], fact, _connect(case))
 
 
-def _unmatched(case: ClientCase, kept: _Kept, asked: Mapping[str, ExaminedServer]) -> Finding:
+def _unmatched(case: ClientCase, kept: _KeptName, asked: Mapping[str, ExaminedServer]) -> Finding:
     owners = {name: key for key, server in asked.items() for name in server.definitions or ()}
     near = difflib.get_close_matches(kept.name.tool or "", owners, 1, _ALIKE)
     meant = respelled(kept.name, kept.name.server or owners[near[0]], near[0]) if near else ""
@@ -401,7 +401,7 @@ def _unmatched(case: ClientCase, kept: _Kept, asked: Mapping[str, ExaminedServer
     return _finding(case, kept, RULES["kept_name_unmatched"], fact, remedy)
 
 
-def _stranger(case: ClientCase, server: str, several: list[_Kept], known: Iterable[str]) -> Finding:
+def _stranger(case: ClientCase, server: str, several: list[_KeptName], known: Iterable[str]) -> Finding:
     names = listed([one.name.text for one in several], 2)
     whose = f"the server {excerpt(server, 64)}, which" if server else "a server that"
     verb = "means" if len(several) == 1 else "mean"
@@ -418,7 +418,7 @@ def _connect(case: ClientCase) -> str:
     return f"{case.remedy} gives each tool a name of its own, and carries the list over."
 
 
-def _finding(case: ClientCase, kept: _Kept, rule: Rule, *said: str) -> Finding:
+def _finding(case: ClientCase, kept: _KeptName, rule: Rule, *said: str) -> Finding:
     fact, remedy = said
     name = kept.name
     here = (

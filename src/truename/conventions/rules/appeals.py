@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from truename.conventions.findings import Finding, Rule
     from truename.conventions.rules.check import LintContext
-    from truename.conventions.rules.texts import Texts
+    from truename.conventions.rules.texts import ToolTexts
 
 __all__ = ["CHECKS", "PRAISE"]
 
@@ -157,7 +157,7 @@ _COMMON: Final = cues(
 )
 
 
-def stuffed(texts: Texts) -> tuple[int, str] | None:
+def stuffed(texts: ToolTexts) -> tuple[int, str] | None:
     """Return what shows that a tool's title or description is made to be found, and where; None for an honest one.
 
     >>> from truename.conventions.rules.texts import plain_texts
@@ -171,7 +171,7 @@ def stuffed(texts: Texts) -> tuple[int, str] | None:
     return next(_found(texts), None)
 
 
-def _found(texts: Texts) -> Iterator[tuple[int, str]]:
+def _found(texts: ToolTexts) -> Iterator[tuple[int, str]]:
     # Values of a schema are lists as a matter of course, and no search looks at them.
     said = texts.lowered[: texts.top]
     if (row := _IN_A_ROW.search(said)) is not None:

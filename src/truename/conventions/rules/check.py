@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from truename.conventions.classification import Classification, SpellingFault
     from truename.conventions.convention import Convention
     from truename.conventions.declarations import Declaration
-    from truename.conventions.rules.texts import Texts, ToolMention
+    from truename.conventions.rules.texts import ToolMention, ToolTexts
     from truename.dialects import Dialect, Reason
 
 __all__ = ["LENGTH", "Check", "LintContext", "check", "listed", "of", "owner_of", "renaming"]
@@ -128,12 +128,12 @@ class LintContext:
         return found
 
     @cached_property
-    def texts(self) -> Sequence[tuple[Declaration, Texts]]:
+    def texts(self) -> Sequence[tuple[Declaration, ToolTexts]]:
         """Each declaration with all that a model may read of it; of peers nothing is read."""
         return [(one, read_texts(one)) for one in self.declarations]
 
     @cached_property
-    def mentions(self) -> Sequence[tuple[Declaration, Texts, Sequence[ToolMention]]]:
+    def mentions(self) -> Sequence[tuple[Declaration, ToolTexts, Sequence[ToolMention]]]:
         """Each declaration with the tools that its texts tell a model to use."""
         return [(one, texts, mentions(texts)) for one, texts in self.texts]
 

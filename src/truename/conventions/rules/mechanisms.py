@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.conventions.rules.texts import Texts
+    from truename.conventions.rules.texts import ToolTexts
 
 __all__ = ["Mechanism", "cues", "gap", "is_mentioned", "order_in", "words"]
 
@@ -117,7 +117,7 @@ def is_mentioned(before: str) -> bool:
     return described is not None and _LINK.search(near, max(described.end(), len(near) - _LINKED)) is not None
 
 
-def order_in(texts: Texts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[int, Mechanism, str]]:
+def order_in(texts: ToolTexts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[int, Mechanism, str]]:
     """Yield where a sentence gives an order, by which mechanism, and the words of the order."""
     low = texts.lowered
     known: dict[int, bool] = {}

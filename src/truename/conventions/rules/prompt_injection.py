@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truename.conventions.declarations import Declaration
     from truename.conventions.findings import Finding, Rule
     from truename.conventions.rules.check import LintContext
-    from truename.conventions.rules.texts import Texts
+    from truename.conventions.rules.texts import ToolTexts
 
 __all__ = ["CHECKS", "EFFECTS", "EXECUTABLE", "decoded", "only_computes"]
 
@@ -322,7 +322,7 @@ _FOREIGN: Final = (
 )
 
 
-def foreign_in(declaration: Declaration, texts: Texts) -> Iterator[tuple[Parameter, ForeignParameters]]:
+def foreign_in(declaration: Declaration, texts: ToolTexts) -> Iterator[tuple[Parameter, ForeignParameters]]:
     """Yield the parameters of a tool that ask for what is not its business, each with what that is.
 
     A tool that has to do with such things may ask: a chat's history is the business of a messenger.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from truename.conventions.findings import Finding, Rule
     from truename.conventions.rules.check import LintContext
-    from truename.conventions.rules.texts import Texts, ToolMention
+    from truename.conventions.rules.texts import ToolMention, ToolTexts
 
 __all__ = ["CHECKS"]
 
@@ -50,8 +50,8 @@ def dead_reference(rule: Rule, material: LintContext) -> Iterator[Finding]:
 
     Instead: Write the name that the tool has now. Names of parameters, values and fields are not reported.
     """
-    servers: dict[str, _Server] = {}
-    texts_of: defaultdict[str, list[Texts]] = defaultdict(list)
+    servers: dict[str, _ServerNames] = {}
+    texts_of: defaultdict[str, list[ToolTexts]] = defaultdict(list)
     for one, texts in material.texts:
         texts_of[one.server].append(texts)
     there = {snake(one.name) for one in material.everything}
@@ -64,16 +64,16 @@ def dead_reference(rule: Rule, material: LintContext) -> Iterator[Finding]:
             told.add(key)
             if one.server not in servers:
                 names = {other.name for other in material.by_server[one.server]}
-                servers[one.server] = _Server(sorted(names), texts_of[one.server])
+                servers[one.server] = _ServerNames(sorted(names), texts_of[one.server])
             if servers[one.server].could_have(mention, key):
                 fact = f"{texts.called(mention.at)} speaks of the tool {excerpt(mention.name)}, which is not there."
                 yield of(rule, one, fact, servers[one.server].remedy(mention.name))
 
 
-class _Server:
+class _ServerNames:
     """The names that a server's tools have, and those of everything else in it; made at first need."""
 
-    def __init__(self, names: Sequence[str], texts: Sequence[Texts]) -> None:
+    def __init__(self, names: Sequence[str], texts: Sequence[ToolTexts]) -> None:
         self._names = names
         self._asked = 0
         self._has_hyphens = any("-" in name for name in names)

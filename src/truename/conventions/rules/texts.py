@@ -15,7 +15,7 @@ from truename.errors import excerpt
 if TYPE_CHECKING:
     from truename.conventions.declarations import Declaration
 
-__all__ = ["Texts", "ToolMention", "mentions", "plain_texts", "quoted_words", "read_texts"]
+__all__ = ["ToolMention", "ToolTexts", "mentions", "plain_texts", "quoted_words", "read_texts"]
 
 # Bounds for hostile definitions; the largest real one of the collection has 60,000 characters in 2,000 places.
 _MOST_PLACES: Final = 20_000
@@ -41,7 +41,7 @@ _FLAT: Final = frozenset({bool, int, float, type(None)})
 
 
 @dataclass(frozen=True)
-class Texts:
+class ToolTexts:
     """The texts of one tool: ``whole`` is all of them, an empty line between any two.
 
     ``names`` are the tool's name and those of its parameters and fields, verbatim; in ``whole`` they stand as words.
@@ -90,7 +90,7 @@ class Texts:
         return f"The name {name}" if place == "name" else f"The {place} of {name}"
 
 
-def read_texts(declaration: Declaration) -> Texts:
+def read_texts(declaration: Declaration) -> ToolTexts:
     """Return what a model may read of a declared tool.
 
     >>> from truename.conventions.declarations import Declaration
@@ -101,7 +101,7 @@ def read_texts(declaration: Declaration) -> Texts:
 
     Whatever is not text is passed over, and so is what lies behind the bounds.
     """
-    found = _Found([(((), "name"), declaration.name.translate(_NAME_MARKS))], [declaration.name])
+    found = _TextCollector([(((), "name"), declaration.name.translate(_NAME_MARKS))], [declaration.name])
     definition = declaration.definition
     top = {key: definition[key] for key in _READ if key in definition}
     found.texts.extend((((), key), value) for key, value in top.items() if isinstance(value, str))
@@ -116,13 +116,13 @@ def read_texts(declaration: Declaration) -> Texts:
     return _joined(found)
 
 
-def plain_texts(text: str) -> Texts:
+def plain_texts(text: str) -> ToolTexts:
     """Return a text that stands nowhere, as what was decoded, to be looked at in the same way."""
-    return Texts(text, (0,), (((), ""),), ())
+    return ToolTexts(text, (0,), (((), ""),), ())
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _TextCollector:
     """What is gathered on the way through a definition."""
 
     texts: list[tuple[Path, str]]
@@ -154,7 +154,7 @@ def _is_no_word(text: str) -> bool:
     return " " in text or not (text.isascii() and text.isprintable())
 
 
-def _joined(found: _Found) -> Texts:
+def _joined(found: _TextCollector) -> ToolTexts:
     starts, at, kept = [], 0, []
     for _, text in found.texts:
         if at > _MOST_CHARACTERS:
@@ -164,7 +164,7 @@ def _joined(found: _Found) -> Texts:
         at += len(kept[-1]) + len(_BREAK)
     places = tuple(path for path, _ in found.texts[: len(starts)])
     names, values = tuple(found.names[:_MOST_PLACES]), tuple(found.values[:_MOST_PLACES])
-    return Texts(_BREAK.join(kept), tuple(starts), places, names, values)
+    return ToolTexts(_BREAK.join(kept), tuple(starts), places, names, values)
 
 
 def _flat(path: Path) -> list[Any]:
@@ -233,14 +233,14 @@ class ToolMention(NamedTuple):
     is_called_tool: bool
 
 
-def mentions(texts: Texts) -> tuple[ToolMention, ...]:
+def mentions(texts: ToolTexts) -> tuple[ToolMention, ...]:
     """Return the names of tools that a text tells its reader to use, in order."""
     if _LEADS.isdisjoint(texts.words):
         return ()
     return tuple(_mention(match) for match in _MENTION.finditer(texts.whole))
 
 
-def quoted_words(texts: Texts) -> tuple[ToolMention, ...]:
+def quoted_words(texts: ToolTexts) -> tuple[ToolMention, ...]:
     """Return names of one word, in backticks, of which a text says that they are called, or that they are tools."""
     if "`" not in texts.whole or _LEADS.isdisjoint(texts.words):
         return ()

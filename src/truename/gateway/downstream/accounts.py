@@ -13,7 +13,7 @@ from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.tracing import traceparent_now
-from truename.gateway.telemetry.account import Account, account_now
+from truename.gateway.telemetry.account import RunningCall, account_now
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -69,9 +69,9 @@ def note_tool(hub: Hub, view: View, id: ToolId) -> None:
         account.found(tool, hub.vetting.digest_of(tool))
 
 
-def _begun(request: Request, accounts: Accounts) -> Account:
+def _begun(request: Request, accounts: Accounts) -> RunningCall:
     params = request.params or {}
-    account = Account(
+    account = RunningCall(
         wire_name=str(params.get("name"))[:_LONGEST],
         call_id=f"request-{request.request_id}"[:_LONGEST],
         serial=accounts.next_serial(),

@@ -45,7 +45,7 @@ class Entrance:
         self._resource = resource
         self._pages = pages
         self._is_page = is_page
-        self._open: set[_Open] = set()
+        self._open: set[_OpenRequest] = set()
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -91,7 +91,7 @@ class Entrance:
             yield
             return
         with anyio.CancelScope() as cancel:
-            one = _Open(admission, cancel, is_stream, leads_here)
+            one = _OpenRequest(admission, cancel, is_stream, leads_here)
             self._open.add(one)
             try:
                 yield
@@ -107,7 +107,7 @@ class Entrance:
 
 
 @dataclass(frozen=True, eq=False)
-class _Open:
+class _OpenRequest:
     """A request that is being answered. A call that was begun in time may end; a stream would go on for ever."""
 
     admission: Authenticated

@@ -11,13 +11,13 @@ from truename.policy.arguments import MAX_ENTRIES
 if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage, RequestId
 
-__all__ = ["Intake"]
+__all__ = ["OpenRequests"]
 
 _IN_USE: Final = "A request with this id is open; nothing was run. Give each request an id of its own."
 _TOO_MANY: Final = "As many requests of this client are open as {name} allows ({most:,}); nothing was run. Try later."
 
 
-class Intake:
+class OpenRequests:
     """Notes requests from when they come until they are answered, or taken back by the client.
 
     ``most_entries`` is how many keys and items one of them may have.

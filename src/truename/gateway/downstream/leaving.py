@@ -10,7 +10,7 @@ import anyio
 from mcp_types import JSONRPCError, JSONRPCResponse
 
 from truename.gateway.faults import BrokenOff
-from truename.gateway.traffic import ANSWERS_KEY, Answers
+from truename.gateway.traffic import ANSWERS_KEY, OutgoingAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def _broken_off(gateway: str) -> BrokenOff:
 @contextmanager
 def answering(scope: Scope, traffic: Traffic, gateway: str) -> Iterator[None]:
     """Answer a request over HTTP in this block: at its end the answer has left."""
-    answers = scope[ANSWERS_KEY] = Answers(lambda: traffic.begin(gateway, anyio.CancelScope(), goes_on=True))
+    answers = scope[ANSWERS_KEY] = OutgoingAnswers(lambda: traffic.begin(gateway, anyio.CancelScope(), goes_on=True))
     try:
         yield
     finally:
@@ -85,9 +85,9 @@ def answering(scope: Scope, traffic: Traffic, gateway: str) -> Iterator[None]:
 
 
 @contextmanager
-def piped(traffic: Traffic) -> Iterator[Answers]:
+def piped(traffic: Traffic) -> Iterator[OutgoingAnswers]:
     """Serve a client over a pipe in this block."""
-    answers = traffic.pipe = Answers()
+    answers = traffic.pipe = OutgoingAnswers()
     try:
         yield answers
     finally:
@@ -95,7 +95,7 @@ def piped(traffic: Traffic) -> Iterator[Answers]:
         answers.over()
 
 
-def note_written(answers: Answers, message: JSONRPCMessage) -> None:
+def note_written(answers: OutgoingAnswers, message: JSONRPCMessage) -> None:
     """Note what was written to the pipe."""
     if isinstance(message, JSONRPCResponse | JSONRPCError):
         answers.left(message.id)

@@ -17,7 +17,7 @@ from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.protocol.replay import Bounds, Replay
 from truename.gateway.protocol.session_record import SessionRecord
 from truename.gateway.protocol.sessions import Sessions
-from truename.gateway.room import Room, share_of, whose
+from truename.gateway.room import Quota, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -66,7 +66,7 @@ class Paths:
         self._record: SessionRecord | None = None
         self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
         self._busy: Counter[Endpoint] = Counter()
-        self._incoming = Room(share_of(kept, kept.max_incoming))
+        self._incoming = Quota(share_of(kept, kept.max_incoming))
         self._share = share_of(kept, kept.max_views)
         self._lock = anyio.Lock()
 

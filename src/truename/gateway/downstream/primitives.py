@@ -28,7 +28,7 @@ from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS, MCPError, connect
 from truename.gateway.upstream.lists import KINDS
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.prompts import wrong_prompt_text
-from truename.gateway.views.resources import Place, behind, is_behind
+from truename.gateway.views.resources import ResourcePlace, behind, is_behind
 from truename.naming import resolve
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Primitives:
         text = f"{excerpt(uri)} fits templates of several servers. Read one of these exactly: {told}"
         raise MCPError(INVALID_PARAMS, text, {"uri": uri})
 
-    def _lone(self, request: Request, uri: str) -> tuple[Place, ...]:
+    def _lone(self, request: Request, uri: str) -> tuple[ResourcePlace, ...]:
         """Return the only server that can have resources: what it doesn't list, it may have or refuse itself.
 
         One that is down may have any: what may be its own is not shown to another.
@@ -190,7 +190,7 @@ class Primitives:
         view = self._resource_view(request)
         having = [key for key in view.servers if not fleet[key].lacks("resources")]
         is_free = not is_behind(uri) and not view.is_anothers(uri)
-        return (Place(having[0], uri),) if len(having) == 1 and is_free else ()
+        return (ResourcePlace(having[0], uri),) if len(having) == 1 and is_free else ()
 
     async def _complete(self, request: Request) -> Raw:
         params = request.params or {}

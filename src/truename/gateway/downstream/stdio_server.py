@@ -23,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
 from truename.gateway.background import background
-from truename.gateway.downstream.intake import Intake
+from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.downstream.leaving import note_written, piped
 from truename.gateway.faults import printable
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
     from truename.gateway.gateway import Gateway
-    from truename.gateway.traffic import Answers
+    from truename.gateway.traffic import OutgoingAnswers
 
 __all__ = ["serve_stdio"]
 
@@ -58,14 +58,14 @@ async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
     """
     server = gateway.endpoint(path).server
     settings = gateway.config.settings
-    intake = Intake(settings.max_requests, settings.max_incoming, settings.max_entries)
+    intake = OpenRequests(settings.max_requests, settings.max_incoming, settings.max_entries)
     with piped(gateway.hub.traffic) as answers:
         async with _client(settings.max_body, intake, answers) as (from_client, to_client):
             await server.run(from_client, to_client, server.create_initialization_options())
 
 
 @asynccontextmanager
-async def _client(max_line: int, intake: Intake, answers: Answers) -> AsyncIterator[TransportStreams]:
+async def _client(max_line: int, intake: OpenRequests, answers: OutgoingAnswers) -> AsyncIterator[TransportStreams]:
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     said_all = anyio.Event()
@@ -99,7 +99,7 @@ async def _read(
     to_server: MemoryObjectSendStream[SessionMessage | Exception],
     to_client: MemoryObjectSendStream[SessionMessage],
     max_line: int,
-    intake: Intake,
+    intake: OpenRequests,
 ) -> None:
     sender, chunks = anyio.create_memory_object_stream[bytes](0)
     threading.Thread(target=_read_chunks, args=(sender, current_token()), daemon=True, name="stdin").start()
@@ -135,7 +135,7 @@ def _chunk() -> bytes:
 async def _pass(
     message: SessionMessage | Exception,
     line: bytes,
-    intake: Intake,
+    intake: OpenRequests,
     to_server: MemoryObjectSendStream[SessionMessage | Exception],
     to_client: MemoryObjectSendStream[SessionMessage],
 ) -> None:
@@ -182,7 +182,7 @@ async def _answer_wrong(id: int | None, text: str, to_client: MemoryObjectSendSt
         await to_client.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error)))
 
 
-def _gone(intake: Intake, answers: Answers, message: JSONRPCMessage) -> None:
+def _gone(intake: OpenRequests, answers: OutgoingAnswers, message: JSONRPCMessage) -> None:
     intake.gone(message)
     note_written(answers, message)
 

@@ -18,7 +18,7 @@ from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.questions.asking import INPUT_REQUIRED
-from truename.gateway.room import Room, share_of, whose
+from truename.gateway.room import Quota, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -67,7 +67,7 @@ class _Question:
     answered: anyio.Event = field(default_factory=anyio.Event)
 
 
-class _Held:
+class _HeldCall:
     """One call that goes on by itself: what it asks now, and in the end its outcome."""
 
     def __init__(self, what: tuple[Any, ...], asker: Asker, limit: float, memory: _Memory) -> None:
@@ -187,10 +187,10 @@ class Holding:
 
     def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
         self._tasks = tasks
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldCall] = {}
         self._gone = anyio.Event()
         self._memory = _Memory(settings.max_held_bytes)
-        self._room = Room(share_of(settings, settings.max_held))
+        self._room = Quota(share_of(settings, settings.max_held))
         self.retune(settings)
 
     def retune(self, settings: Settings) -> None:
@@ -232,8 +232,8 @@ class Holding:
         what: tuple[Any, ...],
         params: Mapping[str, Any],
         send: Send,
-    ) -> _Held:
-        held = _Held(what, asker, self._limit, self._memory)
+    ) -> _HeldCall:
+        held = _HeldCall(what, asker, self._limit, self._memory)
 
         async def ask(method: str, question: Mapping[str, Any] | None) -> dict[str, Any]:
             with self._room.place(whose(principal_of(asker.request))) as found:
@@ -245,7 +245,7 @@ class Holding:
         self._tasks.start_soon(self._run, held, send, params)
         return held
 
-    def _resumed(self, what: tuple[Any, ...], asker: Asker, params: Mapping[str, Any]) -> _Held:
+    def _resumed(self, what: tuple[Any, ...], asker: Asker, params: Mapping[str, Any]) -> _HeldCall:
         held = self._held.get(str(params["requestState"]))
         if held is None or held.what != what:
             raise MCPError(INVALID_PARAMS, _UNKNOWN)
@@ -266,12 +266,12 @@ class Holding:
             self._gone = anyio.Event()
             await self._gone.wait()
 
-    def _forget(self, held: _Held) -> None:
+    def _forget(self, held: _HeldCall) -> None:
         if held.state is not None:
             self._held.pop(held.state, None)
             self._gone.set()
 
-    async def _run(self, held: _Held, send: Send, params: Mapping[str, Any]) -> None:
+    async def _run(self, held: _HeldCall, send: Send, params: Mapping[str, Any]) -> None:
         """Run it; an outcome that comes while the client is away is kept for as long as an answer may take."""
         try:
             await held.run(send, params)

@@ -13,7 +13,7 @@ from truename.gateway.questions.asking import QUESTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NOBODYS", "Origins"]
+__all__ = ["NOBODYS", "RequestOrigins"]
 
 Number = str | int
 # A question that is longer is not known to belong to a call.
@@ -25,7 +25,7 @@ NOBODYS: Final = "nobody's"
 _LOG: Final = "notifications/message"
 
 
-class Origins:
+class RequestOrigins:
     """Notes requests in the streams of calls before the SDK reads them, which forgets where they came from."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from truename.config import Settings
     from truename.gateway.protocol.answering import Relay
     from truename.gateway.protocol.sdk import Request
-    from truename.gateway.questions.origins import Number, Origins
+    from truename.gateway.questions.origins import Number, RequestOrigins
     from truename.gateway.questions.places import Seat
 
 __all__ = ["A_USER", "Asker", "Questions", "User"]
@@ -172,7 +172,7 @@ class Questions:
     An owner without a session is only the first of those who share it: it says what they can be asked.
     """
 
-    def __init__(self, origins: Origins, owner: Asker | User | None = None) -> None:
+    def __init__(self, origins: RequestOrigins, owner: Asker | User | None = None) -> None:
         self._origins = origins
         self._is_a_users = isinstance(owner, User)
         self._owner = owner if isinstance(owner, Asker) else None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.config.audit import Audit
     from truename.gateway.hub import Hub
-    from truename.gateway.telemetry.account import Account
+    from truename.gateway.telemetry.account import RunningCall
     from truename.gateway.trust.requests import Requests
     from truename.gateway.upstream.showing import ShownEvent
     from truename.policy.call import CallEvent
@@ -96,7 +96,7 @@ class Auditing:
         if self._recorder is not None:
             self._recorder.write("call", account_of(event, self._redaction))
 
-    async def before(self, account: Account) -> None:
+    async def before(self, account: RunningCall) -> None:
         """Write down, to the disk, that a call is about to be sent, where it has to be.
 
         Raises `NotAllowed` (``unrecorded``) if that can't be.

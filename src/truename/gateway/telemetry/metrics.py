@@ -15,13 +15,13 @@ from prometheus_client.registry import Collector
 
 from truename.errors import CODES
 from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS
-from truename.gateway.telemetry.standing import Standing
+from truename.gateway.telemetry.standing import GatewayStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from truename.config.telemetry import Telemetry
-    from truename.gateway.events import Event, OnEvent
+    from truename.gateway.events import GatewayEvent, OnEvent
     from truename.gateway.hub import Hub
     from truename.gateway.telemetry.auditing import Auditing
     from truename.gateway.upstream.fleet import Fleet
@@ -101,12 +101,12 @@ class Metrics:
         hub.accounts.listen(self.called)
         hub.accounts.timer = self.answered
         fleet.operations.tell = self.sent
-        self.registry.register(Standing(hub, audit, fleet.shown))
+        self.registry.register(GatewayStatus(hub, audit, fleet.shown))
 
     def hearing(self, on_event: OnEvent) -> OnEvent:
         """Return a listener that counts what happens to servers, and tells ``on_event``."""
 
-        def happened(event: Event) -> None:
+        def happened(event: GatewayEvent) -> None:
             if event.kind == "ready":
                 self._starts.labels(event.server).inc()
             elif event.kind == "lost":

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from truename.gateway.hub import Hub
     from truename.gateway.telemetry.auditing import Auditing
-    from truename.gateway.upstream.showing import Shown
+    from truename.gateway.upstream.showing import LastChallenges
 
-__all__ = ["Standing"]
+__all__ = ["GatewayStatus"]
 
 _BREAKER: Final = {"closed": 0, "half-open": 1, "open": 2}
 
 
-class Standing(Collector):
+class GatewayStatus(Collector):
     """How everything stands at the moment at which it is asked."""
 
-    def __init__(self, hub: Hub, audit: Auditing, shown: Shown) -> None:
+    def __init__(self, hub: Hub, audit: Auditing, shown: LastChallenges) -> None:
         self._hub = hub
         self._audit = audit
         self._shown = shown

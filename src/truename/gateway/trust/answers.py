@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from truename.config.trust import Trust
     from truename.trust.screening import Names
 
-__all__ = ["Answers"]
+__all__ = ["AnswerScreening"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -30,7 +30,7 @@ _SHORT: Final = 4_000
 _DON_T: Final = "The call was made: don't repeat it. An operator decides by `[trust] results`."
 
 
-class Answers:
+class AnswerScreening:
     """Looks at what servers answer, where ``results`` is not off. ``names`` are what clients call a tool."""
 
     def __init__(self, trust: Trust, names: Names) -> None:
@@ -44,7 +44,7 @@ class Answers:
         """Take in which tools there are now."""
         self.tools, self._owners = tuple(tools), None
 
-    def follow(self, other: Answers) -> None:
+    def follow(self, other: AnswerScreening) -> None:
         """Have the tools that another one knows."""
         self.tools, self._owners = other.tools, other._owners
 

@@ -54,7 +54,7 @@ def session_of(request: Request) -> str:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PendingApproval:
     """A call that is asked about: who made it, how it is run, and what raises when it may not be any more."""
 
     request: Request
@@ -131,10 +131,10 @@ class Approving:
         if met is None and STATE in params:
             raise unknown_state()
         answers = params.get(ANSWERS) if met is not None else None
-        asked = _Asked(request, call, plain(params), run, still)
+        asked = _PendingApproval(request, call, plain(params), run, still)
         return await self._asked(asked, decision, answers.get(_KEY) if isinstance(answers, dict) else None)
 
-    async def _asked(self, asked: _Asked, decision: Decision, answer: object) -> Raw:
+    async def _asked(self, asked: _PendingApproval, decision: Decision, answer: object) -> Raw:
         """Have a call decided on and run it; ``answer`` is what the client's user said in the stateless era."""
         await self._check_named(asked)
         # Nobody is asked about a definition that the server gives no more.
@@ -163,7 +163,7 @@ class Approving:
                 decision = self.judge(asked.call) or decision
         raise self._undecided(asked.call, "", decision)
 
-    async def _once(self, once: Call, asked: _Asked) -> Raw:
+    async def _once(self, once: Call, asked: _PendingApproval) -> Raw:
         """Run what was approved for one call, one time."""
         await asked.still(asked.call)
         await self._decisions.begin(once)
@@ -187,7 +187,7 @@ class Approving:
         has_forms = not said or not isinstance(said, dict) or "form" in said
         return self._settings.ask != "operator" and has_forms and can_answer(able, QUESTION, None)
 
-    async def _put(self, asked: _Asked, waiting: PendingCall) -> None:
+    async def _put(self, asked: _PendingApproval, waiting: PendingCall) -> None:
         """Ask the user of a client of the handshake eras; of calls that are the same one at a time."""
         if (other := self._questions.get(waiting.key)) is not None:
             await other.wait()
@@ -238,7 +238,7 @@ class Approving:
                 await self._decided(call, waiting)
         return self._decisions.allowed(call, waiting)
 
-    async def _check_named(self, asked: _Asked) -> None:
+    async def _check_named(self, asked: _PendingApproval) -> None:
         """Raise `CallRepeated` for a call that names a request, and is not the one that was asked about."""
         meta = asked.params.get("_meta")
         key = meta.get(APPROVAL_KEY) if isinstance(meta, dict) else None
@@ -253,7 +253,7 @@ class Approving:
             id=call.id, approval_key=key, call=call.call_id, decision=decision.reason, remedy=remedy
         )
 
-    def _end_with_session(self, asked: _Asked) -> None:
+    def _end_with_session(self, asked: _PendingApproval) -> None:
         """Have what is decided for a session go with it."""
         connection, caller = connection_of(asked.request), asked.call.caller
         if caller.session and not connection.state.get(_ENDING):

@@ -16,7 +16,7 @@ from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.faults import printable
-from truename.gateway.trust.answers import Answers
+from truename.gateway.trust.answers import AnswerScreening
 from truename.trust import Drift, OfferedTools, PinStore, Quarantine, admit
 from truename.trust.pins import BY_LOCK, ReviewedDefinitions
 from truename.trust.screening import screened, screened_text, spellings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.config.trust import Handling, Trust
     from truename.conventions import Finding
     from truename.gateway.news import News
-    from truename.gateway.upstream.known import Standing
+    from truename.gateway.upstream.known import KnownServer
     from truename.identity import ToolId
     from truename.ledger import Ledger
 
@@ -70,7 +70,7 @@ class Vetting:
         self._look_at = -math.inf
         # Not a method of this: what was made beside is let go of at once, and not when garbage is collected.
         self.names_of = partial(_names_of, ledger)
-        self.answers = Answers(trust, self.names_of)
+        self.answers = AnswerScreening(trust, self.names_of)
         if self._reviewed.unkeyed:
             news.tell("unkeyed", _UNKEYED.format(count=self._reviewed.unkeyed))
 
@@ -141,7 +141,7 @@ class Vetting:
         if any(id(tool.definition) not in self._digests for tool in tools):
             self._screen(tools)
 
-    def admitted(self, catalog: Catalog, servers: Mapping[str, Standing]) -> Catalog:
+    def admitted(self, catalog: Catalog, servers: Mapping[str, KnownServer]) -> Catalog:
         """Return the catalogue with the definitions that may be shown; `hidden` says which tools may not at all.
 
         `instructions` are what may be shown then of what ``servers`` say of their use.

@@ -9,7 +9,7 @@ from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegist
 from truename.auth.outbound.logins import Logins, UserTokens, login_vault
 from truename.auth.outbound.tokens import ClientTokens, ExchangedTokens, TokenExchanges
 from truename.config.credentials import Login, TokenExchange
-from truename.gateway.upstream.showing import Shown
+from truename.gateway.upstream.showing import LastChallenges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,7 @@ class Credentials:
     """
 
     def __init__(self, allowed: Iterable[str] = (), directory: Path | None = None) -> None:
-        self.shown = Shown()
+        self.shown = LastChallenges()
         self._allowed = tuple(allowed)
         self._directory = directory
         self._web: Web | None = None

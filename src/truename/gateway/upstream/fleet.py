@@ -20,7 +20,7 @@ from truename.gateway.events import ignore_event
 from truename.gateway.questions.holding import Holding
 from truename.gateway.upstream.handshake import HandshakeConnection
 from truename.gateway.upstream.isolation import Isolation
-from truename.gateway.upstream.kept import Kept
+from truename.gateway.upstream.kept import ListCache
 from truename.gateway.upstream.outside import Outside
 from truename.gateway.upstream.replacing import is_same_connection
 from truename.gateway.upstream.upstream import Upstream
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from truename.gateway.questions.questions import Asker, User
     from truename.gateway.upstream.isolation import Make
     from truename.gateway.upstream.negotiating import Handshake
-    from truename.gateway.upstream.showing import Shown
+    from truename.gateway.upstream.showing import LastChallenges
 
 __all__ = ["Fleet", "own_version", "running_fleet"]
 
@@ -84,7 +84,7 @@ class Fleet(Mapping[str, Upstream]):
         return len(self._shown)
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> LastChallenges:
         """What came of asking for credentials for servers."""
         return self._outside.credentials.shown
 
@@ -278,10 +278,10 @@ def _eager(server: ServerConfig) -> ServerConfig:
     return replace(server, start="eager")
 
 
-def _kept_beside(config: Config) -> Kept | None:
+def _kept_beside(config: Config) -> ListCache | None:
     """Return the lists of lazy servers: beside the ledger, where there is a file for it."""
     ledger = config.ledger_path()
-    return None if ledger is None else Kept(ledger.with_name(f"{ledger.name}.lists"), config.settings.max_tools)
+    return None if ledger is None else ListCache(ledger.with_name(f"{ledger.name}.lists"), config.settings.max_tools)
 
 
 def _ignore() -> None:

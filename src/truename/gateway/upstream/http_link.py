@@ -20,7 +20,7 @@ import httpx2
 from truename.gateway.faults import printable
 from truename.gateway.protocol.lines import repaired
 from truename.gateway.protocol.marking import marked_client, transport_fault
-from truename.gateway.questions.origins import Origins
+from truename.gateway.questions.origins import RequestOrigins
 from truename.gateway.upstream.link import Link
 from truename.gateway.upstream.posts import Posts
 from truename.gateway.upstream.web import (
@@ -57,7 +57,7 @@ _OUTDATED: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTP
 @asynccontextmanager
 async def open_http(server: ServerConfig, max_body: int, call_timeout: float, outside: Outside) -> AsyncIterator[Link]:
     """Open a channel to the server's address; nothing is sent yet."""
-    secret, url, origins = os.urandom(8).hex(), server.url or "", Origins()
+    secret, url, origins = os.urandom(8).hex(), server.url or "", RequestOrigins()
     # Longer than a call may take: the SDK goes on reading an answer that nobody waits for any more.
     timeout = httpx2.Timeout(CONNECT, read=call_timeout + 60)
     contained = Contained(outside.transport(server), secret, max_body, origins)
@@ -82,7 +82,7 @@ class _TooLarge(Exception):
 class Contained(httpx2.AsyncBaseTransport):
     """Turns failures of the network, of HTTP, and bodies beyond the limit into JSON-RPC errors."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, secret: str, max_body: int, origins: Origins) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, secret: str, max_body: int, origins: RequestOrigins) -> None:
         self._origins = origins
         self._inner = inner
         self._secret = secret

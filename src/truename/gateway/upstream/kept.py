@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig
     from truename.gateway.upstream.exchange import Definition
 
-__all__ = ["Kept", "Remembered"]
+__all__ = ["ListCache", "Remembered"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -60,7 +60,7 @@ class Remembered:
         return cls(tools=tools, lists=lists, capabilities=having, instructions=instructions)
 
 
-class Kept:
+class ListCache:
     """The lists in one folder; ``most`` is how many tools one server may have."""
 
     def __init__(self, folder: Path, most: int) -> None:

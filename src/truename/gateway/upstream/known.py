@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import anyio
 
 from truename.gateway.upstream.lists import NOTHING, Lists
-from truename.gateway.upstream.tally import Tally
+from truename.gateway.upstream.tally import ActiveCounter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.exchange import Definition, Exchange
     from truename.gateway.upstream.kept import Remembered
 
-__all__ = ["Before", "Known", "Standing", "State"]
+__all__ = ["Before", "Known", "KnownServer", "State"]
 
 Before = Callable[["Known"], Awaitable[None]]
 """Looks at a server when a request is about to be sent to it, and raises to keep it from being sent."""
 State = Literal["starting", "ready", "resting", "reconnecting", "failed"]
 
 
-class Standing(NamedTuple):
+class KnownServer(NamedTuple):
     """How a server stands at one moment: its entry, what it lists (None was never seen), what it says of its use."""
 
     config: ServerConfig
@@ -34,7 +34,7 @@ class Standing(NamedTuple):
     lists: Lists = NOTHING
     instructions: str = ""
 
-    def is_same(self, other: Standing | None) -> bool:
+    def is_same(self, other: KnownServer | None) -> bool:
         """Tell whether nothing was said anew."""
         if other is None or self.instructions != other.instructions:
             return False
@@ -63,7 +63,7 @@ class Known:
         self._said = ""
         self.looked_at: tuple[Definition, ...] | None = None
         self._offered: tuple[tuple[Definition, ...], Mapping[str, Definition]] | None = None
-        self.running = Tally()
+        self.running = ActiveCounter()
 
     @property
     def key(self) -> str:
@@ -94,9 +94,9 @@ class Known:
         return "" if self._before is None else self._before.instructions
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> KnownServer:
         """How it stands now."""
-        return Standing(self.config, self.tools, self.lists, self.instructions)
+        return KnownServer(self.config, self.tools, self.lists, self.instructions)
 
     def takes(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
         """Take what the server says now, and tell whether any of it is new: lists, or what it says of its use."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig, Settings
     from truename.gateway.protocol.sdk import RawSession
     from truename.gateway.upstream.following import Follower
-    from truename.gateway.upstream.kept import Kept
+    from truename.gateway.upstream.kept import ListCache
 
 __all__ = ["Lazy"]
 
@@ -25,7 +25,7 @@ class Lazy(Known):
 
     def __init__(self, config: ServerConfig, settings: Settings, *, is_own: bool) -> None:
         super().__init__(config, settings)
-        self.kept: Kept | None = None
+        self.kept: ListCache | None = None
         self.rest = Rest(self.running)
         self._is_own = is_own
         self._patience = Patience()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from truename.gateway.faults import Tail, UpstreamError
-from truename.gateway.questions.origins import Origins
+from truename.gateway.questions.origins import RequestOrigins
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -35,7 +35,7 @@ class Link:
     closed: anyio.Event = field(default_factory=anyio.Event)
     tail: Tail = field(default_factory=Tail)
     secret: str = ""
-    origins: Origins = field(default_factory=Origins)
+    origins: RequestOrigins = field(default_factory=RequestOrigins)
     is_old: bool = False
     carrier: Carrier | None = None
     outdated: anyio.Event = field(default_factory=anyio.Event)

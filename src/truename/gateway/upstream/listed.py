@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from truename.gateway.events import Event, EventKind, OnEvent
+from truename.gateway.events import EventKind, GatewayEvent, OnEvent
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.news import News
 from truename.gateway.upstream.announced import Announced
@@ -88,4 +88,4 @@ class Listed(Lazy):
         self._announced.change()
 
     def _tell(self, kind: EventKind, *, tools: int | None = None, seconds: float | None = None, text: str = "") -> None:
-        self._on_event(Event(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))
+        self._on_event(GatewayEvent(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))

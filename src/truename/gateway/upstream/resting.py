@@ -8,7 +8,7 @@ import anyio
 
 if TYPE_CHECKING:
     from truename.gateway.upstream.following import Follower
-    from truename.gateway.upstream.tally import Tally
+    from truename.gateway.upstream.tally import ActiveCounter
 
 __all__ = ["Rest"]
 
@@ -16,7 +16,7 @@ __all__ = ["Rest"]
 class Rest:
     """The rest of one server: ``is_on`` while it is not to run. ``running`` counts the requests to it."""
 
-    def __init__(self, running: Tally) -> None:
+    def __init__(self, running: ActiveCounter) -> None:
         self._running = running
         self._wanted = anyio.Event()
         self._tried = anyio.Event()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from truename.auth.outbound.tokens import ServerCredential
 
-__all__ = ["OnShown", "Showing", "Shown", "ShownEvent", "ignore_shown"]
+__all__ = ["LastChallenges", "OnShown", "Showing", "ShownEvent", "ignore_shown"]
 
 What = Literal["obtained", "renewed", "login_required", "not_obtained"]
 # Servers times people; those who were not seen for longest are forgotten.
@@ -55,7 +55,7 @@ class _Last:
     times: int = 0
 
 
-class Shown:
+class LastChallenges:
     """Keeps, by server and person, what came last of asking for a credential."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -102,7 +102,7 @@ class Shown:
 class Showing:
     """A credential for one server and person, of which is told what comes of it. Raises what it raises."""
 
-    def __init__(self, credential: ServerCredential, server: str, principal: str, shown: Shown) -> None:
+    def __init__(self, credential: ServerCredential, server: str, principal: str, shown: LastChallenges) -> None:
         self._credential = credential
         self._server = server
         self._principal = principal

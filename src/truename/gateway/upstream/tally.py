@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from truename.gateway.protocol.sdk import Request
     from truename.gateway.upstream.upstream import Upstream
 
-__all__ = ["Tally", "counted"]
+__all__ = ["ActiveCounter", "counted"]
 
 More = ParamSpec("More")
 Answer = TypeVar("Answer")
 
 
-class Tally:
+class ActiveCounter:
     """Counts while blocks last; ``quiet_since`` is when the last one ended, or when it was begun."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from truename.dialects import Dialect
-    from truename.gateway.views.texts import Texts
+    from truename.gateway.views.texts import ServerTexts
     from truename.identity import ToolId
     from truename.naming import ListedName, NameTable
 
@@ -23,7 +23,7 @@ META_PREFIX: Final = OWN_PREFIX
 
 
 def described(
-    table: NameTable, openai: Dialect, flat: Sequence[NameTable], today: date, texts: Texts
+    table: NameTable, openai: Dialect, flat: Sequence[NameTable], today: date, texts: ServerTexts
 ) -> tuple[tuple[ToolId, Mapping[str, Any]], ...]:
     """Return the descriptors of a table with their tools: definitions with the wire name, and the two other names.
 
@@ -36,7 +36,7 @@ def described(
 
 
 def _descriptor(
-    listed: ListedName, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: Texts
+    listed: ListedName, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: ServerTexts
 ) -> Mapping[str, Any]:
     wire, id = listed.name, listed.id
     definition = without_own_meta(readable(renamed(texts.definition(table.catalog[id]), listed)))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from truename.gateway.news import News
-    from truename.gateway.shown import Shown
+    from truename.gateway.shown import ShownTools
     from truename.gateway.views.own_tools import OwnNames
     from truename.gateway.views.profiled import Limits
     from truename.gateway.views.view import ViewSpec
@@ -66,14 +66,14 @@ class _Looked(NamedTuple):
 class Large:
     """What is listed of a view, and the answers of the gateway's own tools; ``tool_search`` off is as if without."""
 
-    def __init__(self, hub: Shown, news: News) -> None:
+    def __init__(self, hub: ShownTools, news: News) -> None:
         self._hub = hub
         self._news = news
         self._discoveries: OrderedDict[Limits, Discovery] = OrderedDict()
         self._were_large: OrderedDict[ViewSpec, None] = OrderedDict()
         self._looked_at: OrderedDict[int, _Looked] = OrderedDict()
 
-    def over(self, shown: Shown) -> Large:
+    def over(self, shown: ShownTools) -> Large:
         """Return the same over what is made beside; it remembers together with this what was large."""
         other: Large = copy(self)
         other._hub = shown

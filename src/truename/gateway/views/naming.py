@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from truename.config import Config, Settings
     from truename.gateway.news import News
-    from truename.gateway.upstream.known import Standing
+    from truename.gateway.upstream.known import KnownServer
     from truename.gateway.views.view import ViewSpec
     from truename.ledger import Ledger
     from truename.naming import NameTable
@@ -85,7 +85,7 @@ class Namer:
             if (found := group.subgroup((InvalidName, DuplicateTool))) is not None:
                 raise found from group
 
-    def admit(self, listed: Mapping[str, Any], fleet: Mapping[str, Standing]) -> Catalog:
+    def admit(self, listed: Mapping[str, Any], fleet: Mapping[str, KnownServer]) -> Catalog:
         """Return the catalogue of what servers list, with the ids on record, and those that their entries declare."""
         identities = {key: upstream.config.identity for key, upstream in fleet.items()}
         known = self._ledger

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truename.catalog import AdmissionNotice, Catalog
     from truename.config import Settings
     from truename.gateway.news import News
-    from truename.gateway.upstream.known import Standing
+    from truename.gateway.upstream.known import KnownServer
     from truename.ledger import Ledger
 
 __all__ = ["idle_in", "report"]
@@ -45,7 +45,7 @@ def report(notices: tuple[AdmissionNotice, ...], catalog: Catalog, news: News, u
 
 
 def idle_in(
-    settings: Settings, catalog: Catalog, fleet: Mapping[str, Standing], ledger: Ledger | None
+    settings: Settings, catalog: Catalog, fleet: Mapping[str, KnownServer], ledger: Ledger | None
 ) -> tuple[str, ...]:
     """Return where settings are about no tool at all, as soon as every server has listed its tools."""
     if any(upstream.tools is None for upstream in fleet.values()):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from truename.catalog import Catalog
     from truename.gateway.news import News
-    from truename.gateway.upstream.known import Standing
+    from truename.gateway.upstream.known import KnownServer
     from truename.gateway.views.naming import Namer
     from truename.ledger import Ledger
 
@@ -49,7 +49,7 @@ class Others:
         changed, self._changed = self._changed, frozenset()
         return changed
 
-    def take(self, fleet: Mapping[str, Standing], namer: Namer) -> None:
+    def take(self, fleet: Mapping[str, KnownServer], namer: Namer) -> None:
         """Take what is listed now: prompts are named as tools are, in a scope of their own (`ViewSpec.scope`)."""
         lists = {key: upstream.lists for key, upstream in fleet.items()}
         before = self.resources.lists

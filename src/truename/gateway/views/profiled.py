@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.policy.principal import Principal
     from truename.policy.profiles import Choice, Profiles
 
-__all__ = ["Everything", "Limits", "Names", "Offered", "Profiled", "Sight"]
+__all__ = ["Everything", "LimitedView", "Limits", "Names", "Offered", "Profiled"]
 
 Names = tuple[str, ...] | None
 """The names of profiles, sorted; None is everything, where there are no profiles or an operator looks."""
@@ -77,7 +77,7 @@ class Offered(NamedTuple):
     ledger: Ledger
 
 
-class Sight(Everything):
+class LimitedView(Everything):
     """What one set of limits leaves of what there is."""
 
     def __init__(self, choice: Choice, offered: Offered, exposure: Exposure) -> None:
@@ -164,7 +164,7 @@ class Profiled:
     def __init__(self, profiles: Profiles, exposure: Exposure) -> None:
         self._profiles = profiles
         self._exposure = exposure
-        self._sights: OrderedDict[Limits, Sight] = OrderedDict()
+        self._sights: OrderedDict[Limits, LimitedView] = OrderedDict()
         self._of = lru_cache(maxsize=_MOST_PEOPLE)(profiles.of)
 
     def of(self, principal: Principal, one: str | None = None) -> Names:
@@ -194,7 +194,7 @@ class Profiled:
             return Everything(offered.tools)
         found = self._sights.pop(limits, None)
         if found is None:
-            found = Sight(self._profiles.choice(*limits), offered, self._exposure)
+            found = LimitedView(self._profiles.choice(*limits), offered, self._exposure)
         self._sights[limits] = found
         if len(self._sights) > _MOST_SIGHTS:
             self._sights.popitem(last=False)

@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
     from truename.catalog import Tool
     from truename.errors import ResolutionError
-    from truename.gateway.views.texts import Texts
+    from truename.gateway.views.texts import ServerTexts
     from truename.identity import ToolId
     from truename.naming import NameTable
 
 __all__ = ["prompts_described", "prompts_for", "wrong_prompt_text"]
 
 
-def prompts_described(table: NameTable, texts: Texts) -> tuple[tuple[ToolId, Mapping[str, Any]], ...]:
+def prompts_described(table: NameTable, texts: ServerTexts) -> tuple[tuple[ToolId, Mapping[str, Any]], ...]:
     """Return the descriptors of prompts/list in pinned order: the servers' definitions under their wire names."""
     long = beyond(table.catalog[id] for id in table)
     return tuple((id, {**_definition(table.catalog[id], texts, long), "name": name}) for id, name in table.items())
 
 
-def prompts_for(view: View, texts: Texts) -> View:
+def prompts_for(view: View, texts: ServerTexts) -> View:
     """Return a view of prompts whose texts are read otherwise."""
     return View(view.spec, view.table, prompts_described(view.table, texts), view, texts)
 
 
-def _definition(prompt: Tool, texts: Texts, long: frozenset[ToolId]) -> Mapping[str, Any]:
+def _definition(prompt: Tool, texts: ServerTexts, long: frozenset[ToolId]) -> Mapping[str, Any]:
     return prompt.definition if prompt.id in long else texts.read(prompt)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.upstream.lists import Kind, Lists
 
-__all__ = ["Place", "ResourceView", "Resources", "behind", "is_behind"]
+__all__ = ["ResourcePlace", "ResourceView", "Resources", "behind", "is_behind"]
 
 _SCHEME: Final = "truename://"
 _LISTED: Final = ("resources", "templates")
@@ -33,17 +33,17 @@ _LONGEST_TEMPLATE: Final = 1024
 _MOST_OWNERS: Final = 200_000
 
 
-class Place(NamedTuple):
+class ResourcePlace(NamedTuple):
     """Where a URI leads: the server's key and its own URI."""
 
     server: str
     uri: str
 
 
-class Shown(NamedTuple):
+class ShownResource(NamedTuple):
     """A resource or template as it is listed, and where it comes from."""
 
-    place: Place
+    place: ResourcePlace
     uri: str
     descriptor: Mapping[str, Any]
 
@@ -62,19 +62,19 @@ def is_behind(uri: str) -> bool:
     return uri.startswith(_SCHEME)
 
 
-def _split(uri: str) -> Place | None:
+def _split(uri: str) -> ResourcePlace | None:
     if not uri.startswith(_SCHEME):
         return None
     key, _, own = uri.removeprefix(_SCHEME).partition("/")
-    return Place(unquote(key), own)
+    return ResourcePlace(unquote(key), own)
 
 
 @dataclass(frozen=True)
 class ResourceView:
     """What one endpoint shows: in the servers' order as configured, and in each server's own."""
 
-    resources: tuple[Shown, ...]
-    templates: tuple[Shown, ...]
+    resources: tuple[ShownResource, ...]
+    templates: tuple[ShownResource, ...]
     servers: frozenset[str]
     owners: Mapping[str, str]
     is_whole: bool = True
@@ -86,7 +86,7 @@ class ResourceView:
         return {KINDS[name].method: Pages([one.descriptor for one in found]) for name, found in shown.items()}
 
     @cached_property
-    def _exact(self) -> Mapping[str, Place]:
+    def _exact(self) -> Mapping[str, ResourcePlace]:
         return {one.uri: one.place for one in (*self.templates, *self.resources)}
 
     @cached_property
@@ -109,7 +109,7 @@ class ResourceView:
         owner = self.owners.get(uri)
         return self.is_whole and owner is not None and owner not in self.servers
 
-    def places(self, uri: str) -> tuple[Place, ...]:
+    def places(self, uri: str) -> tuple[ResourcePlace, ...]:
         """Return where a URI may lead: to who lists it or once did, to whom it names, or whose templates it fits.
 
         None is no answer, several are one too many: nothing is guessed.
@@ -122,12 +122,12 @@ class ResourceView:
         if named is not None or len(uri) > LONGEST:
             return ()
         if (owner := self.owners.get(uri)) in self.servers and owner is not None:
-            return (Place(owner, uri),)
+            return (ResourcePlace(owner, uri),)
         if self.is_anothers(uri):
             return ()
         patterns = self._patterns.get(scheme_of(uri) or "", ())
         fitting = dict.fromkeys(server for template, server in patterns if template.fits(uri))
-        return tuple(Place(server, uri) for server in fitting)
+        return tuple(ResourcePlace(server, uri) for server in fitting)
 
 
 class Resources:
@@ -174,11 +174,11 @@ class Resources:
             )
         return self._views[only]
 
-    def _shown(self, name: str, only: str | None) -> Iterable[Shown]:
+    def _shown(self, name: str, only: str | None) -> Iterable[ShownResource]:
         kind = KINDS[name]
         for server, uri, entry in self._entries(kind, name):
             if only not in {None, server}:
                 continue
             is_plain = only is not None or (self.owners[uri] == server and not uri.startswith(_SCHEME))
             shown = uri if is_plain else behind(server, uri)
-            yield Shown(Place(server, uri), shown, entry if is_plain else {**entry, kind.key: shown})
+            yield ShownResource(ResourcePlace(server, uri), shown, entry if is_plain else {**entry, kind.key: shown})

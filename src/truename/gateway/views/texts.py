@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Described = tuple[tuple[ToolId, Mapping[str, Any]], ...]
 
-__all__ = ["AS_THEY_ARE", "Texts", "beyond"]
+__all__ = ["AS_THEY_ARE", "ServerTexts", "beyond"]
 
 Raw = dict[str, Any]
 
@@ -35,7 +35,7 @@ _READ: Final = (*_TEXTS, "annotations")
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
 
-class Texts:
+class ServerTexts:
     """How the texts of each server are read in one view: a server's mentions are made at first need.
 
     ``hidden`` are tools that the reader must not hear of: where a text mentions one, the server's own word stays.
@@ -50,7 +50,7 @@ class Texts:
         self._ids: Mapping[str, str] | None = None
 
     @classmethod
-    def under(cls, table: NameTable) -> Texts:
+    def under(cls, table: NameTable) -> ServerTexts:
         """Return the texts under the names of a table."""
         shown: defaultdict[str, list[tuple[Tool, str]]] = defaultdict(list)
         for id, name in table.items():
@@ -58,9 +58,9 @@ class Texts:
             shown[tool.origin.server].append((tool, name))
         return cls(shown)
 
-    def without(self, hidden: frozenset[ToolId]) -> Texts:
+    def without(self, hidden: frozenset[ToolId]) -> ServerTexts:
         """Return the texts for a reader who must not hear of these tools."""
-        return Texts(self._shown, hidden) if self._shown else self
+        return ServerTexts(self._shown, hidden) if self._shown else self
 
     def definition(self, tool: Tool) -> Mapping[str, Any]:
         """Return the definition of a tool as it is shown, with its title and description as the client reads them.
@@ -107,7 +107,7 @@ class Texts:
             raise self._refusal(server, params, error) from error
         if result.get("isError") is not True:
             return result
-        return {**result, **_Reader(self._of(server), params).blocks(result, "content")}
+        return {**result, **_AnswerReader(self._of(server), params).blocks(result, "content")}
 
     async def prompt(self, server: str, params: Mapping[str, Any], answering: Awaitable[Raw]) -> Raw:
         """Return the answer to prompts/get with the texts of its messages as the client reads them; see `error`."""
@@ -115,17 +115,17 @@ class Texts:
             result = await answering
         except MCPError as error:
             raise self._refusal(server, params, error) from error
-        reader = _Reader(self._of(server), params)
+        reader = _AnswerReader(self._of(server), params)
         messages = result.get("messages")
         if isinstance(messages, list):
             result = {**result, "messages": [reader.message(one) for one in messages]}
         return {**result, **reader.texts(result, ("description",))}
 
     def _refusal(self, server: str, params: Mapping[str, Any], error: MCPError) -> MCPError:
-        text = _Reader(self._of(server), params).text(error.message)
+        text = _AnswerReader(self._of(server), params).text(error.message)
         return error if text == error.message else MCPError(error.code, text, error.data)
 
-    def retold(self, described: Described, table: NameTable, before: Texts) -> Described:
+    def retold(self, described: Described, table: NameTable, before: ServerTexts) -> Described:
         """Return descriptors that were read as ``before`` as they are read here; those that are equal are the same."""
         touched = {table.catalog[id].origin.server for id in self._hidden}
         if not touched:
@@ -136,7 +136,7 @@ class Texts:
             for tool in (table.catalog[id],)
         )
 
-    def _retold(self, shown: Mapping[str, Any], tool: Tool, before: Texts) -> Mapping[str, Any]:
+    def _retold(self, shown: Mapping[str, Any], tool: Tool, before: ServerTexts) -> Mapping[str, Any]:
         old, new = before.definition(tool), self.definition(tool)
         changed = {field: new[field] for field in _READ if field in new and new[field] != old.get(field)}
         if "description" in changed:
@@ -176,10 +176,10 @@ def _size(definition: Mapping[str, Any]) -> int:
     return sum(min(len(text), MOST_READ) for text in said if isinstance(text, str))
 
 
-AS_THEY_ARE: Final = Texts({})
+AS_THEY_ARE: Final = ServerTexts({})
 
 
-class _Reader:
+class _AnswerReader:
     """Reads the texts of one answer, up to `MOST_READ` characters of them."""
 
     def __init__(self, mentions: TextMentions, params: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from truename.errors import UnknownDialect, excerpt
 from truename.gateway.protocol.pages import Pages
 from truename.gateway.views.contexts import unknown_context
 from truename.gateway.views.profiled import Limits
-from truename.gateway.views.texts import AS_THEY_ARE, Texts
+from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -88,7 +88,7 @@ class View:
     table: NameTable
     described: tuple[tuple[ToolId, Mapping[str, Any]], ...]
     whole: View | None = None
-    texts: Texts = AS_THEY_ARE
+    texts: ServerTexts = AS_THEY_ARE
 
     @cached_property
     def tools(self) -> tuple[Mapping[str, Any], ...]:

@@ -519,7 +519,7 @@ def config_error(file: str, key: str, problem: str, remedy: str) -> ConfigError:
 def spelling_remedy(word: object, known: Iterable[str]) -> str:
     """Return a remedy for a misspelt word.
 
-    >>> nearest("tols", ["tools", "servers"]), nearest("x", ["tools", "servers"])
+    >>> spelling_remedy("tols", ["tools", "servers"]), spelling_remedy("x", ["tools", "servers"])
     ("Did you mean 'tools'?", 'Use one of: servers, tools.')
     """
     known = sorted(known)

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.auth.network.addresses import AddressRefused, NetworkPolicy, NetworkZone, address_of, host_of, nearness_of
+from truename.auth.network.addresses import (
+    AddressRefused,
+    NetworkPolicy,
+    NetworkZone,
+    address_of,
+    host_of,
+    network_zone_of,
+)
 
 _KINDS = {
     "8.8.8.8": NetworkZone.PUBLIC,
@@ -51,7 +58,7 @@ _KINDS = {
 
 @pytest.mark.parametrize(("text", "kind"), _KINDS.items())
 def test_an_address_is_as_near_as_what_it_reaches(text: str, kind: NetworkZone | None) -> None:
-    assert nearness_of(ip_address(text)) is kind
+    assert network_zone_of(ip_address(text)) is kind
 
 
 @pytest.mark.parametrize(
@@ -117,7 +124,7 @@ def test_an_address_is_the_same_in_all_its_forms(number: int) -> None:
         f"2002:{a:02x}{b:02x}:{c:02x}{d:02x}::",
     )
     assert {address_of(form) for form in forms} == {plain}
-    assert {nearness_of(IPv6Address(form)) for form in carried} == {nearness_of(plain)}
+    assert {network_zone_of(IPv6Address(form)) for form in carried} == {network_zone_of(plain)}
 
 
 @pytest.mark.parametrize(

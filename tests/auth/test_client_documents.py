@@ -42,8 +42,8 @@ class Documents:
             return FetchedDocument(self.status, json.dumps(self.document).encode())
         return await self.web(url, named_by=named_by, **more)
 
-    async def nearness(self, url: str) -> NetworkZone:
-        return await self.web.nearness(url)
+    async def network_zone(self, url: str) -> NetworkZone:
+        return await self.web.network_zone(url)
 
 
 @asynccontextmanager

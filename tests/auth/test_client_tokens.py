@@ -221,7 +221,7 @@ class Said:
         self.forms.append({"url": url, **asked})
         return FetchedDocument(self.status, self.body)
 
-    async def nearness(self, url: str) -> Any:
+    async def network_zone(self, url: str) -> Any:
         raise FetchError(url)
 
 

@@ -55,7 +55,7 @@ class Net:
             raise FetchError(message)
         return FetchedDocument(self.status, self.body)
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return NetworkZone.PUBLIC
 
     def clients(self, *schemes: str, issuer: str = HERE) -> RegisteredClients:

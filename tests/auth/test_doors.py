@@ -113,7 +113,7 @@ async def test_other_static_tokens_can_be_had_while_the_gateway_runs(tmp_path: P
     old, new = kept(before), kept(after)
     doors = Authenticators(before, clock=lambda: NOW)
     found = await let_in(doors, old)
-    doors.retune(after, token=None, token_name="local")
+    doors.reload(after, token=None, token_name="local")
 
     assert not found.stands()
     assert await doors.admit([f"Bearer {old}"]) == UNKNOWN
@@ -123,13 +123,13 @@ async def test_other_static_tokens_can_be_had_while_the_gateway_runs(tmp_path: P
 async def test_the_one_token_of_the_settings_comes_changes_and_goes() -> None:
     doors = Authenticators(StaticTokenStore(None, {}))
     assert doors.are_open
-    doors.retune(StaticTokenStore(None, {}), token="one", token_name="ops")
+    doors.reload(StaticTokenStore(None, {}), token="one", token_name="ops")
     first = await let_in(doors, "one")
     assert (first.principal, doors.are_open) == (Principal(name="ops"), False)
-    doors.retune(StaticTokenStore(None, {}), token="one", token_name="other")
+    doors.reload(StaticTokenStore(None, {}), token="one", token_name="other")
     second = await let_in(doors, "one")
     assert (second.principal.name, first.stands(), second.stands()) == ("other", False, True)
-    doors.retune(StaticTokenStore(None, {}), token=None, token_name="other")
+    doors.reload(StaticTokenStore(None, {}), token=None, token_name="other")
     assert (second.stands(), doors.are_open) == (False, True)
 
 

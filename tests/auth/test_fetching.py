@@ -99,7 +99,7 @@ async def test_who_is_far_names_nobody_near() -> None:
     with serving(lambda _: Response(b"{}")) as url:
         async with web() as fetch:
             assert (await fetch(url, named_by=NetworkZone.LOOPBACK)).status == 200
-            assert await fetch.nearness(url) is NetworkZone.LOOPBACK
+            assert await fetch.network_zone(url) is NetworkZone.LOOPBACK
             for near in (NetworkZone.PRIVATE, NetworkZone.PUBLIC):
                 with pytest.raises(FetchError, match="loopback"):
                     await fetch(url, named_by=near)

@@ -51,7 +51,7 @@ class Net:
         said = self.documents.get(url)
         return FetchedDocument(404, b"") if said is None else FetchedDocument(200, json.dumps(said).encode())
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return self.near
 
 
@@ -110,7 +110,7 @@ async def test_a_server_leads_nowhere_nearer_than_it_ever_was() -> None:
     net.near = NetworkZone.LOOPBACK
     await found_at(FAR, within)
     assert {near for _, near in net.fetched} == {NetworkZone.PUBLIC}
-    assert await within.nearness("https://idp.example") is NetworkZone.PUBLIC
+    assert await within.network_zone("https://idp.example") is NetworkZone.PUBLIC
 
 
 async def test_scopes_are_those_of_the_challenge_else_those_that_there_are_and_only_real_ones() -> None:

@@ -51,7 +51,7 @@ class Net:
         assert url.startswith("https://")
         return FetchedDocument(200, json.dumps(self.pages["document"]).encode())
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return NetworkZone.PUBLIC
 
 

@@ -43,7 +43,7 @@ class Net:
         self.sent.append((url, form, headers))
         return FetchedDocument(self.status, json.dumps(self.said).encode())
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return NetworkZone.PUBLIC
 
     @property

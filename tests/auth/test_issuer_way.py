@@ -44,7 +44,7 @@ class Net:
         keys = {"keys": [self.key.as_dict(private=False)]}
         return FetchedDocument(self.status, json.dumps(keys if url.endswith("/keys") else self.said).encode())
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return NetworkZone.PUBLIC
 
     def way(self, **more: Any) -> IssuerAuthenticator:

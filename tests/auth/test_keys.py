@@ -44,7 +44,7 @@ class Net:
         row = ECKey.generate_key("P-256", {"kid": self.kid}).as_dict(private=False)
         return FetchedDocument(self.status, json.dumps({"keys": [row]}).encode())
 
-    async def nearness(self, url: str) -> NetworkZone:
+    async def network_zone(self, url: str) -> NetworkZone:
         assert url == ISSUER
         return NetworkZone.PRIVATE
 

@@ -30,7 +30,7 @@ class Net:
         said = self.pages.get(url.removeprefix(ROOT))
         return FetchedDocument(404 if said is None else 200, json.dumps(said or {"issuer": ROOT}).encode())
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return NetworkZone.PUBLIC
 
 

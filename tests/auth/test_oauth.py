@@ -368,7 +368,7 @@ async def test_what_is_answered_to_whom_is_not_let_in(lab: Lab, idp: Authority, 
 async def test_the_public_url_is_the_resource(idp: Authority) -> None:
     access = Access(public_url="https://tools.example.com", oauth={"idp": Issuer(issuer=idp.issuer)})
     async with front_of(Config(settings=Settings(access=access)), "http://127.0.0.1:1") as front:
-        found = await front.doors.admit([f"Bearer {idp.sign(aud=RESOURCE)}"])
-        other = await front.doors.admit([f"Bearer {idp.sign(aud='http://127.0.0.1:1/mcp')}"])
+        found = await front.authenticators.admit([f"Bearer {idp.sign(aud=RESOURCE)}"])
+        other = await front.authenticators.admit([f"Bearer {idp.sign(aud='http://127.0.0.1:1/mcp')}"])
     assert isinstance(found, Authenticated)
     assert isinstance(other, AuthenticationFailure)

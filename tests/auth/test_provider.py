@@ -86,7 +86,7 @@ class Net:
             found["userinfo_endpoint"] = f"{ISSUER}/userinfo"
         return FetchedDocument(200, json.dumps({"issuer": ISSUER, **found}).encode())
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return NetworkZone.PUBLIC
 
 

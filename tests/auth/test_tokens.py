@@ -341,9 +341,9 @@ async def test_the_one_token_of_the_settings_has_a_name(path: Path) -> None:
     assert isinstance(found, Authenticated)
     assert found.principal.key == "ops"
     assert found.stands()
-    doors.retune(StaticTokenStore(path, {}), token="s3cret", token_name="ops")
+    doors.reload(StaticTokenStore(path, {}), token="s3cret", token_name="ops")
     assert found.stands()
-    doors.retune(StaticTokenStore(path, {}), token="another", token_name="ops")
+    doors.reload(StaticTokenStore(path, {}), token="another", token_name="ops")
     assert not found.stands()
     assert isinstance(await doors.admit(["bearer s3cret"]), AuthenticationFailure)
 

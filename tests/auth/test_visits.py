@@ -88,13 +88,13 @@ async def test_nobody_who_logs_in_at_a_server_is_pushed_out_by_another(
     config = Config(path=tmp_path / "truename.toml", settings=Settings(ledger="memory", access=access))
     async with web() as fetch, front_of(config, HERE, fetch=fetch) as front:
         transport = httpx2.ASGITransport(app=front.pages)
-        assert front.desk is not None
+        assert front.logins is not None
         links = []
         for name in ("ann", "eve"):
             who = Principal(name=name, issuer=idp.issuer)
-            attempt = front.desk.attempt("far", Login(issuer=idp.issuer), "https://far.example/mcp", who)
+            attempt = front.logins.attempt("far", Login(issuer=idp.issuer), "https://far.example/mcp", who)
             assert attempt is not None
-            links.append(front.desk.url(attempt))
+            links.append(front.logins.url(attempt))
         async with (
             httpx2.AsyncClient(transport=transport) as ann,
             httpx2.AsyncClient(transport=transport) as eve,
@@ -222,16 +222,16 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
 def test_a_visit_opens_unchanged_for_its_browser_and_its_purpose(
     kind: str, browser: str, said: list[Any], data: st.DataObject
 ) -> None:
-    visits = AuthorizationStates(lambda: 0.0)
-    state, visit = visits.begin(kind, browser, said)
-    assert visits.back(kind, browser, state) == visit
+    authorizations = AuthorizationStates(lambda: 0.0)
+    state, pending = authorizations.begin(kind, browser, said)
+    assert authorizations.back(kind, browser, state) == pending
     assert AuthorizationStates(lambda: 0.0).back(kind, browser, state) is None
-    assert visits.back(kind + "x", browser, state) is None
-    assert visits.back(kind, browser + "x", state) is None
+    assert authorizations.back(kind + "x", browser, state) is None
+    assert authorizations.back(kind, browser + "x", state) is None
     whole = bytearray(urlsafe_b64decode(padded(state)))
     whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
-    assert visits.back(kind, browser, urlsafe_b64encode(whole).decode().rstrip("=")) is None
-    assert visits.back(kind, browser, state[: data.draw(st.integers(0, len(state) - 1))]) is None
+    assert authorizations.back(kind, browser, urlsafe_b64encode(whole).decode().rstrip("=")) is None
+    assert authorizations.back(kind, browser, state[: data.draw(st.integers(0, len(state) - 1))]) is None
 
 
 @given(st.text(max_size=200))
@@ -241,19 +241,19 @@ def test_what_is_no_state_is_nobodys(text: str) -> None:
 
 def test_a_visit_is_over_after_ten_minutes() -> None:
     now = [1_000.0]
-    visits = AuthorizationStates(lambda: now[0])
-    state, visit = visits.begin("sign-in", "browser", [])
+    authorizations = AuthorizationStates(lambda: now[0])
+    state, pending = authorizations.begin("sign-in", "browser", [])
     now[0] += 599
-    assert visits.back("sign-in", "browser", state) == visit
+    assert authorizations.back("sign-in", "browser", state) == pending
     now[0] += 1
-    assert visits.back("sign-in", "browser", state) is None
+    assert authorizations.back("sign-in", "browser", state) is None
 
 
 def test_what_a_visit_proves_itself_with_is_not_written_out() -> None:
-    _, visit = AuthorizationStates(lambda: 0.0).begin("sign-in", "browser", [])
-    assert visit.verifier not in repr(visit)
-    assert visit.nonce not in repr(visit)
-    assert visit.verifier != visit.nonce
+    _, pending = AuthorizationStates(lambda: 0.0).begin("sign-in", "browser", [])
+    assert pending.verifier not in repr(pending)
+    assert pending.nonce not in repr(pending)
+    assert pending.verifier != pending.nonce
 
 
 async def test_one_persons_many_codes_take_no_code_of_anothers(idp: Authority, tmp_path: Path, most: int) -> None:

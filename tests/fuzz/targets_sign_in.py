@@ -218,7 +218,7 @@ async def _logged_in(net: Net, chance: Random) -> Any:
     finally:
         visitor.cancel()
         (came,) = await asyncio.gather(visitor, return_exceptions=True)
-        # Who visits may find that nobody listens any more.
+        # Who authorizations may find that nobody listens any more.
         if isinstance(came, Broken):
             raise came
 

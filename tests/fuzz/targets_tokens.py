@@ -61,7 +61,7 @@ class Net:
         found = self.pages.get(url)
         return FetchedDocument(404, b"") if found is None else FetchedDocument(self.status, found)
 
-    async def nearness(self, _: str) -> NetworkZone:
+    async def network_zone(self, _: str) -> NetworkZone:
         return NetworkZone.PUBLIC
 
 

@@ -35,7 +35,7 @@ async def gone(stage: Stage) -> None:
 
 
 async def denied(stage: Stage) -> None:
-    await stage.hub.retune(replace(stage.hub.settings, policy=DENY), [stage.fs.config], lambda: None)
+    await stage.hub.reload(replace(stage.hub.settings, policy=DENY), [stage.fs.config], lambda: None)
 
 
 async def moved(stage: Stage) -> None:

@@ -204,7 +204,7 @@ async def test_other_settings_wait_for_their_turn_and_count_from_one_moment_on()
         swapped.append(sorted(map(str, row.hub.catalog)))
 
     async with row.renewing(tool("push"), tool("merge")), anyio.create_task_group() as tasks:
-        tasks.start_soon(row.hub.retune, replace(settings, style=None), only, swap)
+        tasks.start_soon(row.hub.reload, replace(settings, style=None), only, swap)
         await anyio.lowlevel.checkpoint()
         assert row.hub.settings.names_in_texts
         assert row.shown == ["big_pull", "big_push", "small_read"]
@@ -219,7 +219,7 @@ async def test_settings_that_can_not_be_change_nothing() -> None:
     row = await begun(Row())
     before, swapped = row.hub.settings, list[None]()
     with pytest.raises(RuntimeError, match="on purpose"):
-        await row.hub.retune(replace(before, names_in_texts=False), _broken(), lambda: swapped.append(None))
+        await row.hub.reload(replace(before, names_in_texts=False), _broken(), lambda: swapped.append(None))
     assert row.hub.settings is before
     assert not swapped
     assert row.shown == ["big_pull", "big_push", "small_read"]
@@ -308,7 +308,7 @@ async def test_a_list_that_can_not_be_made_leaves_the_next_one_its_turn(monkeypa
     assert row.shown == ["big_merge", "big_push", "small_read"]
 
 
-STEPS = st.lists(st.sampled_from(["list", "close", "open", "renew", "rebuild", "retune", "call"]), max_size=14)
+STEPS = st.lists(st.sampled_from(["list", "close", "open", "renew", "rebuild", "reload", "call"]), max_size=14)
 
 
 @given(steps=STEPS)
@@ -332,8 +332,8 @@ async def _in_order(steps: list[str]) -> None:
         assert seen <= now <= versions
         return now
 
-    async def retune() -> None:
-        await row.hub.retune(row.hub.settings, [row.big.config, row.small.config], lambda: None)
+    async def reload() -> None:
+        await row.hub.reload(row.hub.settings, [row.big.config, row.small.config], lambda: None)
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
@@ -349,8 +349,8 @@ async def _in_order(steps: list[str]) -> None:
                             row.gate.open()
                         case "renew":
                             tasks.start_soon(row.hub.renew)
-                        case "retune":
-                            tasks.start_soon(retune)
+                        case "reload":
+                            tasks.start_soon(reload)
                         case "rebuild":
                             row.hub.rebuild()
                         case _:

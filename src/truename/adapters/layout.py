@@ -78,7 +78,7 @@ class NamespaceLayout:
 
         >>> from truename import Catalog, project
         >>> catalog = Catalog.of("crm@1/lookup@1", "billing@1/lookup@1")
-        >>> [key.tagged for key in Layout.by_server(project(catalog, "openai-responses")).keys.values()]
+        >>> [key.tagged for key in NamespaceLayout.by_server(project(catalog, "openai-responses")).keys.values()]
         [('namespaced', 'crm', 'lookup'), ('namespaced', 'billing', 'lookup')]
         """
         groups: defaultdict[str, list[Tool]] = defaultdict(list)

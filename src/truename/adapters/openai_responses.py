@@ -60,7 +60,7 @@ def tools(
 
     >>> from truename import Catalog, project
     >>> names = project(Catalog.of("crm@1/lookup@1"), "openai-responses")
-    >>> [tool["type"] for tool in tools(Layout.by_server(names, defer=True))]
+    >>> [tool["type"] for tool in tools(NamespaceLayout.by_server(names, defer=True))]
     ['namespace', 'tool_search']
     """
     layout = NamespaceLayout.of(names)

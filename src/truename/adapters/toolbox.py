@@ -75,7 +75,7 @@ NAMING: Final = ToolboxNames()
 class Toolbox:
     """Names, what may happen, and who calls. A policy without approvals gets some in memory: calls run once.
 
-    >>> names = Naming().table({"docs": ["search"], "crm": ["search"]})
+    >>> names = ToolboxNames().table({"docs": ["search"], "crm": ["search"]})
     >>> box = Toolbox(names=names, policy=Policy(default="allow"))
     >>> [offer.key.name for offer in box.offered]
     ['docs_search', 'crm_search']

@@ -37,16 +37,16 @@ def _nothing(_: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class HttpAuthentication:
-    """The doors, and what is said in front of them; ``pages`` is the application of sign-in, and of logins at servers.
+    """What the gateway's HTTP server needs to authenticate callers; ``pages`` serves sign-in and logins at servers.
 
-    ``desk`` is where people are sent to log in at servers, None where there is no page for that.
+    ``logins`` is where people are sent to log in at servers, None where there is no page for that.
     """
 
-    doors: Authenticators
+    authenticators: Authenticators
     resource: ProtectedResource
     pages: Any = None
     is_page: Callable[[str], bool] = _nothing
-    desk: PendingLogins | None = None
+    logins: PendingLogins | None = None
 
     def another(self, before: Config, after: Config) -> Callable[[], None]:
         """Return what has another configuration's tokens count. Raises `ConfigError` if more would change."""
@@ -60,7 +60,7 @@ class HttpAuthentication:
                 remedy="Restart the gateway, or change it back.",
             )
         settings, store = after.settings, token_store(after)
-        return partial(self.doors.retune, store, token=settings.token, token_name=settings.access.token_name)
+        return partial(self.authenticators.reload, store, token=settings.token, token_name=settings.access.token_name)
 
 
 @asynccontextmanager
@@ -112,7 +112,7 @@ async def front_of(
                     )
                 )
                 ways.append(way)
-        doors = Authenticators(
+        authenticators = Authenticators(
             token_store(config),
             token=settings.token,
             token_name=access.token_name,
@@ -120,17 +120,23 @@ async def front_of(
             clock=clock,
             on_access=on_access,
         )
-        desk = _desk(config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access)
+        logins = _pending_logins(
+            config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access
+        )
         rooms = [] if pages is None else [pages]
-        if desk is not None:
-            stack.push_async_callback(desk.close)
-            rooms.append(LoginPages(desk, settings.server_name))
+        if logins is not None:
+            stack.push_async_callback(logins.close)
+            rooms.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
-            doors=doors, resource=resource, pages=partial(_page, rooms), is_page=partial(_has, rooms), desk=desk
+            authenticators=authenticators,
+            resource=resource,
+            pages=partial(_page, rooms),
+            is_page=partial(_has, rooms),
+            logins=logins,
         )
 
 
-def _desk(
+def _pending_logins(
     config: Config, here: str, pages: Any, *, is_near: bool, clock: Callable[[], float], tell: OnAccess
 ) -> PendingLogins | None:
     """Return where people log in at servers, if logins are kept."""

@@ -134,7 +134,7 @@ class IssuerClient:
         url = await self.endpoint(name, typed)
         if typed is not None:
             return await self._fetch(url, form=form, headers=headers)
-        return await self._fetch(url, named_by=await self._fetch.nearness(self.issuer), form=form, headers=headers)
+        return await self._fetch(url, named_by=await self._fetch.network_zone(self.issuer), form=form, headers=headers)
 
 
 class IssuerKeys:

@@ -107,7 +107,7 @@ def _named(winner: Key, instead_of: Key) -> str:
 def in_words(several: Sequence[ClientOutcome], most: int = 2) -> str:
     """Return the worst of a tool's fates, with its clients, and how many others do it harm; ``*`` was only read.
 
-    >>> in_words([Fate("a", "Ay", "dropped", "", "run"), Fate("b", "Bee", "dropped", "", "read")])
+    >>> in_words([ClientOutcome("a", "Ay", "dropped", "", "run"), ClientOutcome("b", "Bee", "dropped", "", "read")])
     'dropped by Ay, Bee*'
     """
     own = [fate for fate in several if fate.kind != "falls"]

@@ -294,10 +294,10 @@ def list_(
     as_json: JsonOutput = False,
 ) -> int:
     """List what waits for a word, and what was decided. Exit status 1: something waits."""
-    with _desk(source) as desk:
+    with _decisions(source) as decisions:
         if watch:
-            return _watched(desk, as_json=as_json)
-        found = [one for one in desk.all() if one.waits or not waiting]
+            return _watched(decisions, as_json=as_json)
+        found = [one for one in decisions.all() if one.waits or not waiting]
     if as_json:
         print_json({"approvals": [plain(one) for one in found]})
     elif found:
@@ -312,13 +312,13 @@ def list_(
     return EXIT_FINDINGS if open_ones else 0
 
 
-def _watched(desk: ApprovalDecisions, *, as_json: bool) -> int:
+def _watched(decisions: ApprovalDecisions, *, as_json: bool) -> int:
     """Show each request once, until the command is interrupted."""
     seen: set[str] = set()
     say("Each call that waits is shown here; Ctrl+C ends this.")
     try:
         while True:
-            for one in desk.waiting():
+            for one in decisions.waiting():
                 if one.key not in seen:
                     seen.add(one.key)
                     _told(one, as_json=as_json)
@@ -340,10 +340,10 @@ def _told(one: ListedApproval, *, as_json: bool) -> None:
 @approvals.command(name="show")
 def show_(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
     """Show a call that waits with its arguments, or a decision and whether it counts."""
-    with _desk(config) as desk:
-        found = desk.find(key)
+    with _decisions(config) as decisions:
+        found = decisions.find(key)
         if found is None:
-            return _nothing(desk, key, as_json=as_json)
+            return _nothing(decisions, key, as_json=as_json)
     if as_json:
         print_json(plain(found))
     else:
@@ -377,13 +377,13 @@ def deny(
 @approvals.command
 def revoke(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
     """Take a decision back: the next such call is asked about again."""
-    with _desk(config) as desk:
-        found = desk.find(key)
+    with _decisions(config) as decisions:
+        found = decisions.find(key)
         if found is not None and found.waits:
             raise UsageError(fact=f"{key} is no decision yet", advice="`truename approvals deny` refuses the call.")
-        gone = desk.revoke(key)
+        gone = decisions.revoke(key)
         if gone is None:
-            return _nothing(desk, key, as_json=as_json)
+            return _nothing(decisions, key, as_json=as_json)
     if as_json:
         print_json({"revoked": plain(gone)})
     else:
@@ -402,14 +402,14 @@ def _decided(
     as_json: bool,
 ) -> int:
     lasts = None if span is None else seconds_of(span)
-    with _desk(config) as desk:
-        waiting = desk.pending(key)
+    with _decisions(config) as decisions:
+        waiting = decisions.pending(key)
         if waiting is None:
-            return _nothing(desk, key, as_json=as_json)
+            return _nothing(decisions, key, as_json=as_json)
         if scope not in waiting.scopes:
             advice = f"Use --scope with one of: {', '.join(waiting.scopes)}."
             raise UsageError(fact="the client of this call has no session", advice=advice)
-        made = desk.decide(waiting, scope, approved=approved, by=whoami(), message=message, lasts=lasts)
+        made = decisions.decide(waiting, scope, approved=approved, by=whoami(), message=message, lasts=lasts)
     if as_json:
         print_json({"granted" if approved else "denied": plain(made)})
     else:
@@ -419,10 +419,10 @@ def _decided(
     return 0
 
 
-def _nothing(desk: ApprovalDecisions, key: str, *, as_json: bool) -> int:
+def _nothing(decisions: ApprovalDecisions, key: str, *, as_json: bool) -> int:
     """Say that this is no call that waits: what was decided on it, or which key may be meant."""
-    decision = desk.decision_on(key)
-    near = [one.key for one in desk.all() if key and one.key.startswith(key)][:_MOST_NEAR]
+    decision = decisions.decision_on(key)
+    near = [one.key for one in decisions.all() if key and one.key.startswith(key)][:_MOST_NEAR]
     if as_json:
         print_json({"unknown": key} if decision is None else {"unknown": key, "decision": plain(decision)})
     elif decision is not None:
@@ -436,12 +436,12 @@ def _nothing(desk: ApprovalDecisions, key: str, *, as_json: bool) -> int:
 
 
 @contextmanager
-def _desk(source: str | None) -> Iterator[ApprovalDecisions]:
+def _decisions(source: str | None) -> Iterator[ApprovalDecisions]:
     config = configuration(source)
     path = config.approvals_path()
     if path is None:
         raise UsageError(
             fact=f"{config.path} keeps its approvals in memory only", advice="Set approvals.path to a file."
         )
-    with ApprovalDecisions(path, config) as desk:
-        yield desk
+    with ApprovalDecisions(path, config) as decisions:
+        yield decisions

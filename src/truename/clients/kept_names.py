@@ -103,7 +103,7 @@ def parts(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -> Kep
     >>> parts("mcp__git_hub__*", SPELLINGS["mcp__server__tool"]).server
     'git_hub'
     >>> parts("a__b__c", SPELLINGS["server__tool"], ["a__b"])
-    Parts(server='a__b', tool='c', template='{server}__{tool}', suffix='')
+    KeptNameParts(server='a__b', tool='c', template='{server}__{tool}', suffix='')
     """
     if not text or len(text) > _LONGEST:
         return None

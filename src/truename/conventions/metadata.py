@@ -153,7 +153,7 @@ def read_fields(table: Mapping[Any, object]) -> MetadataPatch:
     """Read fields under their own names; null is not said. A name that is no field is a fault, too.
 
     >>> read_fields({"platforms": ["IOS"], "is_for_llm": "yes"})
-    Said(values={'platforms': ('ios',)}, faults={'is_for_llm': 'it is neither true nor false'})
+    MetadataPatch(values={'platforms': ('ios',)}, faults={'is_for_llm': 'it is neither true nor false'})
     """
     values: dict[str, Any] = {}
     faults: dict[str, str] = {}

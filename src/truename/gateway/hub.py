@@ -195,7 +195,7 @@ class Hub(ShownTools):
             namer = Namer(self.ledger, check_identities(self.ledger, config).settings, self._news)
             await beside_loop(partial(namer.check, self.catalog))
 
-    async def retune(self, settings: Settings, servers: Iterable[ServerConfig], swapped: Callable[[], object]) -> None:
+    async def reload(self, settings: Settings, servers: Iterable[ServerConfig], swapped: Callable[[], object]) -> None:
         """Take other settings, and make all lists anew, of these servers; when this raises, nothing is changed.
 
         ``swapped`` is called in the same turn of the loop in which the new ones count. Raises what `rebuild` raises.

@@ -54,7 +54,7 @@ async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: It
     changed = differences(before, after)
     if not changed:
         return changed
-    await hub.retune(after.settings, after.enabled, partial(fleet.show, after))
+    await hub.reload(after.settings, after.enabled, partial(fleet.show, after))
     fleet.follow(after)
     for step in steps:
         step()

@@ -75,7 +75,8 @@ def check(members: Iterable[ToolSetMember]) -> None:
     `DuplicateTool`; several at once are an `ExceptionGroup` (seed 001).
 
     >>> from truename.identity import ToolNames
-    >>> check([Member(ToolNames(name="n.x")), Member(ToolNames(name="x", namespace="n"))])  # doctest: +ELLIPSIS
+    >>> plain, spaced = ToolNames(name="n.x"), ToolNames(name="x", namespace="n")
+    >>> check([ToolSetMember(plain), ToolSetMember(spaced)])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     truename.errors.DuplicateTool: function 'n.x' and function 'x' in namespace 'n' both have the name 'n.x'. ...
     """
@@ -100,8 +101,8 @@ def collisions(members: Iterable[ToolSetMember], policy: Literal["error", "warn"
     the log and in ``Kept.losers``; nothing is hidden in silence.
 
     >>> from truename.identity import ToolNames
-    >>> sales = Member(ToolNames(name="transfer_to_sales"), "handoff")
-    >>> collisions([sales, Member(ToolNames(name="transfer_to_sales"), "custom")], "warn").members == (sales,)
+    >>> sales = ToolSetMember(ToolNames(name="transfer_to_sales"), "handoff")
+    >>> collisions([sales, ToolSetMember(ToolNames(name="transfer_to_sales"), "custom")], "warn").members == (sales,)
     True
     """
     given = tuple(members)

@@ -288,9 +288,9 @@ def weigh(
     ``rules`` (codes) leaves only findings of these; ``is_whole`` False says that only a part of what belongs together
     was read, so that nothing is said of suppressions which the rest may need.
 
-    >>> from truename.lint import Declared, weigh
+    >>> from truename.lint import DeclaredTools, weigh
     >>> from truename.conventions import Declaration
-    >>> [one.rule.name for one in weigh(Declared(declarations=(Declaration(name="get weather"),))).findings]
+    >>> [one.rule.name for one in weigh(DeclaredTools(declarations=(Declaration(name="get weather"),))).findings]
     ['illegal_name']
     """
     configured = configured or LintConfiguration()

@@ -130,7 +130,7 @@ class ProtocolStatement:
     ) -> ProtocolStatement:
         """Count a version up. Raises `MigrationError` for what is no version or no pattern.
 
-        >>> Protocol.after("0.9").new
+        >>> ProtocolStatement.after("0.9").new
         '0.10'
         """
         _compiled(pattern)

@@ -62,7 +62,7 @@ def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
 def renamed(definition: Mapping[str, Any], listed: ListedName) -> Mapping[str, Any]:
     """Return a tool's definition for its old name: the same, but that the description begins with the rename.
 
-    >>> old = Listed("ls", ToolId.parse("files/list"), now="files_list", until="2027-02-01")
+    >>> old = ListedName("ls", ToolId.parse("files/list"), now="files_list", until="2027-02-01")
     >>> renamed({"name": "files_list", "description": "List files."}, old)["description"]
     "Renamed to 'files_list'; this name is listed until 2027-02-01. List files."
     """

@@ -59,7 +59,7 @@ class TextMentions:
     ``shown`` has the name that the client knows for each of the server's own. ``others`` are names that something else
     of the server has too, such as a parameter: they are mentions only where the text calls them tools.
 
-    >>> names = Mentions({"get_data": "weather_get_data", "search": "weather_search"})
+    >>> names = TextMentions({"get_data": "weather_get_data", "search": "weather_search"})
     >>> names.rewritten("Search for places. Call get_data or the search tool, not /v1/get_data.")
     'Search for places. Call weather_get_data or the weather_search tool, not /v1/get_data.'
     """

@@ -148,7 +148,8 @@ class ServerParts:
         everything from the name's first word on, where that is a word of this server alone. A word that several
         servers have is left out of the name. A verb is no server's name.
 
-        >>> parts = ServerParts({key: Key(key, (key, "search"), (key, "search")) for key in ("brave", "bing")})
+        >>> words = {key: (key, "search") for key in ("brave", "bing")}
+        >>> parts = ServerParts({key: ServerKeyWords(key, both, both) for key, both in words.items()})
         >>> tools = ("search", "web"), ("bravesearch",), ("brave", "web"), ("bing", "web")
         >>> found = [parts.overlap(parts["brave"].called("brave_search"), tool) for tool in tools]
         >>> [each and tuple(each) for each in found]

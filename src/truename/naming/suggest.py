@@ -51,7 +51,7 @@ class NameSuggester:
     def nearest(self, text: str, count: int = 3) -> tuple[str, ...]:
         """Return up to ``count`` names that somebody could have meant, best first.
 
-        >>> Suggester(["dg_prism_refract", "sf_get_leads"]).nearest("dg_prism_refrakt")
+        >>> NameSuggester(["dg_prism_refract", "sf_get_leads"]).nearest("dg_prism_refrakt")
         ('dg_prism_refract',)
         """
         wanted = fold("_".join(words(text[:_LONGEST])) or text[:_LONGEST])

@@ -36,7 +36,7 @@ def read_arguments(value: object) -> dict[str, Any]:
     what is missing, no JSON object, over 4 MiB, 64 levels or 200,000 keys and items, a key that stands twice or is no
     text, NaN and infinity.
 
-    >>> arguments_of('{"to": "me", "to": "you"}')
+    >>> read_arguments('{"to": "me", "to": "you"}')
     Traceback (most recent call last):
         ...
     truename.errors.InvalidCall: This is no call: arguments.to stands twice; nothing was run. ...

@@ -79,14 +79,14 @@ _GONE: Final = (
 class AuthorizationEndpoints:
     """The application of sign-in."""
 
-    def __init__(self, desk: AuthorizationServer, name: str, recognizer: BrowserIdentification) -> None:
+    def __init__(self, server: AuthorizationServer, name: str, recognizer: BrowserIdentification) -> None:
         self.recognizer = recognizer
-        self._desk = desk
+        self._server = server
         self._name = name
-        self._authorize = AuthorizationHandler(desk)
-        self._token = TokenHandler(desk, ClientAuthenticator(desk))
-        self._register = RegistrationHandler(desk, ClientRegistrationOptions(enabled=True))
-        self._is_secure = desk.issuer.startswith("https://")
+        self._authorize = AuthorizationHandler(server)
+        self._token = TokenHandler(server, ClientAuthenticator(server))
+        self._register = RegistrationHandler(server, ClientRegistrationOptions(enabled=True))
+        self._is_secure = server.issuer.startswith("https://")
         self._cookie = "__Host-truename-sign-in" if self._is_secure else "truename-sign-in"
         self._app = RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
         self._routes: dict[tuple[str, str], Callable[[Request], Awaitable[Response]]] = {
@@ -147,7 +147,7 @@ class AuthorizationEndpoints:
     # For clients
 
     async def _metadata(self, _: Request) -> Response:
-        issuer = self._desk.issuer
+        issuer = self._server.issuer
         return JSONResponse(
             {
                 "issuer": issuer,
@@ -161,7 +161,7 @@ class AuthorizationEndpoints:
                 "token_endpoint_auth_methods_supported": ["none"],
                 "revocation_endpoint_auth_methods_supported": ["none"],
                 "code_challenge_methods_supported": ["S256"],
-                "scopes_supported": list(self._desk.settings.scopes),
+                "scopes_supported": list(self._server.settings.scopes),
                 "authorization_response_iss_parameter_supported": True,
                 "client_id_metadata_document_supported": True,
             },
@@ -179,10 +179,10 @@ class AuthorizationEndpoints:
             problem = f"The client's redirect_uri and state have {size:,} bytes, more than {_LONGEST_ASKED:,}."
             return fault_page(f"{problem} It has to send shorter ones.")
         # The SDK reads it as an address, and many texts are one address: only the text that was registered counts.
-        if not await self._desk.clients.takes(said.get("client_id"), said.get("redirect_uri")):
+        if not await self._server.clients.takes(said.get("client_id"), said.get("redirect_uri")):
             return fault_page(_NOT_ACCEPTED)
         answer = await self._authorize.handle(request)
-        goes_on = answer.headers.get("location", "").startswith(f"{self._desk.issuer}{CONSENT}?")
+        goes_on = answer.headers.get("location", "").startswith(f"{self._server.issuer}{CONSENT}?")
         # A client that anybody can register must not be able to send people elsewhere before they were asked.
         return answer if goes_on else fault_page(_NOT_ACCEPTED)
 
@@ -191,17 +191,17 @@ class AuthorizationEndpoints:
         resources = [value for key, value in form.multi_items() if key == "resource"]
         if _repeats([(key, value) for key, value in form.multi_items() if key != "resource"]):
             return _error("invalid_request", "A parameter stands there twice.")
-        if not all(isinstance(value, str) and self._desk.is_here(value) for value in resources):
+        if not all(isinstance(value, str) and self._server.is_here(value) for value in resources):
             return _error("invalid_target", "That resource is not here.")
         client_id, redirect_uri = form.get("client_id"), form.get("redirect_uri")
         # A client that is not known is answered by the SDK.
-        if redirect_uri is not None and await self._desk.clients.takes(client_id, redirect_uri) is False:
+        if redirect_uri is not None and await self._server.clients.takes(client_id, redirect_uri) is False:
             return _error("invalid_request", "That redirect_uri is none of those that the client registered.")
         answer: Response = await self._token.handle(request)
         return answer
 
     async def _registration(self, request: Request) -> Response:
-        with self._desk.clients.registering(await request.body()):
+        with self._server.clients.registering(await request.body()):
             answer = await self._register.handle(request)
         answer.headers.update(_NO_STORE)
         return answer
@@ -211,7 +211,7 @@ class AuthorizationEndpoints:
         token, client_id = form.get("token"), form.get("client_id")
         if not isinstance(token, str) or not isinstance(client_id, str):
             return _error("invalid_request", "Send token and client_id.")
-        self._desk.revoke(token, client_id)
+        self._server.revoke(token, client_id)
         return Response(status_code=200, headers=_NO_STORE)
 
     # For people
@@ -219,7 +219,7 @@ class AuthorizationEndpoints:
     async def _ask(self, request: Request) -> Response:
         token = request.query_params.get("request", "")
         try:
-            client, params = await self._desk.asked(token)
+            client, params = await self._server.asked(token)
         except (Invalid, InvalidRedirectUriError, ValidationError):
             return fault_page(_GONE)
         browser = request.cookies.get(self._cookie) or secrets.token_urlsafe(32)
@@ -242,7 +242,7 @@ class AuthorizationEndpoints:
         if not hmac.compare_digest(csrf.encode(), _csrf(browser, token).encode()):
             return fault_page(_GONE, 403)
         try:
-            client, params = await self._desk.asked(token)
+            client, params = await self._server.asked(token)
         except (Invalid, InvalidRedirectUriError, ValidationError):
             return fault_page(_GONE)
         if answer != "allow":
@@ -251,8 +251,8 @@ class AuthorizationEndpoints:
 
     async def _to_provider(self, client: RegisteredClient, params: AuthorizationParams, browser: str) -> Response:
         agreed = ConsentGiven(digest_of_client(client.client_id), params)
-        state, visit = self._desk.visits.begin(_KIND, browser, agreed.packed())
-        address = await self._desk.provider.address(state, challenge_of(visit.verifier), visit.nonce)
+        state, pending = self._server.authorizations.begin(_KIND, browser, agreed.packed())
+        address = await self._server.provider.address(state, challenge_of(pending.verifier), pending.nonce)
         # The form was posted; where it leads is fetched.
         return RedirectResponse(address, 303, headers=_NO_STORE)
 
@@ -261,32 +261,32 @@ class AuthorizationEndpoints:
         if (answer := await self.recognizer.answer(request)) is not None:
             return answer
         said, browser = request.query_params, request.cookies.get(self._cookie, "")
-        visits = self._desk.visits
-        visit = visits.back(_KIND, browser, said.get("state", ""))
-        if visit is None:
+        authorizations = self._server.authorizations
+        pending = authorizations.back(_KIND, browser, said.get("state", ""))
+        if pending is None:
             return fault_page(_GONE, 403)
-        if visits.is_finished(visit) or _repeats(said.multi_items()):
+        if authorizations.is_finished(pending) or _repeats(said.multi_items()):
             return fault_page(_GONE)
-        return await self._judged(visit, said)
+        return await self._judged(pending, said)
 
-    async def _judged(self, visit: AuthorizationState, said: QueryParams) -> Response:
-        agreed = ConsentGiven.of(visit.said)
+    async def _judged(self, pending: AuthorizationState, said: QueryParams) -> Response:
+        agreed = ConsentGiven.of(pending.said)
         try:
-            await self._desk.provider.check_sender(said.get("iss"))
+            await self._server.provider.check_sender(said.get("iss"))
             if "error" in said or "code" not in said:
                 return self._back(agreed.params, error="access_denied")
-            proof = await self._desk.provider.proof(said["code"], visit.verifier, visit.nonce)
+            proof = await self._server.provider.proof(said["code"], pending.verifier, pending.nonce)
         except (NotAllowedIn, Invalid) as problem:
-            self._desk.refused(agreed, problem)
+            self._server.refused(agreed, problem)
             return self._back(agreed.params, error="access_denied")
         # Of two who come back at once with codes of their own, one comes second.
-        if not self._desk.visits.finish(visit, proof.principal.key):
+        if not self._server.authorizations.finish(pending, proof.principal.key):
             return fault_page(_GONE)
-        return self._back(agreed.params, code=self._desk.code_for(agreed, proof))
+        return self._back(agreed.params, code=self._server.code_for(agreed, proof))
 
     def _back(self, params: AuthorizationParams, **said: str) -> Response:
         """Send a person back to the client that they were asked about; with ``iss``, so that it knows from whom."""
-        address = construct_redirect_uri(str(params.redirect_uri), **said, state=params.state, iss=self._desk.issuer)
+        address = construct_redirect_uri(str(params.redirect_uri), **said, state=params.state, iss=self._server.issuer)
         return RedirectResponse(address, 303, headers={**_NO_STORE, "referrer-policy": "no-referrer"})
 
 
@@ -328,9 +328,9 @@ def sign_in(
         sessions = SignInSessions(None if directory is None else directory / SESSIONS, clock)
         stack.callback(sessions.close)
         issued = TokenIssuer(signing_key(vault), issuer, clock)
-        visits = AuthorizationStates(clock)
+        authorizations = AuthorizationStates(clock)
         provider = IdentityProvider(settings, issuer + CALLBACK, fetch, clock)
-        desk = AuthorizationServer(
+        server = AuthorizationServer(
             settings,
             issuer=issuer,
             resource=resource,
@@ -344,14 +344,14 @@ def sign_in(
             ),
             issued=issued,
             provider=provider,
-            visits=visits,
+            authorizations=authorizations,
             sessions=sessions,
             vault=vault,
             clock=clock,
             tell=tell,
         )
         pages = AuthorizationEndpoints(
-            desk, config.settings.server_name, BrowserIdentification(provider, settings.vouches, visits)
+            server, config.settings.server_name, BrowserIdentification(provider, settings.vouches, authorizations)
         )
         yield SignInAuthenticator(issued, sessions, issuer=issuer, resource=resource), pages
 

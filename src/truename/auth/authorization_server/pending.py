@@ -22,7 +22,7 @@ T = TypeVar("T")
 class SharedQuota(Generic[T]):
     """Values of several people that are kept for a time; of too many, who has the most loses the oldest.
 
-    >>> logins = Shared(600.0, lambda: 0.0)
+    >>> logins = SharedQuota(600.0, lambda: 0.0)
     >>> logins.put("n1", "a login", whose="ann")
     >>> for number in range(20_000):
     ...     logins.put(number, "another", whose="eve")

@@ -60,14 +60,14 @@ class AuthorizationState:
 
 
 class AuthorizationStates:
-    """Seals visits and opens them again. ``clock`` is in seconds since 1970.
+    """Seals authorizations and opens them again. ``clock`` is in seconds since 1970.
 
-    >>> visits = Visits(lambda: 0.0)
-    >>> state, _ = visits.begin("sign-in", "the browser's cookie", ["what to do then"])
-    >>> back = visits.back("sign-in", "the browser's cookie", state)
-    >>> back.said, visits.back("sign-in", "another's cookie", state)
+    >>> authorizations = AuthorizationStates(lambda: 0.0)
+    >>> state, _ = authorizations.begin("sign-in", "the browser's cookie", ["what to do then"])
+    >>> back = authorizations.back("sign-in", "the browser's cookie", state)
+    >>> back.said, authorizations.back("sign-in", "another's cookie", state)
     (['what to do then'], None)
-    >>> visits.finish(back, "ann"), visits.finish(back, "ann")
+    >>> authorizations.finish(back, "ann"), authorizations.finish(back, "ann")
     (True, False)
     """
 
@@ -78,14 +78,14 @@ class AuthorizationStates:
         self._finished: TTLCache[bool] = TTLCache(_SECONDS, clock)
 
     def begin(self, kind: str, browser: str, said: Sequence[Any]) -> tuple[str, AuthorizationState]:
-        """Return a visit and its state. ``browser`` is the cookie of who leaves, ``said`` is JSON."""
+        """Return an authorization and its state. ``browser`` is the cookie of who leaves, ``said`` is JSON."""
         id = secrets.token_bytes(_ID)
         plain = json.dumps([int(self._clock() + _SECONDS), *said], ensure_ascii=False, separators=(",", ":"))
         whole = id + sealed(self._seal(id), plain.encode(), _bound(kind, browser))
         return _text_visits(whole), self._visit(id, said)
 
     def back(self, kind: str, browser: str, state: str) -> AuthorizationState | None:
-        """Return the visit of a state; None if it is none of this kind and browser, or too old."""
+        """Return the pending of a state; None if it is none of this kind and browser, or too old."""
         try:
             whole = b64decode(state + "=" * (-len(state) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
@@ -97,14 +97,14 @@ class AuthorizationStates:
         until, *said = json.loads(plain)
         return self._visit(id, said) if self._clock() < until else None
 
-    def is_finished(self, visit: AuthorizationState) -> bool:
+    def is_finished(self, pending: AuthorizationState) -> bool:
         """Tell whether somebody came back from it before."""
-        return self._finished.look(visit.id) is not None
+        return self._finished.look(pending.id) is not None
 
-    def finish(self, visit: AuthorizationState, who: str) -> bool:
-        """Have a visit be good no more; tell whether it was until now. ``who`` signed in at the provider."""
-        is_first = not self.is_finished(visit)
-        self._finished.put(visit.id, value=True, whose=who)
+    def finish(self, pending: AuthorizationState, who: str) -> bool:
+        """Have an authorization be good no more; tell whether it was until now. ``who`` signed in at the provider."""
+        is_first = not self.is_finished(pending)
+        self._finished.put(pending.id, value=True, whose=who)
         return is_first
 
     def _visit(self, id: bytes, said: Sequence[Any]) -> AuthorizationState:
@@ -112,7 +112,7 @@ class AuthorizationStates:
         return AuthorizationState(id=_text_visits(id), said=said, verifier=verifier, nonce=nonce)
 
     def _seal(self, id: bytes) -> AESGCM:
-        # One for each visit: a stranger may have more visits sealed than one key may seal.
+        # One for each pending: a stranger may have more authorizations sealed than one key may seal.
         return AESGCM(self._derived(b"seal", id))
 
     def _derived(self, what: bytes, id: bytes) -> bytes:
@@ -323,10 +323,10 @@ _NOBODY: Final = "The identity provider did not say who you are."
 class BrowserIdentification:
     """Sends people to the identity provider of sign-in; ``vouches`` is the issuer of the principals that it finds."""
 
-    def __init__(self, provider: IdentityProvider, vouches: str, visits: AuthorizationStates) -> None:
+    def __init__(self, provider: IdentityProvider, vouches: str, authorizations: AuthorizationStates) -> None:
         self.vouches = vouches
         self._provider = provider
-        self._visits = visits
+        self._authorizations = authorizations
         self._cookie = ""
         self._then: Then | None = None
 
@@ -336,8 +336,8 @@ class BrowserIdentification:
 
     async def address(self, browser: str, what: str) -> str:
         """Return where to send the browser with this cookie, ``what`` for. Raises `FetchFault`."""
-        state, visit = self._visits.begin(_KIND, browser, [what])
-        return await self._provider.address(state, challenge_of(visit.verifier), visit.nonce)
+        state, pending = self._authorizations.begin(_KIND, browser, [what])
+        return await self._provider.address(state, challenge_of(pending.verifier), pending.nonce)
 
     async def answer(self, request: Request) -> Response | None:
         """Answer somebody who came back from the provider; None for who was sent there by others.
@@ -345,19 +345,19 @@ class BrowserIdentification:
         Raises `FetchFault`, and what ``then`` raises.
         """
         said, browser = request.query_params, request.cookies.get(self._cookie, "")
-        visit = self._visits.back(_KIND, browser, said.get("state", ""))
-        if visit is None or self._then is None:
+        pending = self._authorizations.back(_KIND, browser, said.get("state", ""))
+        if pending is None or self._then is None:
             return None
         names = [name for name, _ in said.multi_items()]
-        if self._visits.is_finished(visit) or len(set(names)) < len(names):
+        if self._authorizations.is_finished(pending) or len(set(names)) < len(names):
             return fault_page(_GONE)
         try:
             await self._provider.check_sender(said.get("iss"))
             if "error" in said or "code" not in said:
                 return fault_page(_NOBODY, 403)
-            proof = await self._provider.proof(said["code"], visit.verifier, visit.nonce)
+            proof = await self._provider.proof(said["code"], pending.verifier, pending.nonce)
         except (NotAllowedIn, Invalid):
             return fault_page(_NOBODY, 403)
-        if not self._visits.finish(visit, proof.principal.key):
+        if not self._authorizations.finish(pending, proof.principal.key):
             return fault_page(_GONE)
-        return await self._then(str(visit.said[0]), browser, proof.principal)
+        return await self._then(str(pending.said[0]), browser, proof.principal)

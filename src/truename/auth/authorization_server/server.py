@@ -1,7 +1,8 @@
-"""The desk of sign-in: what the SDK's handlers of an authorization server ask for, and what is kept meanwhile.
+"""Authorization server: the grants, codes and sessions behind the endpoints that the SDK provides.
 
-A code lives for a moment, in this process; a visit to the provider is held by who is there; who is signed in is kept
-in a file, and the provider's tokens sealed in the vault. Clients never see those: they get the gateway's own.
+Authorization codes live for minutes, in this process. The state of an authorization at the provider is sealed into the
+request, and the browser carries it. Sessions are stored in a file; the provider's tokens are sealed in the vault. Clients
+never receive the provider's tokens: they get the gateway's own.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         clients: RegisteredClients,
         issued: TokenIssuer,
         provider: IdentityProvider,
-        visits: AuthorizationStates,
+        authorizations: AuthorizationStates,
         sessions: SignInSessions,
         vault: Vault,
         clock: Callable[[], float] = time.time,
@@ -76,7 +77,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         self.clients = clients
         self.issued = issued
         self.provider = provider
-        self.visits = visits
+        self.authorizations = authorizations
         self._sessions = sessions
         self._vault = vault
         self._codes: TTLCache[IssuedCode] = TTLCache(_CODE_SECONDS, clock)
@@ -248,7 +249,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         )
 
     async def load_access_token(self, token: str) -> AccessToken | None:
-        """Is in the SDK's protocol and called by nothing here: the doors judge access tokens."""
+        """Return nothing: the SDK asks for it, and authenticators check access tokens instead."""
         raise NotImplementedError
 
     async def revoke_token(self, token: AccessToken | IssuedRefreshToken) -> None:

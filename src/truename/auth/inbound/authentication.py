@@ -178,7 +178,7 @@ class ProtectedResource:
     All addresses of one gateway are one resource (RFC 8707): what a token may do does not depend on the names that
     are shown.
 
-    >>> Resource(identifier="https://tools.example/mcp", issuers=("https://idp.example",)).metadata_url
+    >>> ProtectedResource(identifier="https://tools.example/mcp", issuers=("https://idp.example",)).metadata_url
     'https://tools.example/.well-known/oauth-protected-resource/mcp'
     """
 
@@ -316,7 +316,7 @@ class Authenticators:
         self._others = ways
         self._local = Authenticated(principal=LOCAL, stands=lambda: self.are_open)
 
-    def retune(self, store: StaticTokenStore, *, token: str | None, token_name: str) -> None:
+    def reload(self, store: StaticTokenStore, *, token: str | None, token_name: str) -> None:
         """Have other static tokens; what was begun with those that are gone ends."""
         self._static.store = store
         if self._one is None or not self._one.is_same(token, token_name):

@@ -36,7 +36,7 @@ __all__ = [
     "ResolvedHost",
     "address_of",
     "host_of",
-    "nearness_of",
+    "network_zone_of",
 ]
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -84,11 +84,11 @@ class AddressRefused(TruenameError):
         return f"{excerpt(self.host)} {self.problem}. {self.remedy}"
 
 
-def nearness_of(address: Address) -> NetworkZone | None:
+def network_zone_of(address: Address) -> NetworkZone | None:
     """Return how near an address is, None for one that is never gone to unless it is allowed by name.
 
-    >>> [nearness_of(ip_address(text)) for text in ("127.0.0.1", "::ffff:10.0.0.1", "169.254.169.254", "0.0.0.0")]
-    [<Nearness.LOOPBACK: 2>, <Nearness.PRIVATE: 1>, None, None]
+    >>> [network_zone_of(ip_address(text)) for text in ("127.0.0.1", "::ffff:10.0.0.1", "169.254.169.254", "0.0.0.0")]
+    [<NetworkZone.LOOPBACK: 2>, <NetworkZone.PRIVATE: 1>, None, None]
     """
     if isinstance(address, IPv6Address):
         address = address if address.is_loopback else _carried(address)
@@ -174,7 +174,7 @@ class NetworkPolicy:
 
     Who is public names public addresses only; a server on this machine may name this machine:
 
-    >>> Reach.of_named_by(Nearness.PUBLIC).check("idp.example", [ip_address("10.0.0.7")])
+    >>> NetworkPolicy.of_named_by(NetworkZone.PUBLIC).check("idp.example", [ip_address("10.0.0.7")])
     Traceback (most recent call last):
         ...
     truename.auth.network.addresses.AddressRefused: 'idp.example' leads to 10.0.0.7, which is private. ...
@@ -184,9 +184,9 @@ class NetworkPolicy:
     allowed: tuple[Network, ...] = ()
 
     @classmethod
-    def of_named_by(cls, nearness: NetworkZone, allowed: Iterable[Network] = ()) -> Self:
-        """Return what somebody at an address of this nearness may name."""
-        return cls(nearness, tuple(allowed))
+    def of_named_by(cls, zone: NetworkZone, allowed: Iterable[Network] = ()) -> Self:
+        """Return what somebody at an address of this zone may name."""
+        return cls(zone, tuple(allowed))
 
     def check(self, host: str, addresses: Iterable[Address]) -> None:
         """Raise `AddressRefused` if one of the addresses that a host has is not to be gone to.
@@ -205,12 +205,12 @@ class NetworkPolicy:
         """Tell whether an address may be gone to."""
         if any(address in network for network in self.allowed):
             return True
-        near = nearness_of(address)
+        near = network_zone_of(address)
         return near is not None and near <= self.nearest
 
 
 def _kind(address: Address) -> str:
-    near = nearness_of(address)
+    near = network_zone_of(address)
     if near is not None:
         return near.name.lower()
     return "a metadata service" if address in _METADATA else "link-local" if address.is_link_local else "reserved"
@@ -249,9 +249,9 @@ class PinnedAddressTransport(httpx2.AsyncBaseTransport):
             self._pins.pop((host, port), None)
             raise
 
-    async def nearness(self, host: str, port: int) -> NetworkZone | None:
+    async def network_zone(self, host: str, port: int) -> NetworkZone | None:
         """Return how near a host is, judged and pinned."""
-        return nearness_of(self._pins.get((host, port)) or await self._pinned(host, port))
+        return network_zone_of(self._pins.get((host, port)) or await self._pinned(host, port))
 
     async def _pinned(self, host: str, port: int) -> IPAddress:
         addresses = await self._addresses(host, port)
@@ -321,7 +321,7 @@ class HostResolver:
         """Return where hosts are that this one names: none may be nearer than it is itself."""
         return _NamedHosts(self, host)
 
-    def nearness(self, host: str) -> NetworkZone:
+    def network_zone(self, host: str) -> NetworkZone:
         """Return how near a host was found; one that was not looked for is as far as can be."""
         return self._nearest.get(_name(host), NetworkZone.PUBLIC)
 
@@ -349,7 +349,7 @@ class HostResolver:
     def _judge(self, host: str, found: tuple[IPAddress, ...], nearest: NetworkZone) -> None:
         name = _name(host)
         NetworkPolicy(min(self._nearest.get(name, NetworkZone.LOOPBACK), nearest), self._allowed).check(host, found)
-        near = [near for address in found if (near := nearness_of(address)) is not None]
+        near = [near for address in found if (near := network_zone_of(address)) is not None]
         if near:
             self._nearest.setdefault(name, max(near))
 
@@ -357,15 +357,15 @@ class HostResolver:
 class _NamedHosts:
     """Hosts that another one names."""
 
-    def __init__(self, whereabouts: HostResolver, host: str) -> None:
-        self._whereabouts = whereabouts
+    def __init__(self, resolver: HostResolver, host: str) -> None:
+        self._resolver = resolver
         self._host = host
 
     async def addresses(self, host: str, port: int) -> tuple[IPAddress, ...]:
-        return await self._whereabouts.addresses(host, port, self._whereabouts.nearness(self._host))
+        return await self._resolver.addresses(host, port, self._resolver.network_zone(self._host))
 
     def check_written(self, host: str) -> None:
-        self._whereabouts.check_written(host, self._whereabouts.nearness(self._host))
+        self._resolver.check_written(host, self._resolver.network_zone(self._host))
 
 
 def _name(host: str) -> str:

@@ -67,7 +67,7 @@ class Fetch(Protocol):
         """
         ...
 
-    async def nearness(self, url: str) -> NetworkZone:
+    async def network_zone(self, url: str) -> NetworkZone:
         """Return how near a URL's host is, for what it names in its turn."""
         ...
 
@@ -112,11 +112,11 @@ class Web:
             message = f"{urlsplit(url).hostname} can't be reached ({type(error).__name__})"
             raise FetchError(message) from error
 
-    async def nearness(self, url: str) -> NetworkZone:
+    async def network_zone(self, url: str) -> NetworkZone:
         """Return how near a URL's host is. Raises `FetchError`."""
         try:
             _, host, port = host_of(url)
-            found = await self._transports[NetworkZone.LOOPBACK].nearness(host, port)
+            found = await self._transports[NetworkZone.LOOPBACK].network_zone(host, port)
         except (AddressRefused, httpx2.HTTPError) as error:
             raise FetchError(str(error)) from error
         return NetworkZone.PUBLIC if found is None else found
@@ -148,13 +148,13 @@ class Within:
         near = min(named_by, await self._own())
         return await self._fetch(url, named_by=near, form=form, document=document, headers=headers)
 
-    async def nearness(self, url: str) -> NetworkZone:
+    async def network_zone(self, url: str) -> NetworkZone:
         """Return how near a URL's host may be taken to be. Raises `FetchError`."""
-        return min(await self._fetch.nearness(url), await self._own())
+        return min(await self._fetch.network_zone(url), await self._own())
 
     async def _own(self) -> NetworkZone:
         # Whoever has its name in DNS may have it mean this machine later.
-        self._near = min(self._near, await self._fetch.nearness(self._address))
+        self._near = min(self._near, await self._fetch.network_zone(self._address))
         return self._near
 
 

@@ -129,7 +129,7 @@ async def _registered(site: LoginSite, redirect: str) -> ClientRegistration:
         "token_endpoint_auth_method": next((way for way in _PROOFS if way in ways), "none"),
         **({"scope": " ".join(said.scopes)} if said.scopes else {}),
     }
-    near = await site.fetch.nearness(said.issuer)
+    near = await site.fetch.network_zone(said.issuer)
     return _read(await site.fetch(url, named_by=near, document=asked), said.issuer)
 
 

@@ -108,7 +108,7 @@ class PendingLogins:
         self._vault: Vault | None = None
         self._open: SharedQuota[LoginAttempt] = SharedQuota(_SECONDS, clock)
         self._links: TTLCache[LoginAttempt] = TTLCache(_SECONDS, clock)
-        self._visits: TTLCache[_PendingLogin] = TTLCache(_SECONDS, clock)
+        self._authorizations: TTLCache[_PendingLogin] = TTLCache(_SECONDS, clock)
 
     def recognizes(self, principal: Principal) -> bool:
         """Tell whether it can be found out that this is who sits at a browser."""
@@ -162,19 +162,19 @@ class PendingLogins:
         site = await site_of(attempt.kept, self._web, clock=self._clock)
         back = way_back(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
         request = await login_request(site, back)
-        visit = _PendingLogin(attempt=attempt, request=request, browser=_digest(browser))
-        self._visits.put(request.state, visit, whose=attempt.principal.key)
+        pending = _PendingLogin(attempt=attempt, request=request, browser=_digest(browser))
+        self._authorizations.put(request.state, pending, whose=attempt.principal.key)
         return request.url
 
     async def finish(self, answer: Mapping[str, str], browser: str, path: str) -> LoginAttempt:
         """Keep the tokens of who came back there with this answer. Raises `FetchError` and `StoreError`."""
-        visit = self._visits.look(state := answer.get("state", ""))
-        if visit is None or not hmac.compare_digest(visit.browser, _digest(browser)):
+        pending = self._authorizations.look(state := answer.get("state", ""))
+        if pending is None or not hmac.compare_digest(pending.browser, _digest(browser)):
             raise FetchError(_LOGIN_DESK_GONE)
-        if visit.request.redirect != self.here + path:
+        if pending.request.redirect != self.here + path:
             raise FetchError(_ANOTHERS)
-        self._visits.take(state)
-        attempt, request = visit.attempt, visit.request
+        self._authorizations.take(state)
+        attempt, request = pending.attempt, pending.request
         tokens = await request.tokens(answer)
         # Two may have begun before the first of them pinned where to log in.
         pinned = None if attempt.kept.said.issuer else attempt.kept.pinned()
@@ -236,14 +236,14 @@ _LOOPBACK: Final = "http://127.0.0.1/callback"
 class LoginPages:
     """The application: a page to begin on, the way back, and what the gateway says of itself as a client."""
 
-    def __init__(self, desk: PendingLogins, name: str) -> None:
-        self._desk = desk
+    def __init__(self, logins: PendingLogins, name: str) -> None:
+        self._logins = logins
         self._name = name
-        self._is_secure = desk.here.startswith("https://")
+        self._is_secure = logins.here.startswith("https://")
         self._cookie = "__Host-truename-login" if self._is_secure else "truename-login"
         self._app = RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
-        if desk.recognizer is not None:
-            desk.recognizer.attend(self._cookie, self._recognized)
+        if logins.recognizer is not None:
+            logins.recognizer.attend(self._cookie, self._recognized)
 
     def has(self, path: str) -> bool:
         """Tell whether a path is one of these."""
@@ -274,7 +274,7 @@ class LoginPages:
             return await self._came_back(request)
         if (method, path) == ("GET", CLIENT) and self._is_secure:
             return self._document()
-        attempt = None if found is None else self._desk.at(found[1])
+        attempt = None if found is None else self._logins.at(found[1])
         if attempt is None:
             return _fault(_GONE, 404)
         if method == "POST":
@@ -282,7 +282,7 @@ class LoginPages:
         return self._asking(request, attempt) if method == "GET" else Response(status_code=405)
 
     def _document(self) -> Response:
-        here = self._desk.here
+        here = self._logins.here
         said = client_document(here + CLIENT, (here + CALLBACK, _LOOPBACK), self._name)
         return JSONResponse(said, headers={"cache-control": "public, max-age=300"})
 
@@ -309,20 +309,20 @@ class LoginPages:
             return _fault(_GONE)
         if not hmac.compare_digest(csrf.encode(), _csrf(browser, attempt).encode()):
             return _fault(_GONE, 403)
-        recognizer = self._desk.recognizer
-        if recognizer is None or not self._desk.recognizes(attempt.principal):
-            return _to(await self._desk.begin(attempt, browser))
+        recognizer = self._logins.recognizer
+        if recognizer is None or not self._logins.recognizes(attempt.principal):
+            return _to(await self._logins.begin(attempt, browser))
         return _to(await recognizer.address(browser, attempt.link))
 
     async def _recognized(self, link: str, browser: str, who: Principal) -> Response:
-        attempt = self._desk.at(link)
+        attempt = self._logins.at(link)
         if attempt is None:
             return _fault(_GONE, 404)
         if who.key != attempt.principal.key:
             log.warning("a login at a server was begun by somebody else than who was asked to make it")
             return _fault(_ANOTHER, 403)
         try:
-            return _to(await self._desk.begin(attempt, browser))
+            return _to(await self._logins.begin(attempt, browser))
         except FetchError as fault:
             return _fault(f"You are not logged in: {fault}.")
 
@@ -331,7 +331,7 @@ class LoginPages:
         said = dict(pairs)
         if len(said) < len(pairs):
             return _fault(_GONE)
-        attempt = await self._desk.finish(said, request.cookies.get(self._cookie, ""), request.url.path)
+        attempt = await self._logins.finish(said, request.cookies.get(self._cookie, ""), request.url.path)
         text = f"You are logged in at {escape(attempt.server)}. This window can be closed."
         return page("Logged in", f"<h1>Logged in</h1><p>{text}</p>", 200)
 

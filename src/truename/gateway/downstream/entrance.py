@@ -36,12 +36,12 @@ class Entrance:
 
     def __init__(
         self,
-        doors: Authenticators,
+        authenticators: Authenticators,
         resource: ProtectedResource,
         pages: ASGIApp | None = None,
         is_page: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        self._doors = doors
+        self._authenticators = authenticators
         self._resource = resource
         self._pages = pages
         self._is_page = is_page
@@ -63,7 +63,7 @@ class Entrance:
     async def admit(self, scope: Scope) -> Authenticated | Response:
         """Find out who sends a request and write it there, or return what to answer."""
         values = [value.decode("latin-1") for key, value in scope["headers"] if key == b"authorization"]
-        found = await self._doors.admit(values)
+        found = await self._authenticators.admit(values)
         if isinstance(found, AuthenticationFailure):
             return self._refused(found)
         let_in(scope, found)

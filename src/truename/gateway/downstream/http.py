@@ -22,7 +22,7 @@ from truename.gateway.downstream.connection_limits import ConnectionLimits
 from truename.gateway.downstream.doorkeeper import Doorkeeper, is_loopback
 from truename.gateway.downstream.entrance import Entrance
 from truename.gateway.downstream.leaving import answering
-from truename.gateway.downstream.logins import at_desk
+from truename.gateway.downstream.logins import with_pending_logins
 from truename.gateway.downstream.paths import Paths
 from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe
 from truename.gateway.downstream.web_server import WebServer, bind
@@ -65,7 +65,7 @@ class HttpApp:
         self._limits = limits
         self._doorkeeper = doorkeeper
         self._front = front
-        self._entrance = Entrance(front.doors, front.resource, front.pages, front.is_page)
+        self._entrance = Entrance(front.authenticators, front.resource, front.pages, front.is_page)
         self._tasks: TaskGroup | None = None
         self._paths = Paths(gateway)
 
@@ -109,7 +109,7 @@ class HttpApp:
         if self._tasks is None:
             await JSONResponse({"error": "The gateway is not running."}, 503)(scope, receive, send)
             return
-        at_desk(scope, self._front.desk)
+        with_pending_logins(scope, self._front.logins)
         said = _context_headers(scope)
         CONTEXT_SAID.set(said)
         try:

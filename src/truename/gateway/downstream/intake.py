@@ -22,11 +22,11 @@ class OpenRequests:
 
     ``most_entries`` is how many keys and items one of them may have.
 
-    >>> intake = Intake(most=1, most_bytes=100)
-    >>> ask = lambda id: intake.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="ping"), 10)
+    >>> requests = OpenRequests(most=1, most_bytes=100)
+    >>> ask = lambda id: requests.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="ping"), 10)
     >>> ask(1), ask(2).error.message[:49]
-    (None, 'As many requests of this client are open as max_')
-    >>> intake.gone(JSONRPCResponse(jsonrpc="2.0", id=1, result={})), ask(2)
+    (None, 'As many requests of this client are open as max_r')
+    >>> requests.gone(JSONRPCResponse(jsonrpc="2.0", id=1, result={})), ask(2)
     (None, None)
     """
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     Raw = dict[str, Any]
     Send = Callable[[Mapping[str, Any]], Awaitable[Raw]]
 
-__all__ = ["at_desk", "logged_in_first"]
+__all__ = ["logged_in_first", "with_pending_logins"]
 
-_DESK: Final = "truename.login_desk"
+_LOGINS: Final = "truename.login_desk"
 # Servers have keys for questions of their own; none of theirs is to be taken for this one.
 _KEY: Final = "dev.truename/login"
 # What may be answered with a question (2026-07-28); on the rest nobody waits.
@@ -43,9 +43,9 @@ _URL: Final[Mapping[str, Any]] = {"mode": "url"}
 _COMPLETE: Final = "notifications/elicitation/complete"
 
 
-def at_desk(scope: Scope, desk: PendingLogins | None) -> None:
+def with_pending_logins(scope: Scope, logins: PendingLogins | None) -> None:
     """Write into a request where its sender can be sent to log in."""
-    scope.setdefault("state", {})[_DESK] = desk
+    scope.setdefault("state", {})[_LOGINS] = logins
 
 
 async def logged_in_first(
@@ -67,11 +67,11 @@ async def logged_in_first(
         attempt = _attempt(request, upstream, error) if may_ask else None
         if attempt is None:
             raise
-        desk, one = attempt
+        logins, one = attempt
         if is_modern(request.protocol_version):
-            asked = {"method": QUESTION, "params": _question(desk, one)}
+            asked = {"method": QUESTION, "params": _question(logins, one)}
             return {"resultType": INPUT_REQUIRED, "inputRequests": {_KEY: asked}}
-        if not await _asked(request, desk, one, upstream.settings.answer_timeout):
+        if not await _asked(request, logins, one, upstream.settings.answer_timeout):
             raise
     _renew(request, upstream)
     return await send(params)
@@ -89,38 +89,38 @@ def _taken(params: Mapping[str, Any]) -> tuple[object, Mapping[str, Any]]:
 
 def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[PendingLogins, LoginAttempt] | None:
     """Return the login that is to be made for a request that failed so; None where its client can't be asked."""
-    if not needs_login(error) or (desk := _desk_of(request)) is None:
+    if not needs_login(error) or (logins := _logins_of(request)) is None:
         return None
     auth, address = upstream.config.auth, upstream.config.url
     if not isinstance(auth, Login) or address is None or not can_answer(askable(request), QUESTION, _URL):
         return None
     try:
-        found = desk.attempt(upstream.key, auth, address, principal_of(request))
+        found = logins.attempt(upstream.key, auth, address, principal_of(request))
     except (StoreError, ConfigError):
         return None
-    return None if found is None else (desk, found)
+    return None if found is None else (logins, found)
 
 
-def _question(desk: PendingLogins, attempt: LoginAttempt) -> Raw:
+def _question(logins: PendingLogins, attempt: LoginAttempt) -> Raw:
     message = (
         f"Server {printable(attempt.server, 100)!r} needs a login of yours. Log in on this page of the gateway; "
         "the call goes on then."
     )
-    return {**_URL, "message": message, "url": desk.url(attempt)}
+    return {**_URL, "message": message, "url": logins.url(attempt)}
 
 
 async def _finished(request: Request, upstream: Upstream, answer: object) -> None:
     """Wait for the login of a user who went there."""
-    desk, auth, address = _desk_of(request), upstream.config.auth, upstream.config.url
+    logins, auth, address = _logins_of(request), upstream.config.auth, upstream.config.url
     is_gone_to = isinstance(answer, dict) and answer.get("action") == "accept"
-    if desk is None or not is_gone_to or not isinstance(auth, Login) or address is None:
+    if logins is None or not is_gone_to or not isinstance(auth, Login) or address is None:
         return
-    attempt = desk.open(auth, address, principal_of(request))
+    attempt = logins.open(auth, address, principal_of(request))
     if attempt is not None:
-        await desk.wait(attempt, upstream.settings.answer_timeout)
+        await logins.wait(attempt, upstream.settings.answer_timeout)
 
 
-async def _asked(request: Request, desk: PendingLogins, attempt: LoginAttempt, patience: float) -> bool:
+async def _asked(request: Request, logins: PendingLogins, attempt: LoginAttempt, patience: float) -> bool:
     """Ask the user of a client of the handshake eras, once a session; tell whether they logged in."""
     session = connection_of(request)
     if (other := attempt.questions.get(session)) is not None:
@@ -131,11 +131,11 @@ async def _asked(request: Request, desk: PendingLogins, attempt: LoginAttempt, p
         async with anyio.create_task_group() as both:
 
             async def log_in() -> None:
-                await desk.wait(attempt, patience)
+                await logins.wait(attempt, patience)
                 both.cancel_scope.cancel()
 
             both.start_soon(log_in)
-            if not await _goes(request, {**_question(desk, attempt), "elicitationId": attempt.id}):
+            if not await _goes(request, {**_question(logins, attempt), "elicitationId": attempt.id}):
                 both.cancel_scope.cancel()
         if attempt.over.is_set():
             await session.outbound.notify(_COMPLETE, {"elicitationId": attempt.id})
@@ -152,9 +152,9 @@ async def _goes(request: Request, question: Raw) -> bool:
         return False
 
 
-def _desk_of(request: Request) -> PendingLogins | None:
+def _logins_of(request: Request) -> PendingLogins | None:
     http = request.request
-    found: PendingLogins | None = None if http is None else http.scope.get("state", {}).get(_DESK)
+    found: PendingLogins | None = None if http is None else http.scope.get("state", {}).get(_LOGINS)
     return found
 
 

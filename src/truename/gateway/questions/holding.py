@@ -191,9 +191,9 @@ class Holding:
         self._gone = anyio.Event()
         self._memory = _Memory(settings.max_held_bytes)
         self._room = Quota(share_of(settings, settings.max_held))
-        self.retune(settings)
+        self.reload(settings)
 
-    def retune(self, settings: Settings) -> None:
+    def reload(self, settings: Settings) -> None:
         """Have other limits for the calls to come."""
         self._room.resize(share_of(settings, settings.max_held))
         self._memory.most = settings.max_held_bytes

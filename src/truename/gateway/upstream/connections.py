@@ -45,8 +45,8 @@ class Connections(httpx2.AsyncBaseTransport):
     Addresses are judged as they are connected to, and to none other. Raises `AddressRefused`.
     """
 
-    def __init__(self, whereabouts: ResolvedHost | None = None) -> None:
-        self._whereabouts: ResolvedHost = whereabouts or HostResolver()
+    def __init__(self, resolver: ResolvedHost | None = None) -> None:
+        self._resolver: ResolvedHost = resolver or HostResolver()
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
 
@@ -89,7 +89,7 @@ class Connections(httpx2.AsyncBaseTransport):
         tls = self._tls if scheme == "https" else None
         try:
             with anyio.fail_after(limit):
-                socket = await reached(await self._whereabouts.addresses(host, port), port)
+                socket = await reached(await self._resolver.addresses(host, port), port)
                 _, connection = await asyncio.get_running_loop().create_connection(
                     lambda: _Connection(origin), sock=socket, ssl=tls, server_hostname=host if tls else None
                 )

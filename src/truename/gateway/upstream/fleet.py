@@ -116,7 +116,7 @@ class Fleet(Mapping[str, Upstream]):
 
     def follow(self, config: Config) -> None:
         """Start, replace and end servers, such that those of this configuration run, within its limits."""
-        self.holding.retune(config.settings)
+        self.holding.reload(config.settings)
         for key in [key for key in self._coming if key not in self._shown]:
             self._dismiss(self._coming.pop(key))
         for server in config.enabled:
@@ -147,11 +147,11 @@ class Fleet(Mapping[str, Upstream]):
             self._owners.start_soon(self._hand_over, successor)
 
     def _retune(self, upstream: Upstream, server: ServerConfig) -> None:
-        upstream.retune(server, self._settings)
+        upstream.reload(server, self._settings)
         if upstream.isolation is not None:
-            upstream.isolation.retune(self._maker(server), self._settings)
+            upstream.isolation.reload(self._maker(server), self._settings)
         if upstream.second is not None:
-            upstream.second.retune(self._second_maker(server), _eager(server), self._settings, upstream)
+            upstream.second.reload(self._second_maker(server), _eager(server), self._settings, upstream)
 
     def _made(self, server: ServerConfig) -> Upstream:
         upstream = Upstream(

@@ -56,11 +56,11 @@ class HandshakeConnection:
         self._refused: RawSession | None = None
         self._not_before = -math.inf
 
-    def retune(self, make: Callable[[], Upstream], server: ServerConfig, settings: Settings, of: Upstream) -> None:
+    def reload(self, make: Callable[[], Upstream], server: ServerConfig, settings: Settings, of: Upstream) -> None:
         """Have other limits from the next call on."""
         self._make = make
         if (own := self._upstream) is not None:
-            own.retune(server, settings)
+            own.reload(server, settings)
             own.calls.share(of.calls)
 
     def end(self) -> None:

@@ -63,9 +63,9 @@ class Isolation:
         self._own: dict[Hashable, _Own] = {}
         # By whose they are; those too that are just ending: their programs are still there.
         self._running = Counter[str]()
-        self.retune(make, settings)
+        self.reload(make, settings)
 
-    def retune(self, make: Make, settings: Settings) -> None:
+    def reload(self, make: Make, settings: Settings) -> None:
         """Have other limits, and make the next ones otherwise."""
         self._make = make
         self._most = settings.max_isolated

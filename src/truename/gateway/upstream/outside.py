@@ -28,14 +28,14 @@ __all__ = ["Outside"]
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """``whereabouts`` knows where servers were found first, which no later connection may forget.
+    """``resolver`` knows where servers were found first, which no later connection may forget.
 
     ``credentials`` are what they are shown, and ``principal`` is whose connections these are: the operator's, unless
     they are a user's own: then ``caller`` is how they were let in. ``operations`` knows who is told how long requests
     took.
     """
 
-    whereabouts: HostResolver = field(default_factory=HostResolver)
+    resolver: HostResolver = field(default_factory=HostResolver)
     credentials: Credentials = field(default_factory=Credentials)
     operations: Operations = field(default_factory=Operations)
     principal: str = LOCAL.key
@@ -45,15 +45,15 @@ class Outside:
     def of(cls, config: Config) -> Self:
         """Return what a configuration asks for."""
         allowed = config.settings.allow_addresses
-        return cls(whereabouts=HostResolver(allowed), credentials=Credentials(allowed, config.access_path()))
+        return cls(resolver=HostResolver(allowed), credentials=Credentials(allowed, config.access_path()))
 
     def transport(self, server: ServerConfig) -> httpx2.AsyncBaseTransport:
         """Return how a server over HTTP is reached, and shown what it is to be shown."""
-        plain = transport_to(server.url or "", self.whereabouts)
+        plain = transport_to(server.url or "", self.resolver)
         credential = self.credentials.of(server, self.principal, self.caller)
         own = plain
         if credential is not None:
             own = Bearing(plain, Showing(credential, server.key, self.principal, self.credentials.shown))
         if not server.allow_redirects:
             return own
-        return Redirecting(own, server, self.whereabouts.named_by(urlsplit(server.url or "").hostname or ""))
+        return Redirecting(own, server, self.resolver.named_by(urlsplit(server.url or "").hostname or ""))

@@ -87,7 +87,7 @@ class Upstream(Listed):
         """How many may run and wait here, and whether it is left alone."""
         return self._calls
 
-    def retune(self, config: ServerConfig, settings: Settings) -> None:
+    def reload(self, config: ServerConfig, settings: Settings) -> None:
         """Have other limits from the next call on, on the connection that there is."""
         before = limits_of(self.config, self.settings)
         self.config, self.settings = config, settings

@@ -80,23 +80,23 @@ def proxy_for(url: str) -> str | None:
     return urllib.request.getproxies().get(parts.scheme)
 
 
-def transport_to(url: str, whereabouts: ResolvedHost) -> httpx2.AsyncBaseTransport:
+def transport_to(url: str, resolver: ResolvedHost) -> httpx2.AsyncBaseTransport:
     """Return how a server is reached: straight, at addresses that are judged, or by this machine's proxy."""
     proxy = proxy_for(url)
     if proxy is None:
-        return Connections(whereabouts)
-    return _Proxied(httpx2.AsyncHTTPTransport(proxy=proxy), whereabouts)
+        return Connections(resolver)
+    return _Proxied(httpx2.AsyncHTTPTransport(proxy=proxy), resolver)
 
 
 class _Proxied(httpx2.AsyncBaseTransport):
     """The way through a proxy, which looks names up by itself: an address that is written down is judged here."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, whereabouts: ResolvedHost) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, resolver: ResolvedHost) -> None:
         self._inner = inner
-        self._whereabouts = whereabouts
+        self._resolver = resolver
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self._whereabouts.check_written(request.url.host)
+        self._resolver.check_written(request.url.host)
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:

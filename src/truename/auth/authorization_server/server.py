@@ -1,7 +1,7 @@
 """Authorization server: the grants, codes and sessions behind the endpoints that the SDK provides.
 
 Authorization codes live for minutes, in this process. The state of an authorization at the provider is sealed into the
-request, and the browser carries it. Sessions are stored in a file; the provider's tokens are sealed in the vault. Clients
+request; the browser carries it. Sessions are stored in a file, the provider's tokens sealed in the vault. Clients
 never receive the provider's tokens: they get the gateway's own.
 """
 

@@ -32,7 +32,7 @@ run: $(VENV)/.run ## install, and start the gateway in front of real servers (ex
 
 test: lint types unit ## install what the tests need and run them
 
-lint: $(VENV)/.dev ## style, formatting and the layers of the house
+lint: $(VENV)/.dev ## style, formatting and the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache

@@ -1,66 +1,101 @@
-"""What the shape of the package promises: a light core, and layers that are imported downwards only."""
+"""The rules of the architecture: one picture of the layers, unique class names, and retired names that stay away."""
 
 from __future__ import annotations
 
-import json
+import ast
 import re
-import subprocess
-import sys
+import tomllib
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
 
-import pytest
+from tests.shared import DATA, ROOT
 
-from tests.shared import ROOT
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
-SOURCE = ROOT / "src" / "truename"
-FILES = sorted(SOURCE.rglob("*.py"))
-HEAVY = {"mcp", "mcp_types", "rich", "cyclopts", "asyncio", "anyio", "pydantic", "httpx", "starlette", "uvicorn"}
-LAYERS = ("errors", "files", "identity", "dialects", "catalog", "ledger", "naming")
-
-WHOLE_CORE = """
-import json, sys
-import truename.errors
-from truename import Catalog, Ledger, dialects, project, resolve
-names = project(Catalog.of("a/b"), dialects.get("openai"), ledger=Ledger.memory())
-resolve("a/b", names)
-print(json.dumps(sorted(sys.modules)))
-"""
-# The package's own __init__ imports all layers, so an empty one stands in for it.
-ONE_LAYER = """
-import importlib, json, sys, types
-package = types.ModuleType("truename")
-package.__path__ = [sys.argv[1]]
-sys.modules["truename"] = package
-importlib.import_module(f"truename.{sys.argv[2]}")
-print(json.dumps(sorted(name for name in sys.modules if name.startswith("truename."))))
-"""
+PACKAGE = ROOT / "src" / "truename"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+RETIRED: dict[str, dict[str, str]] = tomllib.loads((DATA / "retired.toml").read_text("utf-8"))
 
 
-def modules_after(code: str, *arguments: str) -> list[str]:
-    command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    return [str(name) for name in json.loads(done.stdout)]
+def contracts() -> dict[str, Any]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    return {"options": settings, **{one["name"]: one for one in settings["contracts"]}}
 
 
-def test_the_core_imports_nothing_heavy() -> None:
-    loaded = {name.partition(".")[0] for name in modules_after(WHOLE_CORE)}
-
-    assert loaded & HEAVY == set()
-    assert {"truename", "rfc8785"} <= loaded
+def members(line: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z_]+", line))
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-def test_each_layer_of_the_core_is_imported_without_the_layers_above(layer: str) -> None:
-    loaded = {name.split(".")[1] for name in modules_after(ONE_LAYER, str(SOURCE), layer)}
-
-    assert loaded <= set(LAYERS[: LAYERS.index(layer) + 1])
-
-
-def test_the_core_has_no_async() -> None:
-    for layer in LAYERS:
-        for path in SOURCE.glob(f"{layer}/*.py" if layer != "errors" else "errors.py"):
-            assert not re.search(r"^\s*async |\bawait ", path.read_text("utf-8"), re.MULTILINE), path
+def classes(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
 
 
-def test_patterns_are_matched_in_full_and_never_end_with_a_dollar() -> None:
-    for path in FILES:
-        assert not re.search(r"re\.compile\(r?f?\"[^\"]*(?<!\\)\$\"", path.read_text("utf-8")), path
+def test_the_picture_of_the_layers_is_the_contract() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("\n## Layers\n")[2]
+    picture = [members(re.split(r"\s{2,}", line)[0]) for line in page.split("```")[1].strip().splitlines()]
+    there = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} | {"errors"}
+    contract = [members(line) & there for line in contracts()["Layers of the package"]["layers"]]
+
+    assert [layer for layer in contract if layer] == picture
+
+
+def test_every_package_is_in_the_picture() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("\n## Layers\n")[2].split("```")[1]
+    there = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+
+    assert there <= set(re.findall(r"[a-z_]+", page))
+
+
+def test_class_names_are_unique_across_the_package() -> None:
+    places = defaultdict(list)
+    for path in SOURCES:
+        for name in classes(path):
+            places[name].append(str(path.relative_to(PACKAGE)))
+
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_package_exports_a_name_under_which_it_has_another_module() -> None:
+    clashes = []
+    for path in PACKAGE.rglob("__init__.py"):
+        package = ".".join(("truename", *path.parent.relative_to(PACKAGE).parts))
+        modules = {found.stem for found in path.parent.glob("*.py")}
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module != package:
+                names = {one.asname or one.name for one in node.names}
+                clashes += [f"{package}.{name}" for name in names & modules if node.module != f"{package}.{name}"]
+
+    assert clashes == []
+
+
+def test_retired_classes_do_not_come_back() -> None:
+    there = {name for path in SOURCES for name in classes(path)}
+
+    assert {name: RETIRED["classes"][name] for name in there & RETIRED["classes"].keys()} == {}
+
+
+def test_retired_modules_do_not_come_back() -> None:
+    there = {str(path.relative_to(PACKAGE).with_suffix("")) for path in PACKAGE.rglob("*")}
+
+    assert {name: RETIRED["modules"][name] for name in there & RETIRED["modules"].keys()} == {}
+
+
+def test_no_test_module_imports_another() -> None:
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "tests").rglob("test_*.py")}
+
+    assert [
+        f"{path.relative_to(ROOT)} imports {node.module}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module in modules
+    ] == []
+
+
+def test_compat_is_imported_by_nothing() -> None:
+    users = [path for path in SOURCES if "compat" not in path.relative_to(PACKAGE).parts]
+
+    assert [path for path in users if "truename.compat" in path.read_text("utf-8")] == []

@@ -27,7 +27,7 @@ from tests.adapters.conversations import (
     recorded,
 )
 from tests.adapters.model_apis import BENCHES, awkward_catalog, obeys_provider
-from tests.adapters.test_model_apis import model
+from tests.support.adapters_model_apis import model
 from truename.adapters import anthropic, openai_chat
 from truename.adapters.history import rewrite
 from truename.adapters.layout import NamespaceLayout

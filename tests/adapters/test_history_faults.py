@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapters.model_apis import BENCHES
+from tests.support.adapters_history_faults import JSON
 from truename import Catalog
 from truename.adapters.history import CALL_IDS, CallIds, rewrite
 from truename.adapters.layout import NamespaceLayout
@@ -150,11 +151,6 @@ def test_a_layout_with_namespaces_is_refused_where_the_api_has_none() -> None:
     assert (caught.value.field, caught.value.code) == ("tools", "invalid_request")
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.binary(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 SEEDS = [(api, messages) for api, messages, _ in FAULTS if isinstance(messages, list)]
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapters.model_apis import BENCHES
-from tests.adapters.test_history_faults import JSON
-from tests.adapters.test_model_apis import answer_of
+from tests.support.adapters_history_faults import JSON
+from tests.support.adapters_model_apis import answer_of
 from truename import Catalog
 from truename.errors import TruenameError
 from truename.policy import Call

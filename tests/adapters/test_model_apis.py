@@ -12,7 +12,8 @@ import pytest
 
 from lab.model.turn import plain_text
 from tests.adapters.bedrock_endpoint import BedrockEndpoint
-from tests.adapters.model_apis import BENCHES, DENIED, NAMES, Bench, awkward_catalog, obeys_provider, scripted
+from tests.adapters.model_apis import BENCHES, DENIED, NAMES, Bench, awkward_catalog, obeys_provider
+from tests.support.adapters_model_apis import answer_of, model
 from truename.adapters.layout import NamespaceLayout
 from truename.adapters.wire import RefusedCall
 from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, UnknownTool
@@ -20,38 +21,12 @@ from truename.identity.keys import CallId
 from truename.policy import Approvals, Call, Caller, CallRule, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from lab.model import Offered
 
 CALLER = Caller(principal="ann", session="s1")
 POLICY = Policy(rules=(CallRule(name="never", outcome="deny", upstream=(DENIED,)),), default="allow")
-
-
-def bedrock_plan() -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a model that calls each offered tool once, three at a time."""
-
-    def plan(body: dict[str, Any]) -> list[dict[str, Any]]:
-        names = [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]]
-        done = sum("toolResult" in block for message in body["messages"] for block in message["content"])
-        uses: list[dict[str, Any]] = [
-            {"toolUse": {"toolUseId": f"tooluse_{number}", "name": name, "input": {"q": f"k{number}"}}}
-            for number, name in enumerate(names)
-        ]
-        return uses[done : done + 3] or [{"text": "all done"}]
-
-    return plan
-
-
-def model(bench: Bench) -> AbstractContextManager[Any]:
-    return BedrockEndpoint(bedrock_plan()) if bench.name == "bedrock" else scripted()
-
-
-@pytest.fixture(params=BENCHES)
-def bench(request: pytest.FixtureRequest) -> Bench:
-    return BENCHES[request.param]
 
 
 class Servers:
@@ -184,28 +159,6 @@ def test_if_one_call_of_several_can_not_be_made_none_is(bench: Bench) -> None:
         bench.adapter.calls(answer_of(bench, next(iter(names.values())), "nothing_like_it_anywhere"), names)
     with pytest.raises(ExceptionGroup, match="2 calls can't be made"):
         bench.adapter.calls(answer_of(bench, "no_such_tool_anywhere", "nothing_like_it_anywhere"), names)
-
-
-def answer_of(bench: Bench, *wire_names: str) -> dict[str, Any]:
-    """Return an answer of the API in which these names are called."""
-    items: list[Any] = []
-    for number, name in enumerate(wire_names):
-        shapes: dict[str, dict[str, Any]] = {
-            "openai_chat": {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}},
-            "openai_responses": {"type": "function_call", "call_id": f"c{number}", "name": name, "arguments": "{}"},
-            "anthropic": {"type": "tool_use", "id": f"c{number}", "name": name, "input": {}},
-            "gemini": {"functionCall": {"id": f"c{number}", "name": name, "args": {}}},
-            "bedrock": {"toolUse": {"toolUseId": f"c{number}", "name": name, "input": {}}},
-        }
-        items.append(shapes[bench.name])
-    whole: dict[str, dict[str, Any]] = {
-        "openai_chat": {"choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": items}}]},
-        "openai_responses": {"output": items},
-        "anthropic": {"role": "assistant", "content": items},
-        "gemini": {"candidates": [{"content": {"role": "model", "parts": items}}]},
-        "bedrock": {"output": {"message": {"role": "assistant", "content": items}}},
-    }
-    return whole[bench.name]
 
 
 def test_the_adapters_need_none_of_the_libraries_that_they_speak_to() -> None:

@@ -12,13 +12,13 @@ from starlette.routing import Route
 
 from tests.attacks.conftest import Source, call, tool
 from tests.attacks.plain import Plain
-from tests.auth.test_entrance import ACCEPT, HELLO, bearer, known
 from tests.gateway.conftest import raw_client
-from tests.gateway.test_gateway_addresses import names as service
+from tests.support.auth_entrance import ACCEPT, HELLO, bearer, known
+from tests.support.gateway_addresses import names as service
 
 if TYPE_CHECKING:
     from tests.attacks.conftest import Bench
-    from tests.gateway.test_gateway_addresses import Service
+    from tests.support.gateway_addresses import Service
 
 pytestmark = pytest.mark.anyio
 names = service

@@ -10,8 +10,8 @@ import pytest
 
 from tests.attacks.conftest import Source, call, tool
 from tests.attacks.plain import starting
-from tests.auth.test_entrance import bearer, known
 from tests.gateway.conftest import raw_client
+from tests.support.auth_entrance import bearer, known
 from truename.config import ServerConfig
 
 if TYPE_CHECKING:

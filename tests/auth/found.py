@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.auth.test_client_tokens import Guarded
 from tests.conformance.fixture import Everything
-from tests.gateway.test_gateway_questions import Handshaking
+from tests.support.auth_client_tokens import Guarded
+from tests.support.gateway_questions import Handshaking
 from truename.auth.inbound.authentication import METADATA
 
 if TYPE_CHECKING:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
-from tests.auth.authority import Authority, authority
 from tests.conformance.fixture import Everything
 from tests.gateway.conftest import connected, text_of
 from tests.gateway.old_transport import old_app
-from truename.auth.network.fetch import FetchedDocument, FetchError, Web
+from tests.support.auth_client_tokens import SECRET, Clock, Guarded, Said
+from truename.auth.network.fetch import Web
 from truename.auth.outbound.tokens import ClientTokens, NoCredential
 from truename.cli._reload import files_of
 from truename.config import ServerConfig, load, parse
@@ -22,69 +21,19 @@ from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+    from tests.auth.authority import Authority
     from tests.gateway.conftest import Lab, Upstreams
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
-SECRET = "cl13nt-canary"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        one.client("truename", secret=SECRET)
-        yield one
 
 
 def _auth(idp: Authority, **more: Any) -> ClientCredentials:
     return ClientCredentials(**{"client_id": "truename", "client_secret": SECRET, "issuer": idp.issuer, **more})
-
-
-class Guarded:
-    """A server that takes tokens of one authorization server only, and keeps what it was shown."""
-
-    def __init__(self, app: ASGIApp, idp: Authority) -> None:
-        self._app = app
-        self._idp = idp
-        self.shown: list[str] = []
-        self.calls: list[str] = []
-        self.also: set[str] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            said = dict(scope["headers"]).get(b"authorization", b"").decode()
-            self.shown.append(said)
-            if scope["method"] == "POST":
-                # The handshake versions have no header that says the method.
-                body, receive = await _whole(receive)
-                if json.loads(body or b"{}").get("method") == "tools/call":
-                    self.calls.append(said)
-            good = {f"Bearer {token.access_token}" for token in self._idp.tokens if not token.revoked}
-            if said not in good | self.also:
-                await send({"type": "http.response.start", "status": 401, "headers": []})
-                await send({"type": "http.response.body", "body": b""})
-                return
-        await self._app(scope, receive, send)
-
-
-async def _whole(receive: Receive) -> tuple[bytes, Receive]:
-    """Return the body of a request, and what gives it once more."""
-    messages = [await receive()]
-    while messages[-1].get("more_body"):
-        messages.append(await receive())
-    body = b"".join(message.get("body", b"") for message in messages)
-
-    async def again() -> Message:
-        return messages.pop(0) if messages else await receive()
-
-    return body, again
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
@@ -163,14 +112,6 @@ async def test_a_file_that_changed_is_what_servers_are_shown_from_then_on(
     assert app.shown[-1] == "Bearer second"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 async def test_a_token_is_asked_for_once_and_again_before_it_expires(idp: Authority) -> None:
     clock, web = Clock(), Web()
     tokens = ClientTokens(_auth(idp), "http://127.0.0.1:1/mcp", web, clock)
@@ -207,22 +148,6 @@ async def test_an_authorization_server_that_is_down_is_not_asked_by_every_call(i
     clock.now += 6
     assert await tokens.token()
     await web.close()
-
-
-class Said:
-    """An authorization server that answers as it is told."""
-
-    def __init__(self, answer: Any, status: int = 200) -> None:
-        self.body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        self.status = status
-        self.forms: list[Any] = []
-
-    async def __call__(self, url: str, **asked: Any) -> FetchedDocument:
-        self.forms.append({"url": url, **asked})
-        return FetchedDocument(self.status, self.body)
-
-    async def network_zone(self, url: str) -> Any:
-        raise FetchError(url)
 
 
 GOOD: dict[str, Any] = {"access_token": "t", "token_type": "Bearer", "expires_in": 60}

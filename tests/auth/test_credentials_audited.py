@@ -8,10 +8,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.auth.authority import Authority, authority
-from tests.auth.test_client_tokens import Guarded
-from tests.auth.test_login_questions import TOOL, logs_in, scene
-from tests.auth.test_logins import _entered, _follow, _login
 from tests.conformance.fixture import Everything
+from tests.support.auth_client_tokens import Guarded
+from tests.support.auth_login_questions import TOOL, logs_in, scene
+from tests.support.auth_logins import _entered, _follow, _login
 from truename.audit import AuditRecord, records_in, verified
 from truename.auth.inbound.static_tokens import digest_of, fresh, named_id
 from truename.auth.network.fetch import web

@@ -11,11 +11,12 @@ import httpx2
 import pytest
 
 from tests.gateway.reloads import another
-from tests.gateway.test_gateway_holding import ANSWER, ASK
-from tests.gateway.test_gateway_questions import Handshaking
+from tests.support.auth_entrance import ACCEPT, HELLO, bearer, known
+from tests.support.gateway_holding import ANSWER, ASK
+from tests.support.gateway_questions import Handshaking
 from truename.auth.inbound.authentication import token_store
-from truename.auth.inbound.static_tokens import digest_of, fresh, minted
-from truename.config import Access, Config, Issuer, KnownToken, ServerConfig, Settings, load
+from truename.auth.inbound.static_tokens import fresh
+from truename.config import Access, Config, Issuer, ServerConfig, Settings, load
 from truename.errors import ConfigError
 from truename.gateway import Gateway, listening, require_guard
 from truename.policy import read_policy
@@ -28,30 +29,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
-}
-ACCEPT = {"accept": "application/json, text/event-stream"}
-
 
 IDP = {"idp": Issuer(issuer="https://idp.example")}
-
-
-def bearer(token: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {token}"}
-
-
-def known(*names: str) -> tuple[dict[str, str], Access]:
-    """Return tokens by name, and the access that knows them."""
-    pairs = {name: minted() for name in names}
-    tokens = {
-        name: KnownToken(name=name, hash=f"tn1:{id}:{digest_of(text)}", groups=(f"of-{name}",))
-        for name, (text, id) in pairs.items()
-    }
-    return {name: text for name, (text, _) in pairs.items()}, Access(tokens=tokens)
 
 
 async def test_a_call_is_made_by_who_has_the_token_in_both_eras(

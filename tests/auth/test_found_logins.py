@@ -15,8 +15,9 @@ import pytest
 
 from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
-from tests.auth.test_client_tokens import Clock
-from truename.auth.network.fetch import FetchError, Web, web
+from tests.support.auth_client_tokens import Clock
+from tests.support.auth_found_logins import _follow, entered
+from truename.auth.network.fetch import FetchError, web
 from truename.auth.outbound.authorization import LoggedIn, logged_in
 from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations, site_of
 from truename.auth.outbound.logins import login_vault
@@ -57,25 +58,6 @@ async def _far(idp: Authority, upstreams: Upstreams) -> AsyncIterator[tuple[Tell
     app = Telling(idp)
     async with upstreams.app(app) as url:
         yield app, f"{url}/mcp"
-
-
-async def entered(
-    kept: LoginRegistrations, fetch: Web, who: str = "ann", browse: Callable[[str], Any] | None = None, **more: Any
-) -> LoggedIn:
-    """Log in by a browser, and keep it, as the command does."""
-    async with anyio.create_task_group() as tasks:
-
-        def show(url: str) -> None:
-            tasks.start_soon(browse or _follow, url)
-
-        had = await logged_in(kept, fetch, show, seconds=10, **more)
-    kept.keep(who, *had)
-    return had
-
-
-async def _follow(url: str) -> None:
-    async with httpx2.AsyncClient(follow_redirects=True) as browser:
-        assert "You are logged in" in (await browser.get(url)).text
 
 
 @pytest.mark.parametrize("shy", [False, True])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from joserfc.jwk import ECKey
 
-from tests.auth.test_signed import curve, signed
+from tests.support.auth_signed import curve, signed
 from truename.auth.inbound import issuer_tokens
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.auth.inbound.issuer_tokens import IssuerAuthenticator

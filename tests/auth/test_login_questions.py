@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from html import unescape
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,15 +10,14 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
 from tests.auth.person import Person
-from tests.auth.signing import Browser, close_all, origin, settings_of
-from tests.auth.test_entrance import bearer, known
-from tests.auth.test_found_logins import entered
-from tests.gateway.conftest import connected, text_of
+from tests.auth.signing import Browser, close_all, settings_of
+from tests.gateway.conftest import text_of
+from tests.support.auth_found_logins import entered
+from tests.support.auth_login_questions import TOOL, logs_in, pressed, scene
 from truename.auth.network.fetch import FetchError, web
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.outbound.login_pages import PendingLogins
@@ -35,10 +30,7 @@ from truename.policy import read_policy
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
-
-    from mcp import Client
 
     from tests.gateway.conftest import Upstreams
     from truename.auth.authorization_server.provider import BrowserIdentification
@@ -47,78 +39,6 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
-TOOL = "test_simple_text"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        yield one
-
-
-@dataclass(kw_only=True)
-class Scene:
-    """A gateway on loopback, before a server at which nobody but the operator is logged in."""
-
-    app: Telling
-    here: str
-    tokens: dict[str, str]
-    folder: Path
-    address: str
-    asked: list[Any] = field(default_factory=list)
-
-    @asynccontextmanager
-    async def client(self, who: str, era: str, elicited: Any = None) -> AsyncIterator[Client]:
-        async with httpx2.AsyncClient(headers=bearer(self.tokens[who]), timeout=30) as http:
-            target = streamable_http_client(f"{self.here}/mcp", http_client=http)
-            async with connected(target, era, elicitation_callback=elicited) as client:
-                yield client
-
-    def user(self, browse: Callable[[str], Any], action: Any = "accept") -> Any:
-        """Return what a client does with an address for its user."""
-
-        async def elicited(_: object, params: Any) -> types.ElicitResult:
-            self.asked.append(params)
-            await browse(params.url)
-            return types.ElicitResult(action=action)
-
-        return elicited
-
-
-@asynccontextmanager
-async def scene(
-    idp: Authority, upstreams: Upstreams, folder: Path, *, old: bool = False, **more: Any
-) -> AsyncIterator[Scene]:
-    app = Telling(idp, old=old)
-    tokens, access = known("ann", "bob")
-    access = Access(tokens=access.tokens, state=str(folder / "access"))
-    async with upstreams.app(app) as url:
-        address = f"{url}/mcp"
-        far = ServerConfig(key="far", url=address, type="http", auth=Login(), isolation="user")
-        settings = Settings(ledger="memory", access=access, startup_timeout=20.0, **more)
-        config = Config(path=folder / "truename.toml", servers=(far,), settings=settings)
-        with login_vault(folder / "access") as vault:
-            async with web() as fetch:
-                idp.user = {"sub": "operator"}
-                await entered(LoginRegistrations(Login(), address, vault), fetch, "local")
-        idp.user = {"sub": "ann"}
-        async with Gateway(config) as gateway, listening(gateway) as here:
-            yield Scene(app=app, here=here, tokens=tokens, folder=folder, address=address)
-
-
-async def logs_in(url: str, http: httpx2.AsyncClient | None = None) -> httpx2.Response:
-    """Open a page, press its button, and go where that leads."""
-    async with httpx2.AsyncClient(follow_redirects=True, timeout=20) as own:
-        browser = http or own
-        page = await browser.get(url)
-        if page.status_code != 200:
-            return page
-        return await browser.post(url, data=pressed(page), headers=origin(page))
-
-
-def pressed(page: httpx2.Response) -> dict[str, str]:
-    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.text)
-    return {name: unescape(value) for name, value in found}
 
 
 async def test_a_call_asks_for_the_login_that_it_needs_and_goes_on(

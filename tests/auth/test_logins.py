@@ -9,7 +9,6 @@ import struct
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,9 +16,9 @@ import anyio
 import httpx2
 import pytest
 
-from tests.auth.authority import Authority, authority
-from tests.auth.test_client_tokens import Clock, Guarded
 from tests.conformance.fixture import Everything
+from tests.support.auth_client_tokens import Clock, Guarded
+from tests.support.auth_logins import ADDRESS, SECRET, _entered, _follow, _login
 from truename.auth.inbound.static_tokens import digest_of, fresh, named_id
 from truename.auth.network.fetch import FetchError, Web, web
 from truename.auth.outbound.authorization import logged_in, logged_out
@@ -34,61 +33,20 @@ from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from truename.auth.oauth import TokenResponse
+    from tests.auth.authority import Authority
+
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
-ADDRESS = "https://far.example/mcp"
-SECRET = "s3cr3t-of-the-client"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        yield one
-
-
-def _login(idp: Authority, **more: Any) -> Login:
-    client = idp.client("truename", secret=more.get("client_secret", SECRET))
-    client.check_redirect_uri = _is_loopback  # type: ignore[method-assign, assignment]
-    return Login(
-        **{"client_id": "truename", "client_secret": SECRET, "issuer": idp.issuer, "scopes": ("read",), **more}
-    )
-
-
-def _is_loopback(uri: str) -> bool:
-    parts = urlsplit(uri)
-    return (parts.scheme, parts.hostname, parts.path) == ("http", "127.0.0.1", "/callback")
-
-
-async def _entered(
-    said: Login, fetch: Any, browse: Callable[[str], Any], address: str = ADDRESS, **more: Any
-) -> TokenResponse:
-    """Log in, with a browser that does something with the address that is shown."""
-    with Vault(None, [bytes(32)]) as vault:
-        async with anyio.create_task_group() as tasks:
-            kept = LoginRegistrations(said, address, vault)
-            return (await logged_in(kept, fetch, partial(_start, tasks, browse), **more)).tokens
-    raise AssertionError
 
 
 def _arranged(said: Login) -> LoginRegistrations:
     return LoginRegistrations(said, ADDRESS, Vault(None, [bytes(32)]))
-
-
-def _start(tasks: Any, browse: Callable[[str], Any], url: str) -> None:
-    tasks.start_soon(browse, url)
-
-
-async def _follow(url: str) -> None:
-    async with httpx2.AsyncClient(follow_redirects=True) as browser:
-        answer = await browser.get(url)
-        assert answer.text == "You are logged in. This window can be closed."
 
 
 @pytest.mark.parametrize("secret", ["", SECRET])

@@ -15,8 +15,8 @@ import pytest
 
 from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
-from tests.auth.test_found_logins import entered
-from tests.auth.test_login_questions import pressed
+from tests.support.auth_found_logins import entered
+from tests.support.auth_login_questions import pressed
 from truename.auth.network.fetch import FetchError, web
 from truename.auth.outbound.authorization import logged_in, login_request
 from truename.auth.outbound.discovery import LoginRegistrations, site_of

@@ -6,7 +6,6 @@ import hmac
 import json
 import time
 from base64 import urlsafe_b64encode
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,50 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from tests.auth.authority import Authority, authority
 from tests.auth.person import Person
+from tests.support.auth_oauth import RESOURCE, Clock, refused, way_of
 from truename.auth.authentication_setup import front_of
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure, ProtectedResource
-from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
 from truename.auth.jwt import Invalid as InvalidToken
 from truename.auth.jwt import KeySet, header_of, imported, is_signed, issuer_in, verified
-from truename.auth.network.fetch import web
 from truename.config import Access, Config, Issuer, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable
 
+    from tests.auth.authority import Authority
     from tests.gateway.conftest import Lab
 
 pytestmark = pytest.mark.anyio
-
-
-RESOURCE = "https://tools.example.com/mcp"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        yield one
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = time.time()
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@asynccontextmanager
-async def way_of(idp: Authority, clock: Clock | None = None, **more: Any) -> AsyncIterator[IssuerAuthenticator]:
-    async with web() as fetch:
-        yield IssuerAuthenticator(Issuer(issuer=idp.issuer, **more), RESOURCE, fetch, clock or time.time)
-
-
-def refused(found: Authenticated | AuthenticationFailure, text: str, status: int = 401) -> None:
-    assert isinstance(found, AuthenticationFailure)
-    assert (found.status, text in found.text) == (status, True), found
 
 
 async def test_a_good_token_says_who_comes(idp: Authority) -> None:

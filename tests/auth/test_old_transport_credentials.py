@@ -10,11 +10,11 @@ from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from tests.auth.test_client_tokens import SECRET, Guarded
-from tests.auth.test_login_questions import TOOL, logs_in
 from tests.conformance.fixture import Everything
 from tests.gateway.conftest import connected, text_of
 from tests.gateway.old_transport import old_app
+from tests.support.auth_client_tokens import SECRET, Guarded
+from tests.support.auth_login_questions import TOOL, logs_in
 from truename.auth.oauth import TokenResponse
 from truename.auth.outbound.logins import Logins, login_vault
 from truename.config import Access, Config, ServerConfig, Settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from tests.auth.test_oauth import RESOURCE, Clock, refused, way_of
+from tests.support.auth_oauth import RESOURCE, Clock, refused, way_of
 from truename.auth.inbound.authentication import Authenticated
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.auth.test_client_tokens import SECRET, Guarded
-from tests.auth.test_pinned import Names
-from tests.auth.test_whereabouts import certificate_of, listening_safely
 from tests.conformance.fixture import Everything
 from tests.gateway.conftest import Upstreams, connected, text_of
+from tests.support.auth_client_tokens import SECRET, Guarded
+from tests.support.auth_pinned import Names
+from tests.support.auth_whereabouts import certificate_of, listening_safely
 from truename.auth.network.addresses import AddressRefused, HostResolver
 from truename.config import ServerConfig, parse
 from truename.config.credentials import ClientCredentials

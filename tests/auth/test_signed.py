@@ -8,28 +8,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from joserfc import jws, jwt
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
+from tests.support.auth_signed import ISSUER, MINE, NOW, curve, signed
 from truename.auth.jwt import Invalid, KeySet, UnknownKey, header_of, imported, is_signed, issuer_in, verified
-from truename.config import Issuer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from truename.auth.jwt import Key
+    from truename.config import Issuer
 
-ISSUER = Issuer(issuer="https://idp.example", leeway=30.0)
-NOW = 1_800_000_000.0
-MINE = "https://tools.example/mcp"
-CLAIMS = {"iss": ISSUER.issuer, "aud": MINE, "sub": "ann", "exp": int(NOW) + 60}
 GOOD = "its signature or its claims are not right"
-
-
-@cache
-def curve(kid: str | None = "ec") -> ECKey:
-    return ECKey.generate_key("P-256", {} if kid is None else {"kid": kid}, auto_kid=False)
 
 
 @cache
@@ -39,14 +28,6 @@ def rsa() -> RSAKey:
 
 def public(*keys: Key, **more: Any) -> KeySet:
     return imported({"keys": [{**key.as_dict(private=False), **more} for key in keys]})
-
-
-def signed(key: Key, algorithm: str = "ES256", *, header: Mapping[str, Any] | None = None, **claims: Any) -> str:
-    head = {"alg": algorithm, "kid": key.kid, **(header or {})}
-    content = {name: value for name, value in (CLAIMS | claims).items() if value is not None}
-    head = {name: value for name, value in head.items() if value is not None}
-    registry = jws.JWSRegistry(algorithms=[algorithm], strict_check_header=False)
-    return jwt.encode(head, content, key, algorithms=[algorithm], registry=registry)
 
 
 def refusal(token: str, keys: KeySet, issuer: Issuer = ISSUER, now: float = NOW) -> Invalid:

@@ -13,9 +13,9 @@ from joserfc.jws import extract_compact
 
 from tests.auth.authority import Authority, authority
 from tests.auth.exchange_grant import GRANT_TYPE
-from tests.auth.test_client_tokens import Clock, Guarded, Said
 from tests.conformance.fixture import Everything
 from tests.gateway.conftest import connected, text_of
+from tests.support.auth_client_tokens import Clock, Guarded, Said
 from truename.auth.inbound.authentication import Authenticated
 from truename.auth.inbound.static_tokens import digest_of, fresh, named_id
 from truename.auth.network.fetch import web

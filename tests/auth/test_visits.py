@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.auth.person import CALLBACK
 from tests.auth.signing import Flow, is_let_in, origin, settings_of, signing_in
-from tests.auth.test_login_questions import pressed
+from tests.support.auth_login_questions import pressed
 from truename.auth.authentication_setup import front_of
 from truename.auth.authorization_server.provider import AuthorizationStates
 from truename.auth.network.fetch import web

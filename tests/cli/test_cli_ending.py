@@ -11,16 +11,16 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from mcp import Client
 
-from tests.cli.test_cli_running import TRUENAME, Lines, call, serving
 from tests.gateway.conftest import alive
 from tests.shared import ROOT
+from tests.support.cli_ending import PATIENCE, until
+from tests.support.cli_running import TRUENAME, Lines, call, serving
 from truename.cli._logs import log_to_stderr
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Run
 
-PATIENCE = 20.0
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -41,13 +40,6 @@ HELLO = {
 def stubborn(pid_file: Path, *more: str) -> dict[str, Any]:
     args = ["-m", "tests.gateway.servers.stubborn", str(pid_file), *more]
     return {"command": sys.executable, "args": args, "cwd": str(ROOT)}
-
-
-def until(found: Callable[[], bool]) -> None:
-    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
-    while not found():
-        assert time.monotonic() < deadline
-        pause.wait(0.02)
 
 
 def gone(pid_file: Path) -> bool:

@@ -14,9 +14,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.cli.conftest import fake
-from tests.cli.test_cli_ending import until
-from tests.cli.test_cli_running import TRUENAME, call, serving
 from tests.shared import ROOT
+from tests.support.cli_ending import until
+from tests.support.cli_running import TRUENAME, call, serving
 from truename.cli import _reload as reloading
 from truename.cli._reload import Reloads, files_of, line_of
 from truename.cli._sources import CODE

@@ -6,13 +6,14 @@ import io
 import json
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
 from tests.cli.conftest import HOSTILE, Run, fake
-from tests.cli.test_cli_running import call, serving
+from tests.support.cli_connect import servers, words
+from tests.support.cli_running import call, serving
 from truename.cli._gateway_names import answers
 from truename.clients import config_files
 from truename.clients.gateway_address import UpcomingNames
@@ -52,16 +53,6 @@ def cursor(home: Path) -> Path:
     path.parent.mkdir()
     path.write_text(json.dumps({"mcpServers": {"github": GITHUB, "mine": {"command": "x"}}}, indent=2), "utf-8")
     return path
-
-
-def servers(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))["mcpServers"]
-    return found
-
-
-def words(text: str) -> str:
-    """Return the text in one line, as it was before a terminal broke it."""
-    return " ".join(text.split())
 
 
 def test_connect_says_what_it_changed_and_disconnect_gives_it_back(run: Run, cursor: Path) -> None:

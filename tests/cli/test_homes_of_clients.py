@@ -16,7 +16,7 @@ from mcp import Client as McpClient
 from mcp import StdioServerParameters
 
 from tests.cli.homes_of_clients import HOMES, write
-from tests.cli.test_own_credentials import gateway
+from tests.support.cli_own_credentials import gateway
 from truename import dialects
 from truename.clients import Machine, find
 from truename.clients.kept_names import matches

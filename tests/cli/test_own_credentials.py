@@ -6,9 +6,7 @@ The servers are processes that tell which credential they were given.
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +14,12 @@ import anyio
 import pytest
 
 from tests.cli.conftest import fake
-from tests.cli.test_cli_running import Lines, call, serving
 from tests.shared import ROOT
+from tests.support.cli_own_credentials import gateway
+from tests.support.cli_running import call, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tests.cli.conftest import Run
 
@@ -54,23 +53,6 @@ def put(home: Path, client: str, servers: Mapping[str, Any]) -> Path:
 def entries(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text("utf-8"))["mcpServers"]
     return found
-
-
-@contextmanager
-def gateway(source: str = "truename.toml") -> Iterator[tuple[Any, str, Lines]]:
-    with serving(source, "--http", "127.0.0.1:0", "--json") as (process, out, err):
-        document = _document(out)
-        yield document, document["url"].removesuffix("/mcp"), err
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
-
-
-def _document(out: Lines) -> Any:
-    text = ""
-    while True:
-        text += out.until("\n")
-        with suppress(ValueError):
-            return json.loads(text)
 
 
 @pytest.mark.parametrize(("claude", "cursor"), [(CLAUDE, None), (None, CURSOR), (CLAUDE, CURSOR)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.test_connect import servers, words
+from tests.support.cli_connect import servers, words
 from truename import Catalog, project
 from truename.config import load
 from truename.policy import Caller, bound_call

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.config.test_config_load import faults_of, settings
+from tests.support.config_load import faults_of, settings
 from truename.config import parse, render
 from truename.config.model import Config
 from truename.policy import Context

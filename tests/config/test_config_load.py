@@ -8,37 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.config_load import ENVIRON, faults_of, one, read, server, settings
 from truename.catalog import ServerIdentity
 from truename.config import Config, ServerConfig, Settings, load, parse, state_path
 from truename.errors import ConfigError
-
-ENVIRON = {"HOME": "/home/me", "TOKEN": "s3cret", "EMPTY": ""}
-
-
-def read(text: str | dict[str, Any], name: str = "mcp.json") -> Config:
-    return parse(text if isinstance(text, str) else json.dumps(text), Path("/etc") / name, ENVIRON)
-
-
-def faults_of(text: str | dict[str, Any], name: str = "mcp.json") -> list[ConfigError]:
-    try:
-        read(text, name)
-    except ConfigError as error:
-        return [error]
-    except ExceptionGroup as group:
-        return [error for error in group.exceptions if isinstance(error, ConfigError)]
-    return []
-
-
-def one(**entry: Any) -> dict[str, Any]:
-    return {"mcpServers": {"s": entry}}
-
-
-def server(**entry: Any) -> ServerConfig:
-    return read(one(**entry)).servers[0]
-
-
-def settings(**values: Any) -> Settings:
-    return read({"mcpServers": {}, "truename": values}).settings
 
 
 def test_a_plain_file_is_read_as_it_is() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.config.test_config_load import one, read, server, settings
+from tests.support.config_load import one, read, server, settings
 from truename.config import Config, Settings, verify
 from truename.errors import ConfigError
 from truename.ledger import MAX_CLAIMS

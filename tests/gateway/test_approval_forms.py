@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.trust.test_pending import call, wanted
+from tests.support.trust_pending import call, wanted
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.trust.forms import answer_in, form_of, shown_arguments

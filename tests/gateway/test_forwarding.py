@@ -11,7 +11,7 @@ import pytest
 from opentelemetry import trace
 
 from tests.gateway.conftest import connected, text_of
-from tests.gateway.test_gateway_broken_answers import JSON, Breaking, event
+from tests.support.gateway_broken_answers import JSON, Breaking, event
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

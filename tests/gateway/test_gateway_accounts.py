@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.test_gateway_asking import Person, stateless
-from tests.gateway.test_gateway_questions import Handshaking
+from tests.support.gateway_asking import Person, stateless
+from tests.support.gateway_questions import Handshaking
 from truename.config import Config, Settings
 from truename.errors import NotAllowed
 from truename.gateway import Gateway, listening

@@ -11,11 +11,11 @@ import mcp_types as types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.auth.test_entrance import bearer, known
 from tests.gateway.office import Office, User, gateway, ran
-from tests.gateway.test_gateway_asking import stateless
-from tests.gateway.test_gateway_questions import Handshaking
-from tests.gateway.test_gateway_trust import READ, REWORDED, Turning
+from tests.support.auth_entrance import bearer, known
+from tests.support.gateway_asking import stateless
+from tests.support.gateway_questions import Handshaking
+from tests.support.gateway_trust import READ, REWORDED, Turning
 from truename.policy import Approvals, read_policy
 
 if TYPE_CHECKING:

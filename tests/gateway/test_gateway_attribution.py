@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.gateway.conftest import Upstreams, connected, text_of
 from tests.gateway.servers.asserting import ERAS, Asserting
-from tests.gateway.test_gateway_asking import Person
+from tests.support.gateway_asking import Person
 from truename.gateway.questions.attribution import attributed
 
 if TYPE_CHECKING:

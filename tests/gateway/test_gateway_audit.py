@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.support.gateway_audit import records, until
 from truename.audit import AuditRecord, anchor_file, records_in, verified
 from truename.audit.log import AuditLog
 from truename.config import Config, Settings
@@ -26,7 +27,7 @@ from truename.policy import read_policy
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable
     from pathlib import Path
 
     from tests.gateway.conftest import Lab
@@ -40,11 +41,6 @@ POLICY = {
         {"name": "reading", "outcome": "allow", "tools": ["j/note"]},
     ],
 }
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "audit"
 
 
 @asynccontextmanager
@@ -63,17 +59,6 @@ async def audited(
         listening(gateway) as address,
     ):
         yield gateway, address
-
-
-def records(place: Path, kind: str | None = None) -> list[Mapping[str, Any]]:
-    found = [one for one in records_in(place) if isinstance(one, AuditRecord)]
-    return [one.body for one in found if kind in {None, one.kind}]
-
-
-async def until(place: Path, kind: str, wanted: Callable[[list[Mapping[str, Any]]], bool]) -> None:
-    with anyio.fail_after(15):
-        while not wanted(records(place, kind)):
-            await anyio.sleep(0.02)
 
 
 async def test_who_called_what_and_what_became_of_it_is_written_down(

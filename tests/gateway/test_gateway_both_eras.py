@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.gateway.conftest import PATIENCE, Upstreams, alive, connected, text_of
 from tests.gateway.servers.both import Both
-from tests.gateway.test_gateway_asking import Person
+from tests.support.gateway_asking import Person
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -18,6 +18,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from tests.gateway.conftest import ERAS
+from tests.support.gateway_bounds import JSON, _answer, _call, _headers
 from truename.config import Settings
 from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.downstream.subscribing import Subscribing
@@ -37,36 +38,10 @@ if TYPE_CHECKING:
 
     from mcp_types import JSONRPCMessage
 
-    from tests.gateway.conftest import Lab, Raw
+    from tests.gateway.conftest import Lab
     from truename.gateway.protocol.sdk import RawSession
 
 pytestmark = pytest.mark.anyio
-
-
-META = (
-    '{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, '
-    '"progressToken": 1}'
-)
-WHO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": WHO}
-JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-
-
-def _call(arguments: str, id: str = "1") -> str:
-    params = f'{{"name": "w_echo", "arguments": {arguments}, "_meta": {META}}}'
-    return f'{{"jsonrpc": "2.0", "id": {id}, "method": "tools/call", "params": {params}}}'
-
-
-async def _headers(http: Raw, era: str) -> dict[str, str]:
-    if era != "legacy":
-        return {**JSON, "mcp-protocol-version": era, "mcp-method": "tools/call", "mcp-name": "w_echo"}
-    answer = await http.http.post(f"{http.address}/mcp", json=HELLO, headers=JSON)
-    return {**JSON, "mcp-protocol-version": "2025-11-25", "mcp-session-id": answer.headers["mcp-session-id"]}
-
-
-def _answer(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text.rpartition("data: ")[2])
-    return found
 
 
 UNWRITABLE = [

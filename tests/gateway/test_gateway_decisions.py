@@ -10,8 +10,8 @@ import anyio.to_thread
 import pytest
 
 from tests.gateway.office import ASK, Office, User, ran
-from tests.gateway.test_gateway_audit import records, until
-from tests.gateway.test_gateway_metrics import at, samples
+from tests.support.gateway_audit import records, until
+from tests.support.gateway_metrics import at, samples
 from truename.audit import verified
 from truename.cli import main
 from truename.config.audit import Audit

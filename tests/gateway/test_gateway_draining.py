@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from tests.gateway.conftest import ROOT, text_of
 from tests.gateway.shelf import Shelf
 from tests.gateway.streams import reader
-from tests.gateway.test_gateway_holding import ANSWER, ASK
-from tests.gateway.test_gateway_questions import Handshaking
+from tests.support.gateway_holding import ANSWER, ASK
+from tests.support.gateway_questions import Handshaking
 from truename.gateway import listening
 from truename.gateway.faults import UpstreamError
 from truename.gateway.traffic import OutgoingAnswers, Traffic

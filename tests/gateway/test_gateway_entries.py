@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.conftest import ERAS
-from tests.gateway.test_gateway_bounds import _answer, _call, _headers
+from tests.support.gateway_bounds import _answer, _call, _headers
 from truename.config.audit import Audit
 from truename.gateway import listening
 from truename.gateway.protocol import entries

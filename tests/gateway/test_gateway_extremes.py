@@ -11,7 +11,7 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from tests.gateway.conftest import text_of
 from tests.gateway.servers.extreme import FLOODS, IDS, VALUES
-from tests.gateway.test_gateway_answers import odd_server
+from tests.support.gateway_answers import odd_server
 from truename.gateway.downstream.stdio_server import _line
 
 if TYPE_CHECKING:

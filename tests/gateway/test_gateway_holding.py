@@ -10,9 +10,10 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.test_gateway_asking import Person
-from tests.gateway.test_gateway_questions import Handshaking
-from tests.gateway.test_gateway_shares import people
+from tests.support.gateway_asking import Person
+from tests.support.gateway_holding import ANSWER, ASK
+from tests.support.gateway_questions import Handshaking
+from tests.support.gateway_shares import people
 from truename.config import Settings
 from truename.gateway.faults import UpstreamError
 from truename.gateway.questions.holding import Holding
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Upstreams
 
 pytestmark = pytest.mark.anyio
-
-ABLE: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}}
-ANSWER = {"q1": {"action": "accept", "content": {"name": "ada"}}}
-ASK: dict[str, Any] = {"name": "ask", "arguments": {}, **ABLE}
 
 
 async def test_a_client_that_calls_again_is_met_by_its_call(

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.auth.test_entrance import bearer, known
 from tests.gateway.conftest import alive, connected, text_of
-from tests.gateway.test_gateway_asking import Person
+from tests.support.auth_entrance import bearer, known
+from tests.support.gateway_asking import Person
 
 if TYPE_CHECKING:
     from collections.abc import Callable

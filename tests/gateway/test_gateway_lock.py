@@ -11,7 +11,7 @@ import pytest
 
 from tests.gateway.reloads import another
 from tests.gateway.servers.fake import tool
-from tests.gateway.test_gateway_trust import PAY, READ, REWORDED, Turning, texts, until
+from tests.support.gateway_trust import PAY, READ, REWORDED, Turning, texts, until
 from truename import Catalog
 from truename.config.trust import Trust
 from truename.errors import ConfigError

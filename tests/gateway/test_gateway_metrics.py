@@ -7,12 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
-from prometheus_client.parser import text_string_to_metric_families
 
-from tests.auth.test_entrance import bearer, known
+from tests.support.auth_entrance import bearer, known
+from tests.support.gateway_metrics import asked, at, samples, scraped, seconds_of
 from truename.catalog import Origin
 from truename.config import Config, Settings
 from truename.config.audit import Audit
@@ -32,27 +31,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-def samples(text: str) -> Samples:
-    """Every sample by its name and labels; raises where the text is none that Prometheus reads."""
-    families = text_string_to_metric_families(text)
-    found = [(one.name, frozenset(one.labels.items()), one.value) for family in families for one in family.samples]
-    assert len({(name, labels) for name, labels, _ in found}) == len(found)
-    return {(name, labels): value for name, labels, value in found}
-
-
-def at(found: Samples, name: str, **labels: str) -> float | None:
-    return found.get((name, frozenset(labels.items())))
-
-
-def seconds_of(found: Samples, method: str, server: str, side: str = "server") -> float:
-    """How many requests were measured of one method, however they ended."""
-    name = f"mcp_{side}_operation_duration_seconds_count"
-    wanted = {("mcp_method_name", method), ("server", server)}
-    return sum(value for (one, labels), value in found.items() if one == name and wanted <= labels)
-
 
 @asynccontextmanager
 async def measured(lab: Lab, *servers: Any, tools: int = 0, **settings: Any) -> AsyncIterator[tuple[Gateway, str]]:
@@ -63,18 +41,6 @@ async def measured(lab: Lab, *servers: Any, tools: int = 0, **settings: Any) -> 
     )
     async with Gateway(config) as gateway, listening(gateway) as address:
         yield gateway, address
-
-
-async def asked(address: str, path: str, **headers: str) -> httpx2.Response:
-    async with httpx2.AsyncClient() as http:
-        return await http.get(address + path, headers=headers)
-
-
-async def scraped(address: str, **headers: str) -> Samples:
-    answer = await asked(address, "/metrics", **headers)
-    assert answer.status_code == 200
-    assert answer.headers["content-type"].startswith("text/plain")
-    return samples(answer.text)
 
 
 async def test_calls_are_counted_by_server_and_by_how_they_ended(

@@ -15,7 +15,7 @@ from opentelemetry.sdk.metrics.export import AggregationTemporality
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from tests.gateway.collector import Collector, collecting, labels
-from tests.gateway.test_gateway_metrics import asked, at, scraped, seconds_of
+from tests.support.gateway_metrics import asked, at, scraped, seconds_of
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError

@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 from tests.conformance.fixture import Everything, refusing
 from tests.gateway.conftest import connected, text_of
 from tests.gateway.old_transport import STREAM, HandWritten, event, old_app
-from tests.gateway.test_gateway_asking import Person
-from tests.gateway.test_gateway_questions import Handshaking
+from tests.support.gateway_asking import Person
+from tests.support.gateway_questions import Handshaking
 from truename.config import ServerConfig
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from anyio.lowlevel import checkpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.gateway.test_gateway_asking import Person
-from tests.gateway.test_gateway_holding import ANSWER, ASK
-from tests.gateway.test_gateway_questions import Handshaking
+from tests.support.gateway_asking import Person
+from tests.support.gateway_holding import ANSWER, ASK
+from tests.support.gateway_questions import Handshaking
 from truename.gateway.questions.places import Places, Seat
 
 if TYPE_CHECKING:

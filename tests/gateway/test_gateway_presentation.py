@@ -10,7 +10,7 @@ from mcp_types import ToolListChangedNotification
 
 from tests.gateway.ears import Ear
 from tests.gateway.reloads import another
-from tests.gateway.test_gateway_trust import READ, Turning
+from tests.support.gateway_trust import READ, Turning
 from truename.config import load
 from truename.config.trust import Trust
 from truename.gateway import Gateway, listening

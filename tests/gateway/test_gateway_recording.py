@@ -10,8 +10,8 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.test_gateway_asking import Person, stateless
-from tests.gateway.test_gateway_questions import Handshaking
+from tests.support.gateway_asking import Person, stateless
+from tests.support.gateway_questions import Handshaking
 from truename.policy import Context
 
 if TYPE_CHECKING:

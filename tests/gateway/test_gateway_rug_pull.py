@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from tests.gateway.office import Office, User
-from tests.gateway.test_gateway_trust import READ, REWORDED, Turning
+from tests.support.gateway_trust import READ, REWORDED, Turning
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
 

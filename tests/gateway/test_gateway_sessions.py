@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp_types import ElicitResult
 
-from tests.auth.test_entrance import bearer, known
 from tests.gateway.restarts import Place, free_port, served
 from tests.gateway.streams import BOTH, Reader, reader
+from tests.support.auth_entrance import bearer, known
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
 from truename.gateway import Gateway, listening

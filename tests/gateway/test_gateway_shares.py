@@ -14,9 +14,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.gateway.test_gateway_bounds import HELLO, JSON, _call
-from truename.auth.inbound.static_tokens import fresh
-from truename.config.access import Access, KnownToken
+from tests.support.gateway_bounds import HELLO, JSON, _call
+from tests.support.gateway_shares import people
 from truename.gateway.downstream.connection_limits import ConnectionLimits, Holder
 from truename.gateway.room import Quota, Share
 
@@ -163,12 +162,6 @@ class Connections(RuleBasedStateMachine):
 
 
 TestConnections = Connections.TestCase
-
-
-def people(*names: str) -> tuple[Access, dict[str, dict[str, str]]]:
-    tokens = {name: fresh(name, groups=(), scopes=(), expires=None) for name in names}
-    known = {name: KnownToken(name=name, hash=f"tn1:{one.id}:{one.digest}") for name, (_, one) in tokens.items()}
-    return Access(tokens=known), {name: {"authorization": f"Bearer {text}"} for name, (text, _) in tokens.items()}
 
 
 async def test_one_users_sessions_keep_no_other_out(lab: Lab) -> None:

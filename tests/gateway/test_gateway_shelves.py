@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.gateway.test_gateway_bounds import HELLO, JSON
+from tests.support.gateway_bounds import HELLO, JSON
 from truename import Catalog, dialects, project
 from truename.gateway.views.shelf import Shelf
 from truename.gateway.views.view import View, ViewSpec

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from truename.gateway.protocol.session_ids import LONGEST, Handshake, SessionIds, handshake_in
+from tests.support.gateway_session_ids import ANN, INFO, agreed, hello
+from truename.gateway.protocol.session_ids import LONGEST, SessionIds, handshake_in
 
-ANN = "ann at /mcp"
 VISIBLE = frozenset(chr(number) for number in range(0x21, 0x7F))
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-CAPABILITIES = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": True}}
-INFO = {"name": "claude-code", "version": "2.1.330", "title": "Claude Code", "websiteUrl": "https://example.com"}
 
 texts = st.text(max_size=20)
 values = st.recursive(
@@ -24,17 +22,6 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-
-
-def hello(version: str = "2025-11-25", capabilities: Any = CAPABILITIES, info: Any = INFO) -> bytes:
-    params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
-
-
-def agreed(body: bytes) -> Handshake:
-    found = handshake_in(body)
-    assert found is not None
-    return found
 
 
 def issued(ids: SessionIds, place: str = ANN, body: bytes = hello()) -> str:

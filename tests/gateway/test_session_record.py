@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.gateway.test_session_ids import ANN, agreed, hello
+from tests.support.gateway_session_ids import ANN, agreed, hello
 from truename.errors import StoreError
 from truename.gateway.protocol.session_record import SessionRecord
 

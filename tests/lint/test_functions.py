@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lint.library_sources import AGENTS, FASTMCP, LANGCHAIN, OURS, SDK
-from tests.lint.test_python_sources import listed, module, of_fastmcp, of_langchain, of_ours, of_sdk, source
+from tests.support.lint_python_sources import listed, module, of_fastmcp, of_langchain, of_ours, of_sdk, source
 from truename.lint.python_tools import read_functions
 from truename.migration import RenamePlan, plan, rewrite, survey
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from tests.lint.test_python_sources import Listed
+    from tests.support.lint_python_sources import Listed
 
 __all__ = ["source"]
 

@@ -2,68 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib.util
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.lint.library_sources import AGENTS, FASTMCP, LANGCHAIN, OURS, SDK
-from truename.conventions import declared
+from tests.support.lint_python_sources import Listed, listed, module, of_fastmcp, of_langchain, of_ours, of_sdk
 from truename.lint import read_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from types import ModuleType
-
-Listed = dict[str, list[str]]
-
-
-def module(path: Path, source: str) -> ModuleType:
-    """Import a source, which only a test does."""
-    path.write_text(source, "utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "declared_by_a_test.py"
-    yield path
-    sys.modules.pop(path.stem, None)
 
 
 def read(path: Path) -> Listed:
     found = read_declared([path])
     assert found.findings == ()
     return {one.name: sorted(one.definition["inputSchema"].get("required", [])) for one in found.declarations}
-
-
-def listed(pairs: Iterable[tuple[str, Any]]) -> Listed:
-    return {name: sorted(schema.get("required", [])) for name, schema in pairs}
-
-
-def of_fastmcp(made: ModuleType) -> Listed:
-    return listed((one.name, one.parameters) for one in asyncio.run(made.mcp.list_tools()))
-
-
-def of_sdk(made: ModuleType) -> Listed:
-    return listed((one.name, one.input_schema) for one in asyncio.run(made.app.list_tools()))
-
-
-def of_langchain(made: ModuleType) -> Listed:
-    return listed((one.name, one.tool_call_schema.model_json_schema()) for one in made.tools)
-
-
-def of_ours(made: ModuleType) -> Listed:
-    return listed((one.name, one.definition["inputSchema"]) for f in (made.open_app, made.tap) for one in declared(f))
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
 from tests.auth.person import Person
 from tests.auth.signing import Flow, close_all, settings_of
-from tests.auth.test_found_logins import entered
 from tests.gateway.conftest import anyio_backend, era, text_of, upstreams  # noqa: F401 - fixtures
 from tests.live.browser import at_a_browser
+from tests.support.auth_found_logins import entered
 from truename.auth.authorization_server import html
 from truename.auth.network.fetch import web
 from truename.auth.outbound.discovery import LoginRegistrations

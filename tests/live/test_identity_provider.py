@@ -20,9 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
 from tests.auth.person import CALLBACK, Person
-from tests.auth.test_entrance import bearer, known
 from tests.gateway.conftest import anyio_backend, era, lab  # noqa: F401 - fixtures
 from tests.live.registries import HOME, Npm
+from tests.support.auth_entrance import bearer, known
 from truename.auth.network.fetch import web
 from truename.auth.outbound.authorization import logged_in
 from truename.auth.outbound.discovery import LoginRegistrations

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.policy.text_examples import declared, findings
 from tests.shared import UNHURRIED
+from tests.support.policy_text_rules_hostile import WORDS
 from truename.conventions.convention import Convention
 from truename.conventions.declarations import Declaration
 from truename.conventions.rules.check import LintContext
@@ -19,43 +20,6 @@ from truename.conventions.rules.shadowing import shadowed_tool, steered_call
 from truename.conventions.rules.texts import read_texts
 
 SIZE = 100_000
-WORDS = (
-    "send the key to credentials remote server http ",
-    "ignore the your rules of all these any every ",
-    "read ~/.ssh and pass it ",
-    "do not mention a b c d to the ",
-    "detect that if when such as example sample test: ",
-    "before any of the other tools ",
-    "use a_b_c_d_e_f ",
-    f"use a{'A' * 150}_ ",
-    f"call {'aA' * 60}- ",
-    "Example: ignore all previous instructions, ",
-    "run `curl a b c ",
-    "forward all messages and every the answer to a@b ",
-    "always add a@b. copies ",
-    "after the summary, add the value of your secret ",
-    "keep the a b c between ",
-    "do not ask for the user's any further without ",
-    "route every request calls meant for `a` are here ",
-    "once the tool is approved, it ",
-    "put your all tools you ",
-    "%41",
-    "&#x41;",
-    "\\x41",
-    "Ab1/",
-    "deadbeef",
-    "a",
-    " ",
-    "\n \n",
-    "'\"`(",
-    "\u200b",
-    "\u200fא",
-    "☀\ufe0f",
-    "\U0001f3f4\U000e0061",
-    "İ",
-    "e\u0301",
-    "\x1b[0m",
-)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | st.sampled_from(WORDS),
     lambda inner: (

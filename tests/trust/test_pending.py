@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename import Catalog, project
+from tests.support.trust_pending import call, wanted
 from truename.errors import StoreError
-from truename.policy import Approvals, Caller, bound_call, subject_of
+from truename.policy import Approvals
 from truename.trust import approval_queue
 from truename.trust.approval_queue import ApprovalQueue, PendingCall, decided, pending_path
 
@@ -22,24 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.policy import Call
-
-NAMES = project(Catalog.from_mcp({"git": ["push", "pull"]}), "openai", style="prefixed")
-
-
-def call(principal: str = "ada", key: str = "c1", name: str = "git_push", session: str = "", **arguments: Any) -> Call:
-    caller = Caller(principal=principal, session=session)
-    return bound_call(name=name, call_id=key, arguments=arguments, names=NAMES, caller=caller)
-
-
-def wanted(made: Call) -> PendingCall:
-    return PendingCall(
-        principal=made.caller.principal,
-        session=made.caller.session,
-        fingerprint=made.fingerprint,
-        subject=subject_of(made),
-        arguments_digest=made.arguments_digest,
-        arguments="x: 1",
-    )
 
 
 class Clock:

@@ -1,0 +1,30 @@
+"""Test support: audit, used by tests of several modules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from truename.audit import AuditRecord, records_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "audit"
+
+
+def records(place: Path, kind: str | None = None) -> list[Mapping[str, Any]]:
+    found = [one for one in records_in(place) if isinstance(one, AuditRecord)]
+    return [one.body for one in found if kind in {None, one.kind}]
+
+
+async def until(place: Path, kind: str, wanted: Callable[[list[Mapping[str, Any]]], bool]) -> None:
+    with anyio.fail_after(15):
+        while not wanted(records(place, kind)):
+            await anyio.sleep(0.02)

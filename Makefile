@@ -36,6 +36,7 @@ lint: $(VENV)/.dev ## style, formatting and the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports --no-cache --config src/truename/gateway/importlinter.toml
 
 types: $(VENV)/.dev ## strict types
 	$(BIN)/mypy

@@ -42,14 +42,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
-
-    from truename.dialects import Reason
-    from truename.identity import ToolId
 
 __all__ = [
     "CODES",
@@ -160,6 +157,52 @@ def _rebuild(kind: type[TruenameError], values: dict[str, Any]) -> TruenameError
     return kind(**values)
 
 
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that is wrong with a name: a code for programs and a text for people.
+
+    Codes: ``empty``, ``character``, ``control``, ``first``, ``last``, ``shape``, ``length``, ``reserved``,
+    ``prefix``, ``server``.
+    """
+
+    code: str
+    text: str
+
+
+class ToolIdentity(Protocol):
+    """The identity of a tool as errors carry it: a `truename.ToolId`, which stands in a layer above."""
+
+    @property
+    def integration(self) -> str:
+        """The integration's name."""
+        ...
+
+    @property
+    def integration_version(self) -> int:
+        """The integration's version."""
+        ...
+
+    @property
+    def suite(self) -> str | None:
+        """The suite's name, if there is one."""
+        ...
+
+    @property
+    def tool(self) -> str:
+        """The tool's name."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """The tool's version."""
+        ...
+
+    @property
+    def short(self) -> str:
+        """The text without versions of 1."""
+        ...
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class TruenameError(Exception):
     """The base of all: ``except TruenameError`` catches whatever this library can say."""
@@ -242,7 +285,7 @@ class DuplicateTool(TruenameError):
 class NoLegalName(TruenameError):
     """No spelling of this style is legal for the dialect; ``styles`` are those that would do."""
 
-    id: ToolId
+    id: ToolIdentity
     dialect: str
     styles: tuple[str, ...]
     style: str = ""
@@ -307,8 +350,8 @@ class LedgerError(TruenameError):
 
     code: str
     name: str = ""
-    holder: ToolId | None = None
-    claimant: ToolId | None = None
+    holder: ToolIdentity | None = None
+    claimant: ToolIdentity | None = None
     path: Path | None = None
     line: int = 0
     reason: str = ""
@@ -340,7 +383,7 @@ class UnknownTool(ResolutionError):
 
     reason: str = "unknown"
     suggestions: tuple[str, ...] = ()
-    id: ToolId | None = None
+    id: ToolIdentity | None = None
     detail: str = ""
     code: str = "unknown_tool"
 
@@ -377,7 +420,7 @@ class AmbiguousName(ResolutionError):
 class RetiredName(ResolutionError):
     """The name was withdrawn; it will never mean another tool."""
 
-    id: ToolId | None = None
+    id: ToolIdentity | None = None
     successor: str | None = None
     since: str = ""
     code: str = "retired_name"
@@ -393,7 +436,7 @@ class RetiredName(ResolutionError):
 class PolicyError(TruenameError, PermissionError):
     """The tool is known, but this caller may not do this with it now."""
 
-    id: ToolId
+    id: ToolIdentity
     decision: str = ""
 
 

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from truename import dialects
-from truename.dialects.legality import breaks, legal_pattern
+from truename.dialects.dialect import breaks, legal_pattern
 from truename.dialects.transformation import NameTransformation, machine
 
 ALL = dialects.table()

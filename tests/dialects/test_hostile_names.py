@@ -9,7 +9,7 @@ import pytest
 
 from tests.shared import UNHURRIED
 from truename import dialects
-from truename.dialects.legality import problems
+from truename.dialects.dialect import problems
 
 HUGE = 10_000_000
 

@@ -13,7 +13,7 @@ from truename import Catalog, Ledger, ToolId, project
 from truename.errors import CallRepeated, InvalidCall, StoreError
 from truename.policy import Approvals, Call, Caller, CallRule, Decision, Outcome, Policy
 from truename.policy import grants as book_module
-from truename.policy.grants import former_ids, formerly
+from truename.policy.former_ids import former_ids, formerly
 
 if TYPE_CHECKING:
     from pathlib import Path

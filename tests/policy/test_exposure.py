@@ -14,7 +14,7 @@ from truename.catalog.globs import fits_id
 from truename.conventions.convention import Convention
 from truename.errors import ConfigError, NotAllowed
 from truename.policy import Caller, CallRule, Context, Exposure, Policy, read_metadata
-from truename.policy.grants import formerly
+from truename.policy.former_ids import formerly
 
 if TYPE_CHECKING:
     from truename import NameTable

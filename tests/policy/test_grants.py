@@ -9,8 +9,10 @@ import pytest
 from tests.policy.calls import call, shown, tool
 from tests.policy.ruled import rule
 from truename import Ledger, ToolId
-from truename.policy import Approvals, Policy, grants
-from truename.policy.grants import Grant, Subject, chain, formerly, suspension
+from truename.policy import Approvals, Policy
+from truename.policy import former_ids as former_ids_module
+from truename.policy.former_ids import chain, formerly
+from truename.policy.grants import Grant, Subject, suspension
 
 FIND, LOOK, SEARCH = (ToolId.parse(f"docs/{name}") for name in ("find", "look", "search"))
 
@@ -39,8 +41,8 @@ def test_what_was_led_is_read_once_and_again_when_more_was(monkeypatch: pytest.M
         read.append(ledger)
         return original(ledger)
 
-    original = grants._read_former_ids
-    monkeypatch.setattr(grants, "_read_former_ids", reading)
+    original = former_ids_module._read_former_ids
+    monkeypatch.setattr(former_ids_module, "_read_former_ids", reading)
     ledger = Ledger.memory()
     shown({"docs": ["find", "look", "search"]}, ledger=ledger)
     assert (formerly(SEARCH, ledger), read) == ((), [])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename import Catalog, NameTable, Style, ToolId, project
 from truename.identity import LookupKey, ToolNames, ToolSetMember, check, digest_of, required_key
-from truename.policy.grants import former_ids
+from truename.policy.former_ids import former_ids
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -18,7 +18,7 @@ from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameE
 from truename.identity import required_key
 from truename.naming import ListedName, listing, renamed, utc_today
 from truename.policy import Approvals, Call, Caller, Policy, bound_call
-from truename.policy.grants import former_ids, formerly
+from truename.policy.former_ids import former_ids, formerly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

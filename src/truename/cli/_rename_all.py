@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.cli._options import NamingOptions
-    from truename.cli.rename import OldNames
     from truename.config import Config
     from truename.identity import ToolId
     from truename.migration import IdentityPlan
@@ -136,10 +134,9 @@ class _MovedState:
     approvals: tuple[str, ...]
 
 
-def move_ids(source: str | None, ledger: str | None, fate: OldNames, *, dry_run: bool, as_json: bool) -> int:
+def move_ids(source: str | None, ledger: str | None, until: str, *, dry_run: bool, as_json: bool) -> int:
     """Plan the ids that change, show what else goes by them, and enter them in the ledger unless it is a dry run."""
     config = configuration(source)
-    until = fate.until(datetime.now(UTC).date())
     path = ledger_path(source, ledger)
     plan = plan_identities(Ledger.open(path, readonly=True), config.identities)
     beside = _beside(config, plan)

@@ -21,7 +21,7 @@ from truename.identity import ToolId
 from truename.ledger import Ledger
 from truename.ledger import Settings as Recorded
 from truename.naming import STYLES, NameTable, project
-from truename.policy.grants import former_ids
+from truename.policy.former_ids import former_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

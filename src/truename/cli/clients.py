@@ -8,7 +8,7 @@ from truename import dialects
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import output, print_json, print_table, show, styled
 from truename.dialects import Dialect
-from truename.dialects.legality import brackets
+from truename.dialects.dialect import brackets
 
 __all__ = ["clients", "facts"]
 

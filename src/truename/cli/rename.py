@@ -551,7 +551,8 @@ def rename(
                 fact="--ids takes no other names, files or clean break",
                 advice="Say `truename rename SOURCE --ids`; --ledger, --listed-for, --dry-run and --json go with it.",
             )
-        return move_ids(words[0] if words else None, ledger, fate, dry_run=dry_run, as_json=as_json)
+        until = fate.until(datetime.now(UTC).date())
+        return move_ids(words[0] if words else None, ledger, until, dry_run=dry_run, as_json=as_json)
     if every:
         client = clients[0] if clients else "universal"
         making = NamingOptions(style=style, server_name=server_name, alias=alias, ledger=ledger)

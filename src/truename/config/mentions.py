@@ -8,7 +8,7 @@ from truename.catalog import unfolded
 from truename.catalog.globs import fits_id, strays
 from truename.errors import excerpt
 from truename.identity import component
-from truename.policy.grants import former_ids
+from truename.policy.former_ids import former_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,9 +5,8 @@ much room a name has, shows what the client makes of it, and simulates what beco
 """
 
 from truename.dialects.detection import Detection, detect
-from truename.dialects.dialect import Dialect
-from truename.dialects.legality import Reason
+from truename.dialects.dialect import Dialect, Simulation
 from truename.dialects.registry import get, names, own, table
-from truename.dialects.simulation import Simulation
+from truename.errors import Reason
 
 __all__ = ["Detection", "Dialect", "Reason", "Simulation", "detect", "get", "names", "own", "table"]

@@ -1,25 +1,234 @@
-"""The Dialect: what one provider, client, framework or specification accepts and does with names."""
+"""The Dialect: what one provider, client, framework or specification accepts and does with names.
+
+A name is legal if it arrives at the model as it is, apart from the prefix that the client itself adds, and the provider
+behind accepts it. All patterns are matched in full, and none can backtrack without bound. A simulation shows what the
+client makes of a whole list.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import re
+import string
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain, count, islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from truename.dialects import simulation
-from truename.dialects.legality import problems, seat
 from truename.dialects.transformation import NameTransformation, machine
+from truename.errors import Reason, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from truename.dialects.legality import Reason
-    from truename.dialects.simulation import Simulation
+    from truename.dialects.transformation import ClientSpelling
 
-__all__ = ["DEFAULT_SERVER", "STYLES", "Dialect"]
+__all__ = [
+    "DEFAULT_SERVER",
+    "STYLES",
+    "Dialect",
+    "Simulation",
+    "brackets",
+    "breaks",
+    "legal_pattern",
+    "problems",
+    "simulate_lists",
+]
 
+_MOST = 5  # reasons of one code: enough to see the pattern, too few to flood a log
+_HEAD = 10_000  # characters in which an unprintable one is looked for
+_STRICTEST = 64  # the shortest limit of any provider in the table
+_PROBE = "qzxjvk"
+_RUNS = {"snake": ("__+", "underscore"), "single-hyphens": ("--+", "hyphen")}
+_RANGES = (("a-z", string.ascii_lowercase), ("A-Z", string.ascii_uppercase), ("0-9", string.digits))
 DEFAULT_SERVER = "truename"
 STYLES = ("prefixed", "on-conflict", "server-prefix", "canonical", "declared", "dotted-double")
 _DOUBLE = frozenset({"server-prefix", "dotted-double"})
+K = TypeVar("K", bound=Hashable)
+_SCOPES = ("", "tool", "server", "request")  # each one includes those before it
+_ALL_SEEN = frozenset({"both-first", "both-last", "same"})
+
+
+class NameContext(NamedTuple):
+    """A dialect together with the key of the server that a name is listed by: what can be known beforehand.
+
+    ``plain`` is the length up to which a legal name is shown as ``prefix + name + suffix``; -1 if never.
+    """
+
+    prefix: str
+    suffix: str
+    room: int | None
+    plain: float
+    legal: Callable[[str], object]
+    avoid: tuple[str, ...]
+    once: str
+    problem: str
+
+
+def brackets(chars: frozenset[str]) -> str:
+    """Return a set of characters as people write it.
+
+    >>> brackets(frozenset("-_.") | frozenset("abcdefghijklmnopqrstuvwxyz"))
+    '[a-z_.-]'
+    """
+    left, text = set(chars), ""
+    for label, members in _RANGES:
+        if left.issuperset(members):
+            left.difference_update(members)
+            text += label
+    return f"[{text}{''.join(sorted(left, key=lambda char: (char == '-', char != '_', char)))}]"
+
+
+def _class(chars: frozenset[str]) -> str:
+    return f"[{''.join(re.escape(char) for char in sorted(chars))}]"
+
+
+@lru_cache(maxsize=512)
+def legal_pattern(dialect: Dialect) -> re.Pattern[str]:
+    """Return the pattern of the dialect's legal names, without the length, to be matched in full."""
+    if dialect.chars is None or dialect.first is None or dialect.last is None:
+        message = f"{dialect.name} takes any printable text"
+        raise ValueError(message)
+    first, some, last = _class(dialect.first), _class(dialect.chars), _class(dialect.last)
+    if dialect.words == "snake":
+        word = _class(dialect.chars - {"_"})
+        return re.compile(f"{first}{word}*(?:_{word}+)*")
+    alone = "(?!.*--)" if dialect.words == "single-hyphens" else ""
+    return re.compile(f"{alone}{first}(?:{some}*{last})?")
+
+
+def _room(dialect: Dialect, overhead: int) -> int | None:
+    fixed = dialect.mangling.room
+    if fixed is not None or dialect.max_length is None:
+        return fixed
+    if "max_length" in dialect.unknown:
+        return max(0, min(dialect.max_length, _STRICTEST - overhead))
+    return max(0, dialect.max_length - overhead)
+
+
+def _problem(dialect: Dialect, server: str, *, changed: bool) -> str:
+    engine = machine(dialect.mangling)
+    if engine.ignores(server):
+        return f"{dialect.title} never connects a server with the key {excerpt(server)}"
+    if changed and dialect.mangling.digest and "lossy" in dialect.mangling.digest.when:
+        return f"{dialect.title} adds a digest to every name of a server with the key {excerpt(server)}"
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def seat(dialect: Dialect, server: str) -> NameContext:
+    """Return what is known about names in this dialect listed by the server of this key (compiled once)."""
+    engine, rules = machine(dialect.mangling), dialect.mangling
+    probe = engine.spell(server, _PROBE)
+    cut = probe.text.partition if rules.join.startswith("{tool}") else probe.text.rpartition
+    prefix, found, suffix = cut(_PROBE)
+    own = engine.server(server)
+    problem = _problem(dialect, server, changed=probe.text != probe.raw)
+    plain = float("inf") if found and not problem else -1.0
+    if plain > 0 and rules.over == "shrink" and dialect.max_length is not None:
+        plain = dialect.max_length - len(prefix)
+    return NameContext(
+        prefix=prefix,
+        suffix=suffix,
+        room=_room(dialect, probe.size - len(_PROBE)),
+        plain=plain,
+        legal=str.isprintable if dialect.chars is None else legal_pattern(dialect).fullmatch,
+        avoid=tuple(change(server) + "_" for change in engine.avoid),
+        once=own if rules.once else "",
+        problem=problem,
+    )
+
+
+def breaks(dialect: Dialect, server: str, name: str) -> bool:
+    """Say whether a name breaks what is *known* of the dialect's rules; what is unknown is let pass."""
+    here = seat(dialect, server)
+    if not name or name in dialect.reserved:
+        return True
+    if "chars" not in dialect.unknown and not here.legal(name):
+        return True
+    return "max_length" not in dialect.unknown and here.room is not None and len(name) > here.room
+
+
+def problems(dialect: Dialect, server: str, name: str) -> tuple[Reason, ...]:
+    """Return everything that is wrong with a name: at most five reasons of each code, in linear time."""
+    here = seat(dialect, server)
+    found = chain(
+        _about_characters(dialect, name) if dialect.chars is not None else _about_print(name),
+        _about_ends(dialect, name),
+        _about_shape(dialect, name),
+        _about_the_rest(dialect, here, name, server),
+    )
+    return tuple(found) if name else (Reason("empty", "it is empty"), *_about_server(here))
+
+
+def _assumed(dialect: Dialect, field: str) -> str:
+    return f" (assumed; {dialect.title}'s rule is not known)" if field in dialect.unknown else ""
+
+
+def _unprintable(char: str, at: int) -> Reason:
+    return Reason("control", f"U+{ord(char):04X} at {at} can't be printed")
+
+
+def _about_print(name: str) -> Iterator[Reason]:
+    if name.isprintable():
+        return
+    places = ((char, at) for at, char in enumerate(name[:_HEAD]) if not char.isprintable())
+    found = [_unprintable(char, at) for char, at in islice(places, _MOST)]
+    yield from found or [Reason("control", f"a character after {_HEAD:,} others can't be printed")]
+
+
+def _about_characters(dialect: Dialect, name: str) -> Iterator[Reason]:
+    chars = dialect.chars or frozenset()
+    allowed, assumed = brackets(chars), _assumed(dialect, "chars")
+    outside = re.compile(f"[^{_class(chars)[1:]}")
+    for match in islice(outside.finditer(name), _MOST):
+        char, at = match[0], match.start()
+        if char.isprintable():
+            yield Reason("character", f"{char!r} at {at} is not in {allowed}{assumed}")
+        else:
+            yield _unprintable(char, at)
+
+
+def _about_ends(dialect: Dialect, name: str) -> Iterator[Reason]:
+    chars = dialect.chars
+    if chars is None or dialect.first is None or dialect.last is None:
+        return
+    assumed = _assumed(dialect, "chars")
+    if name[0] in chars and name[0] not in dialect.first:
+        yield Reason("first", f"it begins with {name[0]!r}, not with {brackets(dialect.first)}{assumed}")
+    if name[-1] in chars and name[-1] not in dialect.last:
+        yield Reason("last", f"it ends with {name[-1]!r}, not with {brackets(dialect.last)}{assumed}")
+
+
+def _about_shape(dialect: Dialect, name: str) -> Iterator[Reason]:
+    if dialect.words in _RUNS:
+        runs, mark = _RUNS[dialect.words]
+        assumed = _assumed(dialect, "chars")
+        for match in islice(re.finditer(runs, name), _MOST):
+            yield Reason("shape", f"{match[0][:8]!r} at {match.start()} is more than one {mark}{assumed}")
+
+
+def _about_the_rest(dialect: Dialect, here: NameContext, name: str, server: str) -> Iterator[Reason]:
+    if here.room is not None and len(name) > here.room:
+        assumed = _assumed(dialect, "max_length")
+        where = (
+            f" for the server key {excerpt(server)}"
+            if "{server}" in dialect.mangling.join + dialect.mangling.measure
+            else ""
+        )
+        yield Reason("length", f"it has {len(name):,} characters, {here.room} are allowed{where}{assumed}")
+    if name in dialect.reserved:
+        yield Reason("reserved", f"{excerpt(name)} is a word that clients, providers or languages keep for themselves")
+    if here.avoid and name.startswith(here.avoid):
+        yield Reason("prefix", f"it begins with the server's own name {excerpt(server)}, which a client may take off")
+    yield from _about_server(here)
+
+
+def _about_server(here: NameContext) -> Iterator[Reason]:
+    if here.problem:
+        yield Reason("server", here.problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -146,7 +355,7 @@ class Dialect:
         >>> dict(seen.shown), seen.dropped, seen.winner("mcp_lab_a_b")
         ({'a_b': 'mcp_lab_a_b'}, ('a/b',), 'a_b')
         """
-        return simulation.run(self, [simulation.SimulatedTool(name, server, name) for name in wire_names])
+        return simulate_lists(self, [SimulatedTool(name, server, name) for name in wire_names])
 
     def simulate_all(self, servers: Iterable[tuple[str, Iterable[str]]]) -> Simulation[tuple[str, str]]:
         """Return what would become of the lists of several servers; the keys are (server, name).
@@ -156,5 +365,281 @@ class Dialect:
         >>> dict(seen.reaches), seen.dropped
         ({'search': ('two', 'search')}, (('one', 'search'),))
         """
-        entries = [simulation.SimulatedTool((key, name), key, name) for key, names in servers for name in names]
-        return simulation.run(self, entries)
+        entries = [SimulatedTool((key, name), key, name) for key, names in servers for name in names]
+        return simulate_lists(self, entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation(Generic[K]):
+    """What the model sees of a list of tools, and what its calls reach.
+
+    Each name of the list is in exactly one of ``shown`` (name -> what the model sees, and calling it runs this
+    tool), ``dropped`` (left out, lost in a merge, or shown under a name that runs another tool or none) and
+    ``refused`` (those because of which the client or the provider fails). ``scope`` says what fails: a ``tool``, the
+    whole ``server``, or the ``request``; names that fail only along with others count as dropped.
+    ``merged``: shown name -> the names that became it, exact duplicates too. ``reaches``: shown name -> name run.
+    ``seen``: shown name -> the names under whose description it stands before the model, as far as that is certain;
+    there are several where a client sends equal names.
+    """
+
+    shown: Mapping[K, str]
+    dropped: tuple[K, ...]
+    merged: Mapping[str, tuple[K, ...]]
+    refused: tuple[K, ...]
+    scope: str
+    reaches: Mapping[str, K]
+    seen: Mapping[str, tuple[K, ...]]
+
+    def winner(self, shown_name: str) -> K | None:
+        """Return the name that a call of ``shown_name`` runs, None if it runs nothing that is certain."""
+        return self.reaches.get(shown_name)
+
+
+class SimulatedTool(NamedTuple, Generic[K]):
+    """One listed tool: the key under which to report it, its server's key and its name."""
+
+    key: K
+    server: str
+    name: str
+
+
+class _Book(Generic[K]):
+    """The findings so far; ``final`` holds the shown name of each entry, by the entry's place in memory."""
+
+    def __init__(self, dialect: Dialect, servers: Iterable[str]) -> None:
+        self.dialect, self.engine, self.limit = dialect, machine(dialect.mangling), dialect.known_length
+        self.parts = self.engine.parts(servers)
+        self.taken: set[str] = set()
+        self.final: dict[int, str] = {}
+        self.reaches: dict[str, SimulatedTool[K]] = {}
+        self.seen: dict[str, list[SimulatedTool[K]]] = {}
+        self.refused: list[SimulatedTool[K]] = []
+        self.scope = ""
+        self.listed: Mapping[tuple[str, str], SimulatedTool[K]] = {}
+
+    def spell(self, entry: SimulatedTool[K]) -> ClientSpelling:
+        """Return the entry's name as its client joins it, before it is shortened."""
+        return self.engine.spell(entry.server, entry.name, self.parts.get(entry.server))
+
+    def text(self, entry: SimulatedTool[K]) -> str | None:
+        """Return what the model sees of the entry as long as no other becomes the same."""
+        if self.engine.ignores(entry.server) or self.engine.refuses(entry.name):
+            return None
+        if entry.server in self.parts or self.dialect.mangling.after:
+            return self.engine.finish(self.spell(entry), self.limit)
+        return self.dialect.shown(entry.server, entry.name)
+
+    def called(self, entry: SimulatedTool[K]) -> SimulatedTool[K] | None:
+        """Return the tool that a call of the entry runs under the name that the client sends, None if none has it."""
+        return self.listed.get((entry.server, self.engine.sends(entry.name))) if self.listed else entry
+
+    def assign(self, entry: SimulatedTool[K], text: str) -> None:
+        self.taken.add(text)
+        self.final[id(entry)] = text
+        self.reaches[text] = entry
+        self.seen[text] = [entry]
+
+    def refuse(self, group: Iterable[SimulatedTool[K]], scope: str) -> None:
+        self.refused.extend(group)
+        self.scope = max(self.scope, scope, key=_SCOPES.index)
+
+    def failed(self, entry: SimulatedTool[K]) -> bool:
+        """Say whether the entry goes down with something that was refused."""
+        if self.scope == "server":
+            return entry.server in {one.server for one in self.refused}
+        return self.scope == "request"
+
+
+def simulate_lists(dialect: Dialect, entries: Sequence[SimulatedTool[K]]) -> Simulation[K]:
+    """Return what the dialect's client or provider does with these tools, listed in this order."""
+    if dialect.mangling.several and len({entry.server for entry in entries}) > 1:
+        dialect = replace(dialect, mangling=replace(dialect.mangling, join=dialect.mangling.several))
+    rules = dialect.mangling
+    book: _Book[K] = _Book(dialect, [entry.server for entry in entries])
+    if rules.sends:
+        book.listed = {(entry.server, entry.name): entry for entry in reversed(entries)}
+    admitted = [entry for entry in entries if not _refused(dialect, entry, book)]
+    distinct = _without_copies(rules.duplicate, admitted, book)
+    if rules.joined:
+        distinct = _without_joined(rules.joined, distinct, book)
+    groups: dict[str, list[SimulatedTool[K]]] = {}
+    for entry in distinct:
+        text = None if book.failed(entry) else book.text(entry)
+        if text is not None:
+            groups.setdefault(text, []).append(entry)
+    book.taken = set(groups)
+    for text, group in groups.items():
+        _settle(_mode(dialect, group, book), text, group, book)
+    if rules.twins:
+        _settle_twins(rules.twins, book)
+    if rules.after:
+        _change_after(book)
+    return _result(entries, admitted, book)
+
+
+def _settle_twins(mode: str, book: _Book[K]) -> None:
+    alike: dict[str, list[str]] = {}
+    for text in book.reaches:
+        alike.setdefault(book.engine.alike(text), []).append(text)
+    for texts in (texts for texts in alike.values() if len(texts) > 1):
+        group = [book.reaches[text] for text in texts]
+        if mode.startswith("refuse-"):
+            book.refuse(group, mode.removeprefix("refuse-"))
+        book.reaches.update(dict.fromkeys(texts, group[-1]))
+
+
+def _change_after(book: _Book[K]) -> None:
+    change, by_name = book.engine.after, sorted(book.reaches.values(), key=lambda one: (one.server, one.name))
+    first = {change(book.final[id(entry)]): entry for entry in reversed(by_name)}
+    book.reaches, book.seen = first, {text: [entry] for text, entry in first.items()}
+    book.final = {key: change(text) for key, text in book.final.items()}
+
+
+def _refused(dialect: Dialect, entry: SimulatedTool[K], book: _Book[K]) -> bool:
+    scope = book.engine.refuses(entry.name)
+    if dialect.mangling.ignored and book.engine.ignores(entry.server):
+        scope = dialect.mangling.ignored
+    if scope in ("", "drop") and dialect.mangling.illegal and breaks(dialect, entry.server, entry.name):
+        scope = dialect.mangling.illegal
+    if scope in ("", "drop"):
+        return False
+    book.refuse([entry], scope)
+    return True
+
+
+def _without_copies(mode: str, entries: list[SimulatedTool[K]], book: _Book[K]) -> list[SimulatedTool[K]]:
+    counts = Counter((entry.server, entry.name) for entry in entries)
+    if mode in _RESPELL or len(counts) == len(entries):
+        return entries
+    if mode.startswith("refuse-"):
+        book.refuse([one for one in entries if counts[one.server, one.name] > 1], mode.removeprefix("refuse-"))
+        return [one for one in entries if counts[one.server, one.name] == 1]
+    return _one_of_each(mode, entries, lambda one: (one.server, one.name))
+
+
+def _without_joined(mode: str, entries: list[SimulatedTool[K]], book: _Book[K]) -> list[SimulatedTool[K]]:
+    return _one_of_each(mode, entries, lambda one: book.spell(one).raw)
+
+
+def _one_of_each(
+    mode: str, entries: list[SimulatedTool[K]], key: Callable[[SimulatedTool[K]], Hashable]
+) -> list[SimulatedTool[K]]:
+    order = entries[::-1] if mode.endswith("last") else entries
+    kept = {id(one) for one in {key(one): one for one in reversed(order)}.values()}
+    return [one for one in entries if id(one) in kept]
+
+
+def _mode(dialect: Dialect, group: list[SimulatedTool[K]], book: _Book[K]) -> str:
+    rules = dialect.mangling
+    if len({(entry.server, entry.name) for entry in group}) == 1:
+        if len(group) > 1:
+            return rules.duplicate
+        return "same" if rules.equal == "same" else "first"
+    if rules.cut and len({book.spell(entry).text for entry in group}) > 1:
+        return rules.cut
+    apart = len({entry.server for entry in group}) == len(group)
+    return rules.across if apart and rules.across else rules.equal
+
+
+def _settle(mode: str, text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
+    if mode in _RESPELL:
+        _RESPELL[mode](text, group, book)
+        return
+    book.final.update((id(entry), text) for entry in group)
+    if mode.startswith("refuse-"):
+        book.refuse(group, mode.removeprefix("refuse-"))
+        return
+    winner = _WINNER[mode](text, group)
+    runs = book.called(winner) if winner is not None and book.engine.calls(text) else None
+    if runs is not None:
+        book.reaches[text] = runs
+    book.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
+
+
+def _same(text: str, group: list[SimulatedTool[K]]) -> SimulatedTool[K] | None:
+    return next((entry for entry in reversed(group) if entry.name == text), None)
+
+
+_WINNER: Mapping[str, Callable[[str, list[SimulatedTool[Any]]], SimulatedTool[Any] | None]] = {
+    "both-first": lambda _, group: group[0],
+    "both-last": lambda _, group: group[-1],
+    "first": lambda _, group: group[0],
+    "greatest": lambda _, group: max(group, key=lambda entry: (entry.server, entry.name)),
+    "last": lambda _, group: group[-1],
+    "race": lambda _text, _group: None,
+    "same": _same,
+    "unknown": lambda _text, _group: None,
+}
+
+
+def _free(spellings: Iterable[str], taken: set[str]) -> str:
+    return next(text for text in spellings if text not in taken)
+
+
+def _by_digest(_text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
+    for entry in sorted(group, key=lambda one: (one.server, one.name)):
+        spelling = book.spell(entry)
+        tries = (book.engine.digested(spelling, book.limit, salt) for salt in count())
+        book.assign(entry, _free(tries, book.taken))
+
+
+def _by_number(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
+    book.assign(group[0], text)
+    for entry in group[1:]:
+        spellings = (book.engine.whole(f"{text}_{number}") for number in count(2))
+        book.assign(entry, _free(spellings, book.taken))
+
+
+def _by_last_character(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
+    book.assign(group[0], text)
+    for entry in group[1:]:
+        spellings = (text[: -len(str(number))] + str(number) for number in count(2))
+        book.assign(entry, _free(spellings, book.taken))
+
+
+def _by_prefix(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
+    room = (book.limit or 0) - len(text)
+    for entry in group:
+        book.assign(entry, f"{entry.server[: room - 1]}_{text}" if room > 1 else text)
+
+
+_RESPELL: Mapping[str, Callable[[str, list[SimulatedTool[Any]], _Book[Any]], None]] = {
+    "hash": _by_digest,
+    "last-character": _by_last_character,
+    "number": _by_number,
+    "prefix": _by_prefix,
+}
+
+
+def _result(entries: Sequence[SimulatedTool[K]], admitted: list[SimulatedTool[K]], book: _Book[K]) -> Simulation[K]:
+    alive = {text: one for text, one in book.reaches.items() if not book.failed(one)}
+    reaches = {text: one.key for text, one in alive.items()}
+    shown: dict[K, str] = {}
+    for text, one in alive.items():
+        if book.final.get(id(one)) == text:
+            shown.setdefault(one.key, text)
+    refused = dict.fromkeys(entry.key for entry in book.refused)
+    return Simulation(
+        shown=MappingProxyType({entry.key: shown[entry.key] for entry in entries if entry.key in shown}),
+        dropped=tuple(dict.fromkeys(e.key for e in entries if e.key not in shown and e.key not in refused)),
+        merged=MappingProxyType(_merged(admitted, book)),
+        refused=tuple(refused),
+        scope=book.scope,
+        reaches=MappingProxyType(reaches),
+        seen=MappingProxyType(_seen(book)),
+    )
+
+
+def _seen(book: _Book[K]) -> dict[str, tuple[K, ...]]:
+    alive = ((text, [one for one in group if not book.failed(one)]) for text, group in book.seen.items())
+    return {text: tuple(dict.fromkeys(one.key for one in group)) for text, group in alive if group}
+
+
+def _merged(admitted: list[SimulatedTool[K]], book: _Book[K]) -> dict[str, tuple[K, ...]]:
+    by_key = {entry.key: book.final[id(entry)] for entry in admitted if id(entry) in book.final}
+    became: dict[str, list[K]] = {}
+    for entry in admitted:
+        text = book.final.get(id(entry), by_key.get(entry.key))
+        if text is not None:
+            became.setdefault(text, []).append(entry.key)
+    return {text: tuple(keys) for text, keys in became.items() if len(keys) > 1}

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
 from truename.naming.client_prefixes import unframed
-from truename.naming.spellings import folded
-from truename.naming.table import Resolution
+from truename.naming.table import Resolution, folded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from truename.catalog import unfolded
 from truename.errors import ApprovalRequired, CallRepeated, InvalidCall, NotAllowed
 from truename.policy.call import shape_of
-from truename.policy.grants import SCOPES, CallRecord, Grant, Subject, Verdict, Where, chain, judge, suspension
+from truename.policy.former_ids import chain
+from truename.policy.grants import SCOPES, CallRecord, Grant, Subject, Verdict, Where, judge, suspension
 from truename.policy.store import FileStore, MemoryStore
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from truename.identity import MAX_FOREIGN, definition_digest, lower_ascii
 from truename.identity.keys import LookupKey, call_id, lookup_key, payload_field, qualified_name, text
 from truename.naming import resolve
 from truename.policy.arguments import json_digest, read_arguments
-from truename.policy.grants import formerly
+from truename.policy.former_ids import formerly
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from truename.dialects import simulation
+from truename.dialects.dialect import SimulatedTool, simulate_lists
 from truename.dialects.transformation import machine
 
 if TYPE_CHECKING:
@@ -60,19 +60,19 @@ class Roster:
         self.addresses = addresses
 
     @cached_property
-    def _by_key(self) -> tuple[simulation.SimulatedTool[Key], ...]:
-        return tuple(simulation.SimulatedTool(key, *key) for key in self.listed)
+    def _by_key(self) -> tuple[SimulatedTool[Key], ...]:
+        return tuple(SimulatedTool(key, *key) for key in self.listed)
 
     @cached_property
-    def _by_nobody(self) -> tuple[simulation.SimulatedTool[Key], ...]:
-        return tuple(simulation.SimulatedTool(key, "", key[1]) for key in self.listed)
+    def _by_nobody(self) -> tuple[SimulatedTool[Key], ...]:
+        return tuple(SimulatedTool(key, "", key[1]) for key in self.listed)
 
     @cached_property
-    def _by_address(self) -> tuple[simulation.SimulatedTool[Key], ...]:
+    def _by_address(self) -> tuple[SimulatedTool[Key], ...]:
         known = self.addresses
-        return tuple(simulation.SimulatedTool(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
+        return tuple(SimulatedTool(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
 
-    def entries(self, dialect: Dialect) -> tuple[simulation.SimulatedTool[Key], ...]:
+    def entries(self, dialect: Dialect) -> tuple[SimulatedTool[Key], ...]:
         """Return the tools under the servers as this dialect knows them; a provider knows none."""
         if dialect.kind == "provider":
             return self._by_nobody
@@ -171,7 +171,7 @@ class _SimulatedServer:
         joining = _joining(dialect, len({entry.server for entry in entries}))
         rules = joining.mangling
         self.provider = dialect.kind == "provider"
-        self.simulation = outcome = simulation.run(joining, entries)
+        self.simulation = outcome = simulate_lists(joining, entries)
         self._refused = frozenset(outcome.refused)
         self._known = roster.addresses if rules.part == "address" else _NOWHERE
         self._limit = joining.known_length

@@ -136,7 +136,8 @@ class Namer:
                     self._news.tell(("overrides", spec), text)
                     overrides = {}
                     continue
-                nameless = {error.id for error in group.exceptions if isinstance(error, NoLegalName)}
+                unnamed = {error.id for error in group.exceptions if isinstance(error, NoLegalName)}
+                nameless = {id for id in catalog if id in unnamed}
                 if len(nameless) < len(group.exceptions) or len(nameless) == len(catalog):
                     raise
                 catalog = self._without(catalog, nameless, spec.dialect, str(group.exceptions[0]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from truename.catalog import Catalog
 from truename.gateway.views.own_tools import is_own
 from truename.ledger import SeenLedger
-from truename.policy.grants import former_ids
+from truename.policy.former_ids import former_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container

@@ -19,7 +19,7 @@ from truename.gateway.views.sights import Sights
 from truename.policy import Caller, bound_call
 from truename.policy.arguments import is_large
 from truename.policy.call import claims_of, digested, digests_of
-from truename.policy.grants import formerly
+from truename.policy.former_ids import formerly
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.catalog.globs import fits
 from truename.policy import Caller
-from truename.policy.grants import former_ids, formerly
+from truename.policy.former_ids import former_ids, formerly
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

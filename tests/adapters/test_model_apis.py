@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
     from lab.model import Offered
 
+
+@pytest.fixture(params=BENCHES)
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return BENCHES[request.param]
+
+
 CALLER = Caller(principal="ann", session="s1")
 POLICY = Policy(rules=(CallRule(name="never", outcome="deny", upstream=(DENIED,)),), default="allow")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.auth.authority import authority
 from tests.conformance.fixture import Everything
 from tests.gateway.conftest import connected, text_of
 from tests.gateway.old_transport import old_app
@@ -21,10 +22,19 @@ from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.auth.authority import Authority
     from tests.gateway.conftest import Lab, Upstreams
+
+
+@pytest.fixture
+def idp() -> Iterator[Authority]:
+    with authority() as one:
+        one.client("truename", secret=SECRET)
+        yield one
+
 
 pytestmark = [
     pytest.mark.anyio,

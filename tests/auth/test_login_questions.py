@@ -30,10 +30,18 @@ from truename.policy import read_policy
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.gateway.conftest import Upstreams
     from truename.auth.authorization_server.provider import BrowserIdentification
+
+
+@pytest.fixture
+def idp() -> Iterator[Authority]:
+    with authority() as one:
+        yield one
+
 
 pytestmark = [
     pytest.mark.anyio,

@@ -16,6 +16,7 @@ import anyio
 import httpx2
 import pytest
 
+from tests.auth.authority import authority
 from tests.conformance.fixture import Everything
 from tests.support.auth_client_tokens import Clock, Guarded
 from tests.support.auth_logins import ADDRESS, SECRET, _entered, _follow, _login
@@ -33,10 +34,16 @@ from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from tests.auth.authority import Authority
+
+
+@pytest.fixture
+def idp() -> Iterator[Authority]:
+    with authority() as one:
+        yield one
 
 
 pytestmark = [

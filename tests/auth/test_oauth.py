@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
+from tests.auth.authority import authority
 from tests.auth.person import Person
 from tests.support.auth_oauth import RESOURCE, Clock, refused, way_of
 from truename.auth.authentication_setup import front_of
@@ -24,10 +25,17 @@ from truename.auth.jwt import KeySet, header_of, imported, is_signed, issuer_in,
 from truename.config import Access, Config, Issuer, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.auth.authority import Authority
     from tests.gateway.conftest import Lab
+
+
+@pytest.fixture
+def idp() -> Iterator[Authority]:
+    with authority() as one:
+        yield one
+
 
 pytestmark = pytest.mark.anyio
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from starlette.routing import Route
 from tests.conformance.fixture import Everything, refusing
 from tests.gateway.conftest import connected, text_of
 from tests.gateway.old_transport import old_app
+from tests.support.gateway_addresses import Service
 from truename.config import ServerConfig
 
 if TYPE_CHECKING:
@@ -19,7 +21,14 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from tests.gateway.conftest import Lab, Upstreams
-    from tests.support.gateway_addresses import Service
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Service:
+    service = Service("tools.example", socket.getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", service)
+    return service
+
 
 pytestmark = [
     pytest.mark.anyio,

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "audit"
+
+
 pytestmark = pytest.mark.anyio
 
 POLICY = {

@@ -153,7 +153,7 @@ async def test_metrics_that_can_not_be_read_end_no_gateway(
     def collect(_: object) -> list[Any]:
         raise RuntimeError("the house is on fire")
 
-    monkeypatch.setattr("truename.gateway.telemetry.standing.Standing.collect", collect)
+    monkeypatch.setattr("truename.gateway.telemetry.standing.GatewayStatus.collect", collect)
     async with sending(lab) as address, connect(f"{address}/mcp", "legacy") as client:
         with anyio.fail_after(10):
             while "metrics can't be sent" not in caplog.text:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lint.library_sources import AGENTS, FASTMCP, LANGCHAIN, OURS, SDK
-from tests.support.lint_python_sources import listed, module, of_fastmcp, of_langchain, of_ours, of_sdk, source
+from tests.support.lint_python_sources import listed, module, of_fastmcp, of_langchain, of_ours, of_sdk
 from truename.lint.python_tools import read_functions
 from truename.migration import RenamePlan, plan, rewrite, survey
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.support.lint_python_sources import Listed
-
-__all__ = ["source"]
 
 
 def renamed(text: str, old: str = "search", new: str = "find_it", file: str = "server.py") -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.adapters.bedrock_endpoint import BedrockEndpoint
-from tests.adapters.model_apis import BENCHES, Bench, scripted
+from tests.adapters.model_apis import Bench, scripted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,11 +29,6 @@ def bedrock_plan() -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
 
 def model(bench: Bench) -> AbstractContextManager[Any]:
     return BedrockEndpoint(bedrock_plan()) if bench.name == "bedrock" else scripted()
-
-
-@pytest.fixture(params=BENCHES)
-def bench(request: pytest.FixtureRequest) -> Bench:
-    return BENCHES[request.param]
 
 
 def answer_of(bench: Bench, *wire_names: str) -> dict[str, Any]:

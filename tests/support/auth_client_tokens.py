@@ -5,25 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from tests.auth.authority import Authority, authority
 from truename.auth.network.fetch import FetchedDocument, FetchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from tests.auth.authority import Authority
 
 
 SECRET = "cl13nt-canary"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        one.client("truename", secret=SECRET)
-        yield one
 
 
 class Guarded:

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import mcp_types as types
-import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
 from tests.auth.signing import origin
 from tests.gateway.conftest import connected
@@ -27,20 +25,15 @@ from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from mcp import Client
 
+    from tests.auth.authority import Authority
     from tests.gateway.conftest import Upstreams
 
 TOOL = "test_simple_text"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        yield one
 
 
 @dataclass(kw_only=True)

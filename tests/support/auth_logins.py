@@ -8,29 +8,22 @@ from urllib.parse import urlsplit
 
 import anyio
 import httpx2
-import pytest
 
-from tests.auth.authority import Authority, authority
 from truename.auth.outbound.authorization import logged_in
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import Vault
 from truename.config.credentials import Login
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from tests.auth.authority import Authority
     from truename.auth.oauth import TokenResponse
 
 ADDRESS = "https://far.example/mcp"
 
 
 SECRET = "s3cr3t-of-the-client"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        yield one
 
 
 def _login(idp: Authority, **more: Any) -> Login:

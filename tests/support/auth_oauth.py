@@ -6,25 +6,18 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from tests.auth.authority import Authority, authority
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
 from truename.auth.network.fetch import web
 from truename.config import Issuer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+
+    from tests.auth.authority import Authority
 
 
 RESOURCE = "https://tools.example.com/mcp"
-
-
-@pytest.fixture
-def idp() -> Iterator[Authority]:
-    with authority() as one:
-        yield one
 
 
 class Clock:

@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import pytest
 
 from truename.audit import AuditRecord, records_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "audit"
 
 
 def records(place: Path, kind: str | None = None) -> list[Mapping[str, Any]]:

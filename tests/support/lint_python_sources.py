@@ -7,12 +7,10 @@ import importlib.util
 import sys
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from truename.conventions import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
     from types import ModuleType
 
@@ -29,13 +27,6 @@ def module(path: Path, source: str) -> ModuleType:
     sys.modules[path.stem] = made
     spec.loader.exec_module(made)
     return made
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "declared_by_a_test.py"
-    yield path
-    sys.modules.pop(path.stem, None)
 
 
 def listed(pairs: Iterable[tuple[str, Any]]) -> Listed:

@@ -14,7 +14,7 @@ from truename import dialects
 from truename.clients.gateway_address import ONLY_STYLE, alone, alone_path, together
 from truename.clients.selection import counterpart
 from truename.config import Config, ServerConfig, Settings, parse, render
-from truename.config.entries import Seen
+from truename.config.entries import FoundEntry
 from truename.config.proposal import propose
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.view import read_path
@@ -23,8 +23,8 @@ GITHUB = ServerConfig(key="github", command="npx", args=("-y", "server-github"),
 LISTED = {"github": ["search", "fs.list", "Create-Issue"], "weather": ["search"]}
 
 
-def seen(server: ServerConfig, *, client: str = "cursor", spelling: str = "braces", **more: Any) -> Seen:
-    return Seen(client=client, title=client, file="f", where=server.key, server=server, spelling=spelling, **more)
+def seen(server: ServerConfig, *, client: str = "cursor", spelling: str = "braces", **more: Any) -> FoundEntry:
+    return FoundEntry(client=client, title=client, file="f", where=server.key, server=server, spelling=spelling, **more)
 
 
 def npx(key: str, *args: str, command: str = "npx", **more: Any) -> ServerConfig:
@@ -188,7 +188,7 @@ ENTRIES = st.builds(
 
 
 @given(st.lists(ENTRIES, max_size=6))
-def test_each_entry_is_brought_to_a_server_with_its_own_values_and_to_no_other(sightings: list[Seen]) -> None:
+def test_each_entry_is_brought_to_a_server_with_its_own_values_and_to_no_other(sightings: list[FoundEntry]) -> None:
     sightings = [replace(one, file=f"f{number}") for number, one in enumerate(sightings)]
     proposal = propose(sightings, {})
     environ = {one.name: one.value for one in proposal.variables if one.value is not None}

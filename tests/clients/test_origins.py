@@ -11,13 +11,13 @@ import pytest
 
 from truename.clients.origins import EntryOrigins
 from truename.config import ServerConfig
-from truename.config.entries import Seen
+from truename.config.entries import FoundEntry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SERVER = ServerConfig(key="github", command="npx", args=("gh",), env={"TOKEN": "s3cret-value", "A": "b"})
-ENTRY = Seen(client="cursor", title="Cursor", file="~/.cursor/mcp.json", where="mcpServers.github", server=SERVER)
+ENTRY = FoundEntry(client="cursor", title="Cursor", file="~/.cursor/mcp.json", where="mcpServers.github", server=SERVER)
 
 
 @pytest.fixture

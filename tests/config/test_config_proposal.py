@@ -11,17 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.config import ServerConfig, Settings, parse, render
-from truename.config.entries import Seen
+from truename.config.entries import FoundEntry
 from truename.config.proposal import Proposal, propose
 
 SECRET = "s3cr3t-value"
 OTHER = "0ther-value"
 
 
-def seen(client: str, key: str = "s", *, file: str = "", spelling: str = "braces", **fields: Any) -> Seen:
+def seen(client: str, key: str = "s", *, file: str = "", spelling: str = "braces", **fields: Any) -> FoundEntry:
     file = file or f"~/.{client}.json"
     server = ServerConfig(key=key, **fields)
-    return Seen(client=client, title=client.title(), file=file, where=f"m.{key}", server=server, spelling=spelling)
+    return FoundEntry(
+        client=client, title=client.title(), file=file, where=f"m.{key}", server=server, spelling=spelling
+    )
 
 
 def npx(*args: str, **env: str) -> dict[str, Any]:
@@ -328,7 +330,7 @@ ENTRIES = st.builds(
 
 
 @given(st.lists(ENTRIES, max_size=8))
-def test_every_sighting_is_in_exactly_one_server_and_all_is_readable(sightings: list[Seen]) -> None:
+def test_every_sighting_is_in_exactly_one_server_and_all_is_readable(sightings: list[FoundEntry]) -> None:
     sightings = [replace(one, where=f"{one.where}{number}") for number, one in enumerate(sightings)]
     proposal = propose(sightings, {})
     told = [one.where for merged in proposal.servers for one in merged.seen]

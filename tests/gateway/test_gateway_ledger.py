@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from truename.gateway import Gateway, listening
-from truename.ledger import Ledger, Settings
+from truename.ledger import Ledger, LedgerSettings
 from truename.ledger.lock import locked
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ async def test_names_that_are_made_otherwise_from_now_on_are_taken_over(
     ):
         assert list(_names(gateway).values()) == ["w_get", "v_get"]
         assert await _call(alone, "get") == "w:get"
-        Ledger.open(path).restyle(Settings(style="prefixed", server_name="lab", aliases={"w": "weather"}))
+        Ledger.open(path).restyle(LedgerSettings(style="prefixed", server_name="lab", aliases={"w": "weather"}))
 
         listed = [tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools]
         assert listed == ["weather_get", "v_get"]
@@ -125,7 +125,7 @@ async def test_what_the_configuration_sets_stays_until_a_restart_and_is_told_onc
         connect(address + "/mcp", "legacy") as client,
     ):
         assert await _call(client, "w_get") == "w:get"
-        Ledger.open(path).restyle(Settings(style="on-conflict", server_name="truename", aliases={}))
+        Ledger.open(path).restyle(LedgerSettings(style="on-conflict", server_name="truename", aliases={}))
         for _ in range(3):
             assert await _call(client, "w_get") == "w:get"
             Ledger.open(path).redirect(f"old_{_}", "w_get")

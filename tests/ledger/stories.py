@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truename import Catalog, NameTable, ToolId, project
-from truename.ledger import Claim, Settings
+from truename.ledger import Claim, LedgerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["SETTINGS", "claim", "log_of", "settings", "show"]
 
 
-def settings(style: str = "prefixed", aliases: Mapping[str, str] | None = None) -> Settings:
-    return Settings(
+def settings(style: str = "prefixed", aliases: Mapping[str, str] | None = None) -> LedgerSettings:
+    return LedgerSettings(
         style=style, server_name="truename", aliases=dict(Catalog.of().aliases if aliases is None else aliases)
     )
 

@@ -9,7 +9,7 @@ import pytest
 from tests.ledger.stories import SETTINGS, claim
 from truename import ToolId
 from truename.errors import InvalidToolId
-from truename.ledger import Bind, Break, Event, Redirect, Retire, Settings
+from truename.ledger import Bind, Break, Event, LedgerSettings, Redirect, Retire
 from truename.ledger.events import from_plain
 from truename.ledger.state import Space
 
@@ -20,7 +20,7 @@ AB = ToolId.parse("a/b")
     "event",
     [
         SETTINGS,
-        Settings(style="x", server_name="y", aliases={}, scope="one", at="2026-11-22T00:00:00+00:00"),
+        LedgerSettings(style="x", server_name="y", aliases={}, scope="one", at="2026-11-22T00:00:00+00:00"),
         Bind(server="a", name="b", id=AB),
         claim("天気\n", "a/b"),
         Retire(name="x"),
@@ -87,9 +87,11 @@ def test_a_bad_id_in_an_event_is_refused() -> None:
 
 
 def test_two_ways_of_making_names_are_compared_and_told_apart_in_words() -> None:
-    other = Settings(style="on-conflict", server_name="truename", aliases={})
+    other = LedgerSettings(style="on-conflict", server_name="truename", aliases={})
 
-    assert SETTINGS.same(Settings(style="prefixed", server_name="truename", aliases=dict(SETTINGS.aliases), at="now"))
+    assert SETTINGS.same(
+        LedgerSettings(style="prefixed", server_name="truename", aliases=dict(SETTINGS.aliases), at="now")
+    )
     assert not SETTINGS.same(other)
     assert other.difference(SETTINGS) == "style = 'on-conflict', aliases = {}"
 

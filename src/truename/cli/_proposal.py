@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from truename.config import ServerConfig
-    from truename.config.entries import Seen
+    from truename.config.entries import FoundEntry
     from truename.config.proposal import Proposal, Variable
 
 __all__ = [
@@ -128,7 +128,7 @@ class ProposedFiles:
     known: frozenset[str]
     env: Path
     values: Mapping[str, str] | None = None
-    made_of: Mapping[str, Sequence[Seen]] = field(default_factory=dict)
+    made_of: Mapping[str, Sequence[FoundEntry]] = field(default_factory=dict)
 
 
 def prepare(

@@ -15,7 +15,7 @@ from truename.cli._sources import configuration
 from truename.cli._workspace import ToolWorkspace, differences, existing_ledger, open_workspace, wanted
 from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
-from truename.ledger import Ledger, Settings
+from truename.ledger import Ledger, LedgerSettings
 from truename.migration import enter_identities, plan_identities
 from truename.policy import FileStore
 from truename.trust import PinStore
@@ -79,7 +79,7 @@ def copied(path: Path) -> Iterator[Ledger]:
         yield Ledger.open(shutil.copy(path, directory))
 
 
-def _restyled(scene: ToolWorkspace, memory: Ledger, other: Settings, client: str) -> list[_Change]:
+def _restyled(scene: ToolWorkspace, memory: Ledger, other: LedgerSettings, client: str) -> list[_Change]:
     """Record how names are to be made, make them anew, and return those that are other ones now."""
     with memory.transaction():
         before = dict(memory.held(dialects.get(client).name))
@@ -89,7 +89,7 @@ def _restyled(scene: ToolWorkspace, memory: Ledger, other: Settings, client: str
     return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
 
 
-def _print(changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool) -> None:
+def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettings, *, dry_run: bool) -> None:
     made_otherwise = differences(recorded, other)
     if not changes and not made_otherwise:
         show(f"Nothing is renamed: all names are of style {other.style} already.")
@@ -112,7 +112,7 @@ def _print(changes: list[_Change], recorded: Settings, other: Settings, *, dry_r
 
 
 def _print_json(
-    changes: list[_Change], recorded: Settings, other: Settings, *, dry_run: bool, failed: tuple[str, ...]
+    changes: list[_Change], recorded: LedgerSettings, other: LedgerSettings, *, dry_run: bool, failed: tuple[str, ...]
 ) -> None:
     print_json(
         {

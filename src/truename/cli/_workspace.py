@@ -19,7 +19,7 @@ from truename.errors import ConfigError, LedgerError, excerpt, spelling_remedy
 from truename.files.user import at_home
 from truename.identity import ToolId
 from truename.ledger import Ledger
-from truename.ledger import Settings as Recorded
+from truename.ledger import LedgerSettings as Recorded
 from truename.naming import STYLES, NameTable, project
 from truename.policy.former_ids import former_ids
 

@@ -27,7 +27,7 @@ from truename.cli._rendering import print_json, say, say_error, show, styled
 from truename.clients import FoundFile, Machine, Sighting, find, read_source
 from truename.clients.selection import LOCAL, OF_PROJECT, seen_of
 from truename.config import Settings
-from truename.config.entries import Seen
+from truename.config.entries import FoundEntry
 from truename.config.proposal import Proposal, propose
 from truename.errors import ConfigError
 from truename.files.user import at_home
@@ -65,9 +65,9 @@ _HEAD = (
 class FoundServers:
     """What was found: servers, files that can't be read, and servers that a project has and nobody named."""
 
-    seen: tuple[Seen, ...]
+    seen: tuple[FoundEntry, ...]
     problems: tuple[ConfigError, ...]
-    unnamed: tuple[Seen, ...] = ()
+    unnamed: tuple[FoundEntry, ...] = ()
 
 
 def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> FoundServers:
@@ -90,8 +90,8 @@ def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> FoundS
 def _gathered(
     found: Iterable[FoundFile], machine: Machine, counts: Callable[[Sighting, Path | None], bool]
 ) -> FoundServers:
-    seen: list[Seen] = []
-    unnamed: list[Seen] = []
+    seen: list[FoundEntry] = []
+    unnamed: list[FoundEntry] = []
     problems: dict[str, ConfigError] = {}
     for one in found:
         if one.problem is not None:
@@ -134,7 +134,7 @@ def init(
     return EXIT_FINDINGS if proposal.refused or gathered.problems else 0
 
 
-def _led_there(gateways: Sequence[Seen], out: Path) -> UsageError:
+def _led_there(gateways: Sequence[FoundEntry], out: Path) -> UsageError:
     """Return why ``--force`` does not replace a configuration: clients reach its servers through their entries."""
     places = ", ".join(one.place for one in gateways[:_MOST])
     connected = dict.fromkeys(one.client for one in gateways)

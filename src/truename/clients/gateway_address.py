@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from truename.clients.table import ConfigFile
     from truename.config import Config, Settings
-    from truename.config.entries import Seen
+    from truename.config.entries import FoundEntry
     from truename.dialects import Dialect
 
 NewNames = Mapping[str, Mapping[str, str]]
@@ -248,7 +248,7 @@ class GatewayAddress:
     program: str
     answers: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
-    was_made: Callable[[str, Seen], bool] = field(default=lambda _, __: False, repr=False)
+    was_made: Callable[[str, FoundEntry], bool] = field(default=lambda _, __: False, repr=False)
 
     def server(self, key: str, shown: ShownAddress, *, file: ConfigFile, stdio: bool, search: bool) -> ServerConfig:
         """Return what a client is to have under ``key``; ``search`` has its tools searched there."""

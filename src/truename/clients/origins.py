@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from truename.config.entries import Seen
+    from truename.config.entries import FoundEntry
 
 __all__ = ["EntryOrigins"]
 
@@ -38,7 +38,7 @@ class EntryOrigins:
         self._secret: bytes | None = None
         self._known: Mapping[str, Any] | None = None
 
-    def remember(self, entries: Mapping[str, Iterable[Seen]]) -> None:
+    def remember(self, entries: Mapping[str, Iterable[FoundEntry]]) -> None:
         """Keep the entries of which each server was made, in the place of what was kept. Raises `OSError`."""
         make_private(self._file.parent, self._environ)
         secret = _read(self._key)
@@ -48,7 +48,7 @@ class EntryOrigins:
         found = {key: sorted({_digest(secret, one) for one in seen}) for key, seen in entries.items()}
         _replace(self._file, json.dumps(found, indent=1).encode())
 
-    def has(self, key: str, entry: Seen) -> bool:
+    def has(self, key: str, entry: FoundEntry) -> bool:
         """Tell whether the server was made of this entry, as it is; False where that is not known."""
         if self._known is None:
             self._secret, self._known = _read(self._key), _parsed(_read(self._file))
@@ -56,7 +56,7 @@ class EntryOrigins:
         return bool(self._secret) and isinstance(digests, list) and _digest(self._secret or b"", entry) in digests
 
 
-def _digest(secret: bytes, entry: Seen) -> str:
+def _digest(secret: bytes, entry: FoundEntry) -> str:
     server = entry.server
     texts = [
         *(entry.client, entry.spelling, str(entry.base or "")),

@@ -14,7 +14,7 @@ from truename.clients.gateway_address import shown_by
 from truename.clients.plan import PlanNote
 from truename.clients.server_entries import entries_of, read_entry
 from truename.clients.table import config_files
-from truename.config.entries import Seen, address, program, take_apart
+from truename.config.entries import FoundEntry, address, program, take_apart
 from truename.config.templates import Ref, spelling_of, translate
 from truename.editing import left_alone
 from truename.errors import excerpt
@@ -79,10 +79,10 @@ class _Texts(NamedTuple):
 
 
 def counterpart(
-    seen: Seen,
+    seen: FoundEntry,
     known: Iterable[ServerConfig],
     environ: Mapping[str, str],
-    was_made: Callable[[str, Seen], bool] = lambda _, __: False,
+    was_made: Callable[[str, FoundEntry], bool] = lambda _, __: False,
 ) -> ServerMatch:
     """Return the gateway's server that an entry is, the one of the same key first.
 
@@ -111,7 +111,7 @@ def counterpart(
     return next((ServerMatch(None, one.key, tuple(places)) for one, places in near), ServerMatch(None))
 
 
-def _of_client(seen: Seen, environ: Mapping[str, str]) -> _Texts:
+def _of_client(seen: FoundEntry, environ: Mapping[str, str]) -> _Texts:
     def told(text: str) -> str:
         return "".join(
             part if isinstance(part, str) else _value(part, environ) if isinstance(part, Ref) else f"\0{part.said}\0"
@@ -215,10 +215,10 @@ OF_PROJECT: Final = frozenset({"project", LOCAL})
 _PLUGIN: Final = "plugin"
 
 
-def seen_of(sighting: Sighting, found: FoundFile, machine: Machine) -> Seen:
+def seen_of(sighting: Sighting, found: FoundFile, machine: Machine) -> FoundEntry:
     """Return a sighting in a file as a proposal takes it, with the directory in which its client would start it."""
     base = _base(sighting, machine)
-    return Seen(
+    return FoundEntry(
         client=sighting.client or "file",
         title=found.file.title or "file",
         file=_short(sighting.path, machine.home),
@@ -392,7 +392,7 @@ def _gone(sighting: Sighting, address: GatewayAddress) -> Iterator[PlanNote]:
         yield PlanNote(kind="left", subject=sighting.server.key, fact=fact, advice=advice)
 
 
-def _upstream(entry: Seen, address: GatewayAddress, notes: list[PlanNote]) -> str | None:
+def _upstream(entry: FoundEntry, address: GatewayAddress, notes: list[PlanNote]) -> str | None:
     server = entry.server
     if server.disabled:
         notes.append(
@@ -412,7 +412,7 @@ def _upstream(entry: Seen, address: GatewayAddress, notes: list[PlanNote]) -> st
     return match.server.key
 
 
-def _apart(entry: Seen, match: ServerMatch) -> tuple[str, str]:
+def _apart(entry: FoundEntry, match: ServerMatch) -> tuple[str, str]:
     """Return why no server of the gateway is this one, and what to do: no value is in either."""
     key, near = excerpt(entry.server.key), excerpt(match.near)
     if match.unset:
@@ -430,7 +430,7 @@ def _apart(entry: Seen, match: ServerMatch) -> tuple[str, str]:
 def secrets_of(servers: Iterable[ServerConfig]) -> Iterator[str]:
     """Yield the texts of servers that are secrets, or may be one: a diff is shown to others."""
     for server in servers:
-        seen = Seen(client="", title="", file="", where="", server=server)
+        seen = FoundEntry(client="", title="", file="", where="", server=server)
         yield from (text for text in take_apart(seen).secrets if text is not None)
         for text in (*server.env.values(), *server.headers.values()):
             if not _PLAIN.fullmatch(text):

@@ -27,22 +27,24 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _TOKEN_TYPES: Final = ("access_token", "jwt")
 
 
-class _Row(NamedTuple):
+class _AuthRow(NamedTuple):
     read: Callable[[Fields, str], Any]
     schema: Mapping[str, Any]
     what: str
 
 
-_ROWS: Final[Mapping[str, _Row]] = {
-    "client_id": _Row(text, _TEXT, "The gateway's own id at the authorization server."),
-    "client_secret": _Row(text, _TEXT, "Its secret there; best a reference."),
-    "issuer": _Row(url, _TEXT, "The authorization server; its metadata is looked up."),
-    "token_url": _Row(url, _TEXT, "Where tokens are asked for, if there is no metadata."),
-    "scopes": _Row(each(_WORD, "a scope"), {"type": "array", "items": _TEXT}, "The scopes that are asked for."),
-    "resource": _Row(text, _TEXT, "For what the tokens are to be good; else the server's address. Empty: not said."),
-    "audience": _Row(text, _TEXT, "The same, in the authorization server's own words."),
-    "requested_token_type": _Row(*chosen(_TOKEN_TYPES, "Which kind of token is asked for in exchange.")),
-    "subject_issuers": _Row(
+_ROWS: Final[Mapping[str, _AuthRow]] = {
+    "client_id": _AuthRow(text, _TEXT, "The gateway's own id at the authorization server."),
+    "client_secret": _AuthRow(text, _TEXT, "Its secret there; best a reference."),
+    "issuer": _AuthRow(url, _TEXT, "The authorization server; its metadata is looked up."),
+    "token_url": _AuthRow(url, _TEXT, "Where tokens are asked for, if there is no metadata."),
+    "scopes": _AuthRow(each(_WORD, "a scope"), {"type": "array", "items": _TEXT}, "The scopes that are asked for."),
+    "resource": _AuthRow(
+        text, _TEXT, "The resource that the tokens are for; else the server's address. Empty: none is sent."
+    ),
+    "audience": _AuthRow(text, _TEXT, "The same, in the authorization server's own words."),
+    "requested_token_type": _AuthRow(*chosen(_TOKEN_TYPES, "Which kind of token is asked for in exchange.")),
+    "subject_issuers": _AuthRow(
         each(_WORD, "an issuer"),
         {"type": "array", "items": _TEXT},
         "Whose tokens are exchanged there; else those of the issuer itself.",

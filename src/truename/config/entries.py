@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from truename.config.model import ServerConfig
 
-__all__ = ["Entry", "Seen", "address", "is_gateway", "marked", "program", "take_apart"]
+__all__ = ["FoundEntry", "TemplatedEntry", "address", "is_gateway", "marked", "program", "take_apart"]
 
 _SHELLS: Final = frozenset({"cmd", "cmd.exe"})
 _RUNNERS: Final = frozenset({"npx", "uvx", "bunx", "pnpx", "pipx"})
@@ -30,7 +30,7 @@ _MARK: Final = "\0"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class FoundEntry:
     """A server where it was found: whose file, the place in it, and the entry with its texts as they stand there.
 
     ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin of the file,
@@ -53,7 +53,7 @@ class Seen:
         return f"{self.file} ({self.where})" if self.where else self.file
 
     @property
-    def guarded(self) -> Seen:
+    def guarded(self) -> FoundEntry:
         """The same without secrets in the key: some have an address for one."""
         key = masked(self.server.key)
         if key == self.server.key:
@@ -62,10 +62,10 @@ class Seen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class TemplatedEntry:
     """A sighting with its texts as templates, its secrets marked."""
 
-    seen: Seen
+    seen: FoundEntry
     command: Template = ()
     args: tuple[Template, ...] = ()
     env: Mapping[str, Template] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Entry:
         found |= {"cwd": read(self.cwd)} if self.cwd else {}
         return found | {f"env.{name}": read(template) for name, template in self.env.items()}
 
-    def settled(self, environ: Mapping[str, str]) -> Entry:
+    def settled(self, environ: Mapping[str, str]) -> TemplatedEntry:
         """Return the entry with a secret in the place of each reference that has one as its default, unless it is set.
 
         Two entries may have other defaults for one name, and each goes on with its own.
@@ -114,7 +114,7 @@ class Entry:
 
         return self.changed(filled)
 
-    def changed(self, change: Callable[[Template], Template]) -> Entry:
+    def changed(self, change: Callable[[Template], Template]) -> TemplatedEntry:
         """Return the entry with each of its texts changed."""
         return replace(
             self,
@@ -145,14 +145,14 @@ class Entry:
         yield from ((f"headers.{name}", self.headers[name]) for name in sorted(self.headers, key=str.lower))
 
 
-def take_apart(seen: Seen) -> Entry:
+def take_apart(seen: FoundEntry) -> TemplatedEntry:
     """Return the sighting as templates."""
 
     def template(text: str | None) -> Template:
         return translate(text or "", seen.spelling, seen.base)
 
     server = seen.server
-    return Entry(
+    return TemplatedEntry(
         seen=seen,
         command=in_command(template(server.command)),
         args=in_args(map(template, server.args)),
@@ -163,7 +163,7 @@ def take_apart(seen: Seen) -> Entry:
     )
 
 
-def marked(entries: Iterable[Entry]) -> list[Entry]:
+def marked(entries: Iterable[TemplatedEntry]) -> list[TemplatedEntry]:
     """Return the entries with every secret of one of them marked in all."""
     entries = list(entries)
     again = repeated(part for entry in entries for _, part in entry.variables() if isinstance(part, Hole))

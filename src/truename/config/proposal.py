@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from truename.config.entries import Entry, Seen, is_gateway, marked, take_apart
+from truename.config.entries import FoundEntry, TemplatedEntry, is_gateway, marked, take_apart
 from truename.config.model import Config, ServerConfig, Settings
 from truename.config.templates import Ref
 from truename.config.trial import trial
@@ -31,7 +31,7 @@ class Merged:
     """
 
     server: ServerConfig
-    seen: tuple[Seen, ...]
+    seen: tuple[FoundEntry, ...]
     remarks: tuple[str, ...] = ()
     apart: str = ""
 
@@ -46,7 +46,7 @@ class Merged:
 class Refused:
     """A sighting that can't become a server, and why."""
 
-    seen: Seen
+    seen: FoundEntry
     problem: str
     remedy: str
 
@@ -58,7 +58,7 @@ class Proposal:
     servers: tuple[Merged, ...]
     variables: tuple[Variable, ...]
     refused: tuple[Refused, ...]
-    gateways: tuple[Seen, ...] = field(default=())
+    gateways: tuple[FoundEntry, ...] = field(default=())
 
     def config(self, settings: Settings) -> Config:
         """Return the configuration with these settings."""
@@ -70,19 +70,19 @@ class Proposal:
         return MappingProxyType({merged.server.key: merged.notes for merged in self.servers})
 
 
-def propose(sightings: Iterable[Seen], environ: Mapping[str, str]) -> Proposal:
+def propose(sightings: Iterable[FoundEntry], environ: Mapping[str, str]) -> Proposal:
     """Merge sightings into one configuration.
 
     Two entries are one server only if they are equal in everything that decides what it does, values of secrets too:
-    `Entry.meaning`. ``@latest`` and ``-y`` make no difference, another version does. Two entries of one file are never
-    merged. A key that several servers have stays with the one that more clients know, or else was met first; the others
+    `TemplatedEntry.meaning`. ``@latest`` and ``-y`` make no difference, another version does. Two entries of one file
+    are never merged. A key that several servers have stays with the one that more clients know, or else was met first; the others
     get the names of their clients (``github-cursor``), and a remark says so. Surprising: of a server that one client
     has switched off and another uses, the entry is on.
     """
-    gateways: list[Seen] = []
-    fit: list[Entry] = []
+    gateways: list[FoundEntry] = []
+    fit: list[TemplatedEntry] = []
     refused: list[Refused] = []
-    entries: list[Entry] = []
+    entries: list[TemplatedEntry] = []
     for seen in (one.guarded for one in sightings):
         if is_gateway(seen.server):
             gateways.append(seen)
@@ -105,9 +105,9 @@ def propose(sightings: Iterable[Seen], environ: Mapping[str, str]) -> Proposal:
     return Proposal(servers=servers, variables=variables.all(), refused=tuple(refused), gateways=tuple(gateways))
 
 
-def _clusters(entries: Iterable[Entry], environ: Mapping[str, str]) -> list[list[Entry]]:
-    groups: defaultdict[Hashable, list[list[Entry]]] = defaultdict(list)
-    clusters: list[list[Entry]] = []
+def _clusters(entries: Iterable[TemplatedEntry], environ: Mapping[str, str]) -> list[list[TemplatedEntry]]:
+    groups: defaultdict[Hashable, list[list[TemplatedEntry]]] = defaultdict(list)
+    clusters: list[list[TemplatedEntry]] = []
     for entry in entries:
         group = groups[frozenset(entry.meaning(environ).items())]
         home = next((cluster for cluster in group if all(_may_be_one(entry, other) for other in cluster)), None)
@@ -119,12 +119,12 @@ def _clusters(entries: Iterable[Entry], environ: Mapping[str, str]) -> list[list
     return clusters
 
 
-def _may_be_one(one: Entry, other: Entry) -> bool:
+def _may_be_one(one: TemplatedEntry, other: TemplatedEntry) -> bool:
     # Several clients may read one file; two entries of it are two servers, whatever is in them.
     return one.seen.file != other.seen.file or one.seen.where == other.seen.where
 
 
-def _keyed(clusters: Sequence[Sequence[Entry]]) -> list[tuple[str, Sequence[Entry]]]:
+def _keyed(clusters: Sequence[Sequence[TemplatedEntry]]) -> list[tuple[str, Sequence[TemplatedEntry]]]:
     """Give each server a key of its own, in the order in which they were met."""
     wishes = {id(cluster): _wish(cluster) for cluster in clusters}
     taken: set[str] = set()
@@ -141,7 +141,10 @@ def _keyed(clusters: Sequence[Sequence[Entry]]) -> list[tuple[str, Sequence[Entr
 
 
 def _named_after(
-    key: str, cluster: Sequence[Entry], keyed: Iterable[tuple[str, Sequence[Entry]]], environ: Mapping[str, str]
+    key: str,
+    cluster: Sequence[TemplatedEntry],
+    keyed: Iterable[tuple[str, Sequence[TemplatedEntry]]],
+    environ: Mapping[str, str],
 ) -> str:
     """Return why a server has not the key that its clients know it by, or "" where it has."""
     wish = _wish(cluster)
@@ -154,12 +157,12 @@ def _named_after(
     return f"called {wish} there; {_wish(holder)} is another server, {differs}"
 
 
-def _wish(cluster: Sequence[Entry]) -> str:
+def _wish(cluster: Sequence[TemplatedEntry]) -> str:
     # A counter keeps the order of the first sighting among equals.
     return Counter(entry.seen.server.key for entry in cluster).most_common(1)[0][0]
 
 
-def _merged(key: str, cluster: Sequence[Entry], variables: Variables, apart: str) -> Merged:
+def _merged(key: str, cluster: Sequence[TemplatedEntry], variables: Variables, apart: str) -> Merged:
     # A template with a reference goes before one with a secret: there somebody chose a variable already.
     entry = min(cluster, key=lambda entry: sum(value is not None for value in entry.secrets))
     off = [one.seen.title for one in cluster if one.seen.server.disabled]
@@ -184,7 +187,7 @@ def _merged(key: str, cluster: Sequence[Entry], variables: Variables, apart: str
     return Merged(server=server, seen=tuple(one.seen for one in cluster), remarks=tuple(remarks), apart=apart)
 
 
-def _type(cluster: Sequence[Entry], server: ServerConfig) -> Literal["stdio", "http", "sse"]:
+def _type(cluster: Sequence[TemplatedEntry], server: ServerConfig) -> Literal["stdio", "http", "sse"]:
     if server.url is None:
         return "stdio"
     # Some clients take a url without a type for SSE, so one that says http knows more.

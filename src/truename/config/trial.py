@@ -13,7 +13,7 @@ from truename.errors import ConfigError, config_error
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.config.entries import Entry
+    from truename.config.entries import TemplatedEntry
 
 __all__ = ["trial"]
 
@@ -21,7 +21,7 @@ _WHERE: Final = Path("/truename.json")
 _HALF: Final = config_error("", "", "a text holds half a character (a lone surrogate)", "Correct that text.")
 
 
-def trial(entry: Entry, environ: Mapping[str, str]) -> tuple[str, str] | None:
+def trial(entry: TemplatedEntry, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Return what is wrong with the entry and what to do, or None."""
     found = [_attempt(entry, environ, standin) for standin in STANDINS]
     error = None if None in found else found[0]
@@ -31,7 +31,7 @@ def trial(entry: Entry, environ: Mapping[str, str]) -> tuple[str, str] | None:
     return (f"{where}: {error.problem}" if where else error.problem), error.remedy
 
 
-def _attempt(entry: Entry, environ: Mapping[str, str], standin: str) -> ConfigError | None:
+def _attempt(entry: TemplatedEntry, environ: Mapping[str, str], standin: str) -> ConfigError | None:
     def text(place: str) -> str:
         parts = templates[place]
         return "".join(

@@ -14,7 +14,7 @@ from truename.config.templates import Hole, Ref, Template, variable_name, writte
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from truename.config.entries import Entry
+    from truename.config.entries import TemplatedEntry
 
 __all__ = ["Variable", "Variables"]
 
@@ -38,7 +38,7 @@ class Variable:
 
 
 @dataclass(kw_only=True)
-class _Found:
+class _FoundVariable:
     values: set[str]
     places: dict[str, None]
     said: str = ""
@@ -54,10 +54,10 @@ class Variables:
         self._environ = environ
         # What somebody refers to already means what the environment says, not what stands in another file.
         self._reserved = reserved
-        self._found: dict[str, _Found] = {}
+        self._found: dict[str, _FoundVariable] = {}
         self._names: dict[tuple[str, str, str], str] = {}
 
-    def note(self, key: str, entry: Entry, chosen: Entry, *, needed: bool) -> None:
+    def note(self, key: str, entry: TemplatedEntry, chosen: TemplatedEntry, *, needed: bool) -> None:
         """Note what an entry of the server knows about the variables of the chosen one, which is noted first."""
         seen = entry.seen
         for (place, part), (_, named) in zip(entry.variables(), chosen.variables(), strict=True):
@@ -66,7 +66,7 @@ class Variables:
             self._note(name, part, f"{seen.file}: {where}", seen.client)
             self._found[name].needed |= needed
 
-    def written(self, key: str, entry: Entry) -> ServerConfig:
+    def written(self, key: str, entry: TemplatedEntry) -> ServerConfig:
         """Return the server with its texts as a truename.toml has them."""
 
         def text(template: Template) -> str:
@@ -99,7 +99,7 @@ class Variables:
         )
 
     def _note(self, name: str, part: Hole | Ref, where: str, client: str) -> None:
-        found = self._found.setdefault(name, _Found(values=set(), places={}))
+        found = self._found.setdefault(name, _FoundVariable(values=set(), places={}))
         if isinstance(part, Ref):
             found.has_default |= part.default is not None
             return

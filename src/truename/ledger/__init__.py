@@ -1,6 +1,6 @@
 """What was promised: `Ledger`, its events, the journal file."""
 
-from truename.ledger.events import Bind, Break, Claim, Event, Redirect, Retire, Settings
+from truename.ledger.events import Bind, Break, Claim, Event, LedgerSettings, Redirect, Retire
 from truename.ledger.ledger import MAX_CLAIMS, Ledger
 from truename.ledger.seen import SeenLedger
 from truename.ledger.state import Standing, State
@@ -13,10 +13,10 @@ __all__ = [
     "Claim",
     "Event",
     "Ledger",
+    "LedgerSettings",
     "Redirect",
     "Retire",
     "SeenLedger",
-    "Settings",
     "Standing",
     "State",
     "Store",

@@ -16,7 +16,7 @@ from truename.identity import ToolId
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Bind", "Break", "Claim", "Event", "Own", "Redirect", "Retire", "Settings", "from_plain"]
+__all__ = ["Bind", "Break", "Claim", "Event", "LedgerSettings", "Own", "Redirect", "Retire", "from_plain"]
 
 
 def _values(event: Event) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Event:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class Settings(Event):
+class LedgerSettings(Event):
     """How names are made in this scope; recorded at the first projection."""
 
     kind: ClassVar[str] = "settings"
@@ -64,12 +64,12 @@ class Settings(Event):
     server_name: str
     aliases: Mapping[str, str]
 
-    def same(self, other: Settings) -> bool:
+    def same(self, other: LedgerSettings) -> bool:
         """Tell whether the other makes the same names."""
         mine = (self.style, self.server_name, dict(self.aliases))
         return mine == (other.style, other.server_name, dict(other.aliases))
 
-    def difference(self, other: Settings) -> str:
+    def difference(self, other: LedgerSettings) -> str:
         """Say in words what of mine the other has otherwise."""
         pairs = ((f, getattr(self, f), getattr(other, f)) for f in ("style", "server_name", "aliases"))
         return ", ".join(f"{field} = {value!r}" for field, value, wanted in pairs if value != wanted)
@@ -183,7 +183,7 @@ class Own(Event):
 
 
 _KINDS: Final[Mapping[str, type[Event]]] = MappingProxyType(
-    {kind.kind: kind for kind in (Settings, Bind, Claim, Retire, Redirect, Break, Own)}
+    {kind.kind: kind for kind in (LedgerSettings, Bind, Claim, Retire, Redirect, Break, Own)}
 )
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from truename.errors import LedgerError, TruenameError
 from truename.files.private import make_private
-from truename.ledger.events import Claim, Event, Settings, from_plain
+from truename.ledger.events import Claim, Event, LedgerSettings, from_plain
 from truename.ledger.lock import locked
 from truename.ledger.state import State
 
@@ -281,7 +281,7 @@ def compacted(events: Sequence[Event]) -> list[Event]:
         key: object = event
         if isinstance(event, Claim):
             key = (event.scope, event.table, event.name, event.id)
-        elif isinstance(event, Settings):
+        elif isinstance(event, LedgerSettings):
             key = place
         first.setdefault(key, place)
         last[key] = place

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import LedgerError
 from truename.identity import ToolId, fold
 from truename.ledger.checks import check_events
-from truename.ledger.events import Break, Claim, Event, Redirect, Retire, Settings
+from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
 from truename.ledger.journal import Journal
 from truename.ledger.moves import as_recorded, day_of, tool_meant
 from truename.ledger.owners import newly_bound, newly_owned
@@ -74,7 +74,7 @@ class Ledger:
         return self._core.readonly
 
     @property
-    def settings(self) -> Settings | None:
+    def settings(self) -> LedgerSettings | None:
         """How names are made here, or None before the first projection."""
         return self._space.settings
 
@@ -268,7 +268,7 @@ class Ledger:
                 core.state.apply(event)
             core.store.tidy(core.state)
 
-    def check(self, wanted: Settings) -> None:
+    def check(self, wanted: LedgerSettings) -> None:
         """Raise `LedgerError` (``style_mismatch``) if names are made otherwise here."""
         recorded = self.settings
         if recorded is not None and not recorded.same(wanted):
@@ -276,7 +276,7 @@ class Ledger:
             raise LedgerError(code="style_mismatch", recorded=recorded.difference(wanted), wanted=other)
 
     def remember(
-        self, settings: Settings | None, claims: Iterable[Claim], origins: Iterable[tuple[str, str, ToolId]]
+        self, settings: LedgerSettings | None, claims: Iterable[Claim], origins: Iterable[tuple[str, str, ToolId]]
     ) -> None:
         """Record a projection in one piece: how names are made, the new names, the identities not on record yet."""
         with self.transaction():
@@ -287,7 +287,7 @@ class Ledger:
         """Return whose this identity is, as (server id, upstream name), if it was ever seen."""
         return self._core.state.origins.get(id)
 
-    def restyle(self, wanted: Settings) -> None:
+    def restyle(self, wanted: LedgerSettings) -> None:
         """Change how names are made: tools get new names at the next projection, and the old ones go on working."""
         self.record([wanted])
 

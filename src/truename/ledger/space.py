@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from truename.errors import InvalidToolId
 from truename.identity import ToolId, fold
-from truename.ledger.events import Break, Claim, Event, Redirect, Retire, Settings
+from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -53,7 +53,7 @@ class Space:
     )
 
     def __init__(self) -> None:
-        self.settings: Settings | None = None
+        self.settings: LedgerSettings | None = None
         self.server_names: list[str] = []
         self.holders: dict[str, ToolId] = {}
         self.names: dict[str, ToolId] = {}
@@ -71,7 +71,7 @@ class Space:
     def apply(self, event: Event) -> None:
         """Take one event into account. Names are compared folded, so a claim covers every spelling of it."""
         match event:
-            case Settings():
+            case LedgerSettings():
                 self.settings = event
                 self.tables.clear()
                 self.server_names = [*(n for n in self.server_names if n != event.server_name), event.server_name]

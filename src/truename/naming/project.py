@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename import dialects
 from truename.identity import ToolId, fold
-from truename.ledger import Claim, Settings
+from truename.ledger import Claim, LedgerSettings
 from truename.naming.assign import AssignedName, Assignment
 from truename.naming.spell import NameGenerator
 from truename.naming.style import style_of
@@ -90,7 +90,7 @@ def _remembered(speller: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, s
     held: Mapping[ToolId, str] = {}
     if speller.style.spelling != "canonical":
         # Canonical names are the identity itself: they need no memory, and fit any other style's ledger.
-        settings = Settings(
+        settings = LedgerSettings(
             style=speller.style.recorded, server_name=speller.server_name, aliases=dict(catalog.aliases)
         )
         ledger.check(settings)

@@ -7,10 +7,11 @@ from truename.policy.grants import Book, CallRecord, Grant, PlainBook, Scope, Su
 from truename.policy.policy import Check, Policy, parity, plain_policy, read_policy, read_rules, table_parity
 from truename.policy.presentation import Presentation
 from truename.policy.rules import HINTS, CallRule, Decision, Outcome
-from truename.policy.store import FileStore, MemoryStore, Store
+from truename.policy.store import ApprovalStore, FileStore, MemoryStore
 
 __all__ = [
     "HINTS",
+    "ApprovalStore",
     "Approvals",
     "Book",
     "Call",
@@ -30,7 +31,6 @@ __all__ = [
     "Policy",
     "Presentation",
     "Scope",
-    "Store",
     "Subject",
     "Verdict",
     "Where",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.policy.call import Call
     from truename.policy.grants import Book, Scope
-    from truename.policy.store import Store
+    from truename.policy.store import ApprovalStore
 
 __all__ = ["Approvals", "subject_of"]
 
@@ -58,7 +58,7 @@ class Approvals:
     'undecided'
     """
 
-    def __init__(self, store: Store | None = None) -> None:
+    def __init__(self, store: ApprovalStore | None = None) -> None:
         self._store = MemoryStore() if store is None else store
 
     @classmethod

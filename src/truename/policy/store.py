@@ -1,4 +1,4 @@
-"""Keep decisions: the `Store` protocol, in memory and in a file."""
+"""Keep decisions: the `ApprovalStore` protocol, in memory and in a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from truename.policy.grants import Book
 
-__all__ = ["FileStore", "MemoryStore", "Store", "read_book", "written_book"]
+__all__ = ["ApprovalStore", "FileStore", "MemoryStore", "read_book", "written_book"]
 
 # The second has grants that end; a book without any is written as before, for older versions to read.
 SCHEMA: Final = 2
@@ -76,7 +76,7 @@ def read_book(raw: bytes, file: str) -> PlainBook:
     if schema > SCHEMA:
         problem = f"it was written by a newer Truename (schema {schema})"
         _refuse(file, _WHAT, problem, "newer", "Upgrade Truename; nothing was changed.")
-    top = _Entry(content, "", file)
+    top = _JsonObject(content, "", file)
     grants = [_grant(entry) for entry in top.entries("grants", MAX_GRANTS)]
     calls = [_call(entry) for entry in top.entries("calls", MAX_CALLS)]
     top.only({_WHAT, _REVISION, "grants", "calls"})
@@ -109,7 +109,7 @@ def _unique(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
     return found
 
 
-class _Entry:
+class _JsonObject:
     """One object of the file with its place; each getter refuses what is not of its kind."""
 
     def __init__(self, values: object, where: str, file: str) -> None:
@@ -126,12 +126,12 @@ class _Entry:
         for name in self._values.keys() - known:
             self.wrong(excerpt(name)[1:-1], "it is no field of this schema")
 
-    def entries(self, name: str, most: int) -> Iterator[_Entry]:
+    def entries(self, name: str, most: int) -> Iterator[_JsonObject]:
         values = self._values.get(name)
         if not isinstance(values, list) or len(values) > most:
             self.wrong(name, f"it is no list of at most {most:,}")
         for number, value in enumerate(values):
-            yield _Entry(value, f"{name}[{number}]", self._file)
+            yield _JsonObject(value, f"{name}[{number}]", self._file)
 
     def text(self, name: str, among: tuple[str, ...] = ()) -> str:
         value = self._values.get(name, "")
@@ -176,7 +176,7 @@ def _written_grant(grant: Grant) -> str:
     return json.dumps({**kept, **_kept(texts)})
 
 
-def _grant(entry: _Entry) -> Grant:
+def _grant(entry: _JsonObject) -> Grant:
     entry.only({"key", "approved", "scope", "id", *_SUBJECT, *_TEXTS})
     scope: Scope = entry.text("scope", get_args(Scope))  # type: ignore[assignment]
     for name in ("key", "digest", *_NEEDED[scope]):
@@ -206,7 +206,7 @@ def _written_call(record: CallRecord) -> str:
     return json.dumps({"id": str(record.id), **_kept(texts)})
 
 
-def _call(entry: _Entry) -> CallRecord:
+def _call(entry: _JsonObject) -> CallRecord:
     entry.only({"id", "arguments", "state", "at", *Where._fields})
     for name in ("call_id", "arguments"):
         entry.needed(name)
@@ -231,7 +231,7 @@ def _refuse(
 _TICK: Final = 2_000_000_000
 
 
-class Store(Protocol):
+class ApprovalStore(Protocol):
     """Where decisions are kept."""
 
     def read(self) -> Book:
@@ -263,7 +263,7 @@ class MemoryStore:
             self._book = draft
 
 
-class _Seen(NamedTuple):
+class _FileState(NamedTuple):
     """What a look at a file says. Of two that were put in place one after the other, size and time may be equal."""
 
     size: int
@@ -271,13 +271,13 @@ class _Seen(NamedTuple):
     head: bytes
 
     @classmethod
-    def of(cls, file: BinaryIO) -> _Seen:
+    def of(cls, file: BinaryIO) -> _FileState:
         found = os.fstat(file.fileno())
         file.seek(0)
         return cls(found.st_size, found.st_mtime_ns, file.read(HEAD))
 
 
-class _Look(NamedTuple):
+class _PathState(NamedTuple):
     """What a look at a path says, which costs less than to open it."""
 
     device: int
@@ -287,7 +287,7 @@ class _Look(NamedTuple):
     changed: int
 
     @classmethod
-    def of(cls, found: os.stat_result) -> _Look:
+    def of(cls, found: os.stat_result) -> _PathState:
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     def is_settled(self, now: int) -> bool:
@@ -312,8 +312,8 @@ class FileStore:
         self._patience = patience
         self._lock = threading.RLock()
         self._book = PlainBook()
-        self._seen: _Seen | None = None
-        self._look: _Look | None = None
+        self._seen: _FileState | None = None
+        self._look: _PathState | None = None
         self.read()
 
     def read(self) -> PlainBook:
@@ -333,13 +333,13 @@ class FileStore:
     def _fresh(self) -> PlainBook:
         try:
             found = os.stat(self.path)  # noqa: PTH116 - it is asked before each call
-            if self._look is not None and _Look.of(found) == self._look:
+            if self._look is not None and _PathState.of(found) == self._look:
                 return self._book
             if not stat.S_ISREG(found.st_mode):
                 self._unusable("it is no file")
             now = time.time_ns()
             with self.path.open("rb") as file:
-                seen, look = _Seen.of(file), _Look.of(os.fstat(file.fileno()))
+                seen, look = _FileState.of(file), _PathState.of(os.fstat(file.fileno()))
                 raw = b"" if seen == self._seen else seen.head + file.read(MAX_BYTES)
         except FileNotFoundError:
             if self._seen is None:
@@ -368,7 +368,7 @@ class FileStore:
         finally:
             lock.__exit__(None, None, None)
 
-    def _write(self, book: PlainBook) -> _Seen:
+    def _write(self, book: PlainBook) -> _FileState:
         raw = written_book(book, str(self.path))
         draft = self.path.with_name(f".{self.path.name}.{os.getpid()}.draft")
         try:
@@ -378,7 +378,7 @@ class FileStore:
                 file.write(raw)
                 file.flush()
                 os.fsync(file.fileno())
-                seen = _Seen.of(file)
+                seen = _FileState.of(file)
             draft.replace(self.path)
             _settle(self.path.parent)
         except OSError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import yaml
 
-from truename.config.entries import Seen
+from truename.config.entries import FoundEntry
 from truename.config.model import ServerConfig
 from truename.config.text import decode, read_text
 from truename.conventions import Finding, Location, Rule, Severity
@@ -47,7 +47,7 @@ class ImportedConfig:
 
     kind: str
     file: str
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[FoundEntry, ...] = ()
     renames: tuple[ImportedRename, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     left: tuple[Finding, ...] = ()
@@ -112,7 +112,7 @@ class ConfigReading:
         self.title = title
         self.path = path
         self._spelling = spelling
-        self._seen: list[Seen] = []
+        self._seen: list[FoundEntry] = []
         self._renames: list[ImportedRename] = []
         self._left: list[Finding] = []
         self._aliases: dict[str, str] = {}
@@ -120,7 +120,7 @@ class ConfigReading:
     def server(self, server: ServerConfig, where: str) -> None:
         """Note a server."""
         self._seen.append(
-            Seen(
+            FoundEntry(
                 client=self.kind,
                 title=self.title,
                 file=str(self.path),

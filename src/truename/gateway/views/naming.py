@@ -8,7 +8,7 @@ from truename import dialects
 from truename.catalog import Catalog, identity_changes, identity_mismatch
 from truename.errors import DuplicateTool, InvalidName, LedgerError, NoLegalName, excerpt
 from truename.identity import ToolId, fold
-from truename.ledger import Settings as Recorded
+from truename.ledger import LedgerSettings as Recorded
 from truename.naming import DEFAULT_SERVER_NAME, project
 from truename.naming.style import style_of
 

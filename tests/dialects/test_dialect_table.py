@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
 import keyword
 import pickle
@@ -220,14 +218,6 @@ def test_a_row_with_a_misspelt_field_is_refused() -> None:
 def test_the_public_names_are_these() -> None:
     public = ["Detection", "Dialect", "Reason", "Simulation", "detect", "get", "names", "own", "table"]
     assert dialects.__all__ == public
-
-
-@pytest.mark.parametrize("module", ["detection", "dialect", "legality", "registry", "transformation"])
-def test_the_examples_of_the_documentation_are_true(module: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"truename.dialects.{module}"))
-
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 def test_the_data_holds_no_path_and_no_registry() -> None:

@@ -75,9 +75,9 @@ def propose(sightings: Iterable[FoundEntry], environ: Mapping[str, str]) -> Prop
 
     Two entries are one server only if they are equal in everything that decides what it does, values of secrets too:
     `TemplatedEntry.meaning`. ``@latest`` and ``-y`` make no difference, another version does. Two entries of one file
-    are never merged. A key that several servers have stays with the one that more clients know, or else was met first; the others
-    get the names of their clients (``github-cursor``), and a remark says so. Surprising: of a server that one client
-    has switched off and another uses, the entry is on.
+    are never merged. A key that several servers have stays with the one that more clients know, or else was met first;
+    the others get the names of their clients (``github-cursor``), and a remark says so. Surprising: of a server that
+    one client has switched off and another uses, the entry is on.
     """
     gateways: list[FoundEntry] = []
     fit: list[TemplatedEntry] = []

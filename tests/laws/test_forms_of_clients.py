@@ -30,6 +30,7 @@ def forms(server_name: str) -> set[tuple[str, str]]:
 @example({"a": ["mcp_truename"], "tool": ["a"]}, ("librechat", "prefixed"), "truename")
 @example({"mcp": ["get", "truename"], "truename": ["truename"]}, ("crewai", "prefixed"), "truename")
 @example({"tool": ["tool_tool", "tool"], "a": ["tool"]}, ("zed", "on-conflict"), "tool")
+@example({"mcp": ["mcp--mcp", "mcp--truename"]}, ("roo-code", "prefixed"), "truename")
 def test_what_a_client_makes_of_a_name_runs_its_tool_or_none(
     servers: dict[str, list[str]], kind: tuple[str, str], server_name: str
 ) -> None:

@@ -210,6 +210,7 @@ _FALLBACK: Final = "tool"
 _SEPARATORS: Final = "_-."
 _TOOLS_WORDS: Final = "shortened to the tool's own words"
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
+_HYPHENS: Final = re.compile(r"-{2,}")
 _VERBATIM, _ADAPTED, _TRANSLITERATED, _SAID_ONCE, _GIVES_WAY = range(5)
 
 
@@ -245,6 +246,7 @@ class NameGenerator:
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
+        self._single_hyphens = dialect.words == "single-hyphens"
         self._aliases = usable_aliases(catalog.aliases, {id.integration for id in catalog})
         self._parts: dict[tuple[str, str], tuple[ServerPart, ...]] = {}
         self._told: dict[str, Mapping[tuple[str, ...], frozenset[str]]] = {}
@@ -301,13 +303,16 @@ class NameGenerator:
             text = snake(name)
         else:
             # These three are the syntax of ids and their encodings: with them a name could read as another tool's id.
-            name = _ID_SYNTAX.sub("_", name)
+            name = self._hyphenated(_ID_SYNTAX.sub("_", name))
             text = name.replace(".", self._dot) if self._dot != "." else name
             if self._illegal is not None and self._illegal.search(text):
                 joined = self._illegal.sub("_", text) if text.isascii() else "_".join(split(text))
                 text = joined.strip("_")
             text = self._trimmed(text)
         return text if text.strip(_SEPARATORS) else f"{_FALLBACK}_{digest_of(str(tool.id), 4)}"
+
+    def _hyphenated(self, text: str) -> str:
+        return _HYPHENS.sub("-", text) if self._single_hyphens else text
 
     def _trimmed(self, text: str) -> str:
         """Take off separators at the edges that may not stand there."""
@@ -343,7 +348,7 @@ class NameGenerator:
     def _legal(self, shown: str) -> str:
         if self._snake:
             return snake(shown)
-        shown = _ID_SYNTAX.sub("_", shown)
+        shown = self._hyphenated(_ID_SYNTAX.sub("_", shown))
         if self._illegal is None:
             return shown
         return self._illegal.sub("_", shown).strip("_") if shown.isascii() else ""

@@ -16,7 +16,7 @@ class Target(NamedTuple):
 
 
 _POLICY: Final = (
-    *("policy", "call", "decisions", "default", "exposure", "globs", "grants", "principal_globs"),
+    *("policy", "call", "decisions", "default", "exposure", "grants", "principal_globs"),
     *("digested", "approvals", "context", "unfolded"),
 )
 _JUDGES: Final = ("inbound.static_tokens", "inbound.issuer_tokens", "inbound.authentication", "jwt", "oauth")
@@ -46,9 +46,12 @@ TARGETS: Final = (
         "policy",
         (
             "truename.catalog.globs",
-            *(f"truename.policy.{name}" for name in ("policy", "call", "rules", "grants", "exposure", "principal")),
+            *(
+                f"truename.policy.{name}"
+                for name in ("policy", "call", "rules", "grants", "exposure", "principal", "former_ids")
+            ),
         ),
-        tuple(f"tests/policy/test_{name}.py" for name in _POLICY),
+        (*(f"tests/policy/test_{name}.py" for name in _POLICY), "tests/catalog/test_globs.py"),
     ),
     Target(
         "naming",

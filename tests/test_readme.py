@@ -170,3 +170,16 @@ def test_the_sdist_has_what_the_two_commands_need() -> None:
     included = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["sdist"]
 
     assert {"Makefile", "requirements", "bench", ".ci", "examples", "tests", "src"} <= set(included["include"])
+
+
+def test_every_path_that_contributing_names_for_a_change_exists() -> None:
+    rows = (
+        (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Where to make a change\n")[2].partition("\n## ")[0]
+    )
+
+    paths = re.findall(r"`(src/[^`]+)`", rows)
+    changes = [row for row in rows.splitlines() if "`src/" in row]
+
+    assert len(changes) == 12
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert all(row.count("`src/") <= 3 for row in changes)

@@ -1,4 +1,4 @@
-"""Every error that Truename raises, as one tree.
+"""Define every error that Truename raises, as one tree.
 
 ::
 
@@ -262,7 +262,7 @@ class UnknownDialect(TruenameError, LookupError):
 
     def __str__(self) -> str:
         hint = f"Did you mean {_choice(self.suggestions)}?" if self.suggestions else "`truename clients` lists them."
-        return f"No client or provider is known as {excerpt(self.name)}. {hint}"
+        return f"Unknown client or provider: {excerpt(self.name)}. {hint}"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -345,7 +345,7 @@ class LedgerError(TruenameError):
     ``style_mismatch`` (recorded, wanted), ``identity_mismatch`` (origin, name, recorded, wanted, count of such
     tools), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
     ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant), ``bound`` (claimant,
-    origin, name), ``invalid_day`` (wanted).
+    origin, name), ``invalid_day`` (wanted). ``remedy`` says what to do, where the code alone does not.
     """
 
     code: str
@@ -360,8 +360,11 @@ class LedgerError(TruenameError):
     recorded: str = ""
     wanted: str = ""
     version: int = 0
+    remedy: str = ""
 
     def __str__(self) -> str:
+        if self.remedy:
+            return f"{self.path}: {self.reason}. {self.remedy}"
         return _LEDGER_TEXT[self.code].format_map(vars(self))
 
 
@@ -396,7 +399,7 @@ class UnknownTool(ResolutionError):
         since = "" if self.reason == "malformed" else self.detail
         fact = f"Tool {excerpt(self.text)} does not exist{since}; nothing was run."
         if self.reason == "malformed":
-            fact = f"{excerpt(self.text)} can't be read as a tool name: {self.detail}; nothing was run."
+            fact = f"{excerpt(self.text)} is not a valid tool name: {self.detail}; nothing was run."
         if not self.suggestions:
             return f"{fact} List the tools and call one of them exactly."
         if self.reason == "moved":
@@ -482,7 +485,9 @@ class InvalidCall(TruenameError, ValueError):
     code: str = "invalid_call"
 
     def __str__(self) -> str:
-        return f"This is no call: {excerpt(self.field)[1:-1]} {self.problem}; nothing was run. Send it again, mended."
+        return (
+            f"Invalid call: {excerpt(self.field)[1:-1]} {self.problem}; nothing was run. Correct it and send it again."
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -529,8 +534,8 @@ class MigrationError(TruenameError, ValueError):
 
 
 _ADVICE: Final = {
-    "invalid_history": ("This is no history", "Mend it there; nothing was rewritten."),
-    "invalid_request": ("This can't be asked of the model", "Choose something that this API has."),
+    "invalid_history": ("Invalid history", "Correct it there; nothing was rewritten."),
+    "invalid_request": ("Invalid request for the model", "Use a value that this API supports."),
 }
 
 

@@ -357,7 +357,7 @@ def test_the_commands_log_in_list_and_log_out(
     assert told() == [{"server": "far", "principal": "ann", "logged_out": True, "problem": None}]
     assert all(token.revoked for token in idp.tokens)
     assert main(["login", "near", path]) == 2
-    assert "nobody logs in at 'near'" in capsys.readouterr().err
+    assert "server 'near' does not use per-user login" in capsys.readouterr().err
     monkeypatch.setattr(sys.modules["truename.cli.login"], "logged_in", logged_in)
     idp.metadata = {"code_challenge_methods_supported": []}
     assert main(["login", "far", path, "--timeout", "1"]) == 3

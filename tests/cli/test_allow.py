@@ -17,7 +17,7 @@ from tests.cli.conftest import fake
 from truename.cli._errors import UsageError
 from truename.cli._sources import CODE, files_at, is_allowed, open_found
 from truename.config.consent import ConsentStore, consent_key
-from truename.config.reading import ConfigFiles
+from truename.config.files import ConfigFiles
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def test_what_a_configuration_names_is_not_looked_for_before_it_is_allowed(
         looked.append(path)
         return b""
 
-    monkeypatch.setattr("truename.config.reading.env_bytes", look)
+    monkeypatch.setattr("truename.config.files.env_bytes", look)
     lay(tmp_path, {"mcp.json": b'{"mcpServers": {}, "truename": {"env_file": "/net/thief/${HOME}"}}'})
 
     assert needs_consent(run)

@@ -248,7 +248,7 @@ def test_a_port_that_is_taken_is_found_out_before_any_server_starts(
 
     assert status == 2
     assert not pid_file.exists()
-    assert "it can't be listened on" in err.seen[0]
+    assert "cannot listen" in err.seen[0]
 
 
 def test_a_server_that_is_slow_keeps_nobody_waiting(configure: Callable[..., Path], tmp_path: Path) -> None:

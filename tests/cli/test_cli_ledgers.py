@@ -110,7 +110,7 @@ def test_a_rename_that_changes_no_name_is_recorded_and_told(
 
     assert done.status == 0
     assert told in done.out
-    assert "Running gateways take it over at the next call" in done.out
+    assert "Running gateways apply it at the next call" in done.out
     assert run("names", dump, *words, "--ledger", ledger).status == 0
 
 

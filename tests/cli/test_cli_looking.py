@@ -179,7 +179,7 @@ def test_an_unknown_client_is_a_usage_error_with_the_nearest(run: Run) -> None:
     done = run("clients", "gemini-clo")
 
     assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("error: No client or provider is known as 'gemini-clo'\n  Did you mean 'gemini-cli'")
+    assert done.err.startswith("error: Unknown client or provider: 'gemini-clo'\n  Did you mean 'gemini-cli'")
 
 
 def test_looking_never_begins_a_ledger(run: Run, dump: Path, tmp_path: Path) -> None:

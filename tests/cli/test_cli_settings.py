@@ -96,7 +96,7 @@ def test_what_is_wrong_in_settings_is_told_with_their_own_file(run: Run, tmp_pat
 @pytest.mark.parametrize(
     ("words", "fact"),
     [
-        (("--for", "cursr"), "No client or provider is known as 'cursr' Did you mean 'cursor'"),
+        (("--for", "cursr"), "Unknown client or provider: 'cursr' Did you mean 'cursor'"),
         (("--only", "githib"), "is known as 'githib' Did you mean 'github'?"),
         (("--only", "zzz"), "is known as 'zzz' It has github."),
     ],

@@ -144,7 +144,7 @@ def test_a_revision_of_git_is_compared(run: Run, tmp_path: Path) -> None:
         ("git:HEAD::(top)y", "git has no git:HEAD::(top)y"),
         ("git:HEAD:../../../../../etc", "git has no git:HEAD:../../../../../etc"),
         ("git:HEAD:nowhere", "git has no git:HEAD:nowhere"),
-        ("nowhere.json", "there is no file nowhere.json"),
+        ("nowhere.json", "file not found: nowhere.json"),
         ("nowhere.lock", "nowhere.lock: it can't be read"),
     ],
 )

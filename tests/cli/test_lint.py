@@ -167,13 +167,13 @@ def test_only_the_rules_that_are_asked_for_are_told(shop: Path, run: Run) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nothing.py",), "there is no file nothing.py"),
+        (("nothing.py",), "file not found: nothing.py"),
         (("http://",), "is not an address"),
         (("src", "--json", "--github"), "all want stdout"),
         (("src", "--preset", "trailblase"), "trailblase"),
         (("src", "--write-baseline", "--no-baseline"), "adds to the baseline"),
         (("src", "--for", "no-such-client"), "no-such-client"),
-        (("src", "--baseline", "no.jsonl"), "there is no baseline no.jsonl"),
+        (("src", "--baseline", "no.jsonl"), "no baseline found at no.jsonl"),
         (("src", "--sarif", "no/such/dir.sarif"), "can't be written"),
     ],
 )

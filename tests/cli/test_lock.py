@@ -139,7 +139,7 @@ def test_a_pattern_of_files_that_is_none_is_told(run: Run, locked: Path, tmp_pat
     done = run("lock", "--check")
 
     assert done.status == 2
-    assert "migration.protocol.file: it is no pattern of files" in done.err
+    assert "migration.protocol.file: it is not a glob" in done.err
 
 
 def test_a_lock_elsewhere_names_its_sources_as_seen_from_there(run: Run, source: Path, tmp_path: Path) -> None:

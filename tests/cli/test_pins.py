@@ -160,16 +160,16 @@ def test_all_words_that_a_model_reads_are_there_to_be_read(
     ("words", "told"),
     [
         (["accept"], "no tool is named"),
-        (["accept", "no tool!"], "is no tool"),
+        (["accept", "no tool!"], "is not a known tool"),
         (["list", "none.toml"], "none.toml"),
         # Names of tools are suggested, and never taken: another server may have one of the same.
         (["accept", "read"], "Did you mean fs@1/read@1?"),
         (["reject", "fs_read"], "Did you mean fs@1/read@1?"),
         (["diff", "fs"], "Did you mean server:fs?"),
         (["forget", "naïve tool/№1"], "Did you mean fs@1/na-ve-tool-1-d7cc07de@1?"),
-        (["diff", "fs/other"], "'fs/other' is no tool that is known here"),
-        (["accept", "fs/read", "fs/other"], "'fs/other' is no tool that is known here"),
-        (["accept", "--server", "db"], "nothing is known of a server 'db'"),
+        (["diff", "fs/other"], "'fs/other' is not a known tool"),
+        (["accept", "fs/read", "fs/other"], "'fs/other' is not a known tool"),
+        (["accept", "--server", "db"], "unknown server 'db'"),
         (["accept", "--all", "--digest", "sha256:00"], "has the digest 'sha256:00'"),
         (["forget"], "no tool is named"),
     ],
@@ -240,4 +240,4 @@ def test_a_newcomer_is_held_against_what_is_trusted(book: Callable[..., PinStore
 def test_before_the_first_start_there_is_nothing_to_see(tmp_path: Path, run: Run) -> None:
     (tmp_path / "truename.toml").write_text('[mcpServers.fs]\ncommand = "fs"\n')
     done = run("pins", "list", "truename.toml")
-    assert (done.status, "there are no pins at" in done.err) == (2, True)
+    assert (done.status, "no pins found at" in done.err) == (2, True)

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from truename.config import Config, load
-from truename.config.digest import digest_of
+from truename.config.files import digest_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.config import Config, load
-from truename.config.envfile import read_env_file, write_env_lines
+from truename.config.interpolate import read_env_file, write_env_lines
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:

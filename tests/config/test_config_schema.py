@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from truename.catalog import ServerIdentity
 from truename.config import ServerConfig, Settings, json_schema, parse
-from truename.config.entry_keys import KNOWN
+from truename.config.servers import KNOWN
 from truename.config.settings import SETTINGS
 from truename.errors import ConfigError
 

@@ -67,7 +67,7 @@ async def test_what_no_server_could_read_is_refused_and_the_connection_that_all_
 
     if refused.status_code == 200:
         text = _answer(refused.text)["result"]["content"][0]["text"]
-        assert text.startswith("This is no call: params ")
+        assert text.startswith("Invalid call: params ")
         assert expected in text
     else:
         assert (refused.status_code, _answer(refused.text)["error"]["code"]) == (400, -32700)

@@ -74,7 +74,7 @@ async def test_instructions_that_give_orders_or_hide_something_wait_by_default(
     assert await reads(stage, era, order) == read
     assert await reads(stage, era, order) == read
     (told,) = [one.getMessage() for one in caplog.records if one.name == "truename.gateway"]
-    assert told.startswith("server:fs is not what it was and is kept for a review")
+    assert told.startswith("server:fs changed and is quarantined pending review")
     # A newcomer's as well.
     assert await reads(Stage(Settings()), era, order) is None
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from truename.files.lock import locked
 from truename.gateway import Gateway, listening
 from truename.ledger import Ledger, LedgerSettings
-from truename.ledger.lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -148,7 +148,7 @@ async def test_a_header_may_ask_for_a_dialect(lab: Lab, raw: Callable[[str], Any
             called = await http.result("tools/call", {"name": name}, headers={"x-truename-dialect": wanted})
             assert called["content"][0]["text"] == "w:fsList"
         refused = (await http.post("tools/list", {}, headers={"x-truename-dialect": "nonesuch"})).json()
-        assert "No client or provider is known as 'nonesuch'" in refused["error"]["message"]
+        assert "Unknown client or provider: 'nonesuch'" in refused["error"]["message"]
 
 
 async def test_changes_are_told_in_both_eras(lab: Lab, connect: Callable[..., Any]) -> None:

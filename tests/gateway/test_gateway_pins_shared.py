@@ -122,7 +122,7 @@ def test_each_goes_on_with_what_its_server_says_and_each_change_is_told_and_writ
     assert (both.rest(), both.shown()) == (0, words(OLD, NEW))
     # The one whose server has not changed has nothing to tell.
     told = [record.getMessage().partition(": ")[0] for record in caplog.records]
-    assert told == [f"{key} is not what it was and is shown all the same" for key in (READ, SAID)]
+    assert told == [f"{key} changed and is shown with a warning" for key in (READ, SAID)]
     both.restart(0)
     both.lists(0, OLD)
     assert (both.rest(), both.shown()) == (0, words(OLD, NEW))

@@ -149,6 +149,7 @@ async def test_without_its_file_no_session_goes_on(bench: Bench) -> None:
     assert bench.path is not None
     bench.record.close()
     bench.path.unlink()
+    bench.path.with_name(f"{bench.path.name}.revision").unlink()
     bench.start()
     assert not await bench.is_good(id)
 
@@ -191,8 +192,8 @@ def test_a_file_with_another_key_than_one_is_refused(bench: Bench) -> None:
     bench.record.close()
     for keys in ([b"short"], [bytes(32), bytes(32)], ["x" * 32]):
         with closing(sqlite3.connect(bench.path)) as data, data:
-            data.execute("DELETE FROM sealing")
-            data.executemany("INSERT INTO sealing VALUES (?)", [(key,) for key in keys])
+            data.execute("DELETE FROM session_key")
+            data.executemany("INSERT INTO session_key VALUES (?)", [(key,) for key in keys])
         with pytest.raises(StoreError, match="key"):
             bench.start()
 
@@ -203,8 +204,8 @@ async def test_what_cannot_be_written_is_written_later_and_holds_meanwhile(
     id, other = bench.begin(), bench.begin()
     assert bench.path is not None
     with closing(sqlite3.connect(bench.path)) as data:
-        (made,) = data.execute("SELECT sql FROM sqlite_master WHERE name = 'ended'").fetchone()
-        data.execute("DROP TABLE ended")
+        (made,) = data.execute("SELECT sql FROM sqlite_master WHERE name = 'session_ended'").fetchone()
+        data.execute("DROP TABLE session_ended")
         bench.record.use(other)
         await bench.record.end(ANN, id)
         assert "can't be written down" in caplog.text
@@ -220,5 +221,5 @@ async def test_what_cannot_be_written_is_written_later_and_holds_meanwhile(
 
 def _count(folder: Path, table: str) -> int:
     with closing(sqlite3.connect(folder / "sessions.db")) as data:
-        (found,) = data.execute(f"SELECT count(*) FROM {table}").fetchone()
+        (found,) = data.execute(f"SELECT count(*) FROM session_{table}").fetchone()
     return int(found)

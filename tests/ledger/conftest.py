@@ -1,4 +1,4 @@
-"""Every promise is tested of both stores: in memory and on disk."""
+"""Every promise is tested of both stores: in memory and in a database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(params=["memory", "journal"])
+@pytest.fixture(params=["memory", "database"])
 def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Ledger]:
     if request.param == "memory":
         return Ledger.memory

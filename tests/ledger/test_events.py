@@ -11,7 +11,7 @@ from truename import ToolId
 from truename.errors import InvalidToolId
 from truename.ledger import Bind, Break, Event, LedgerSettings, Redirect, Retire
 from truename.ledger.events import from_plain
-from truename.ledger.state import Space
+from truename.ledger.state import LedgerState
 
 AB = ToolId.parse("a/b")
 
@@ -58,11 +58,12 @@ def test_an_event_is_a_value_that_shows_what_it_says() -> None:
 
 
 def test_an_identity_is_no_matter_of_one_scope() -> None:
-    space = Space()
+    state = LedgerState()
 
-    space.apply(Bind(server="a", name="b", id=AB))
+    state.apply(Bind(server="a", name="b", id=AB))
 
-    assert (space.names, space.holders, dict(space.events)) == ({}, {}, {})
+    assert (state.scopes, state.holders.under(), state.spellings.under()) == ({}, [], [])
+    assert state.origin(AB) == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Several writers of one journal, in one process and in several: no name is ever given to two tools."""
+"""Several writers of one ledger, in one process and in several: no name is ever given to two tools."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +22,7 @@ from truename.errors import LedgerError, UnknownTool
 if TYPE_CHECKING:
     from pathlib import Path
 
+_numbers = count()
 TURNS = st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.sampled_from(["a/p", "a/q", "b/p"]))
 CLAIMER = """
 import sys
@@ -53,8 +55,7 @@ def claimer(path: Path, server: str, count: int) -> subprocess.Popen[str]:
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.sampled_from(["a/p", "a/q", "b/p"])), max_size=25)
 )
 def test_writers_that_take_turns_agree(tmp_path: Path, turns: list[tuple[int, str, str]]) -> None:
-    path = tmp_path / "ledger"
-    path.unlink(missing_ok=True)
+    path = tmp_path / f"ledger-{next(_numbers)}"
     writers = [Ledger.open(path) for _ in range(3)]
     owners: dict[str, ToolId] = {}
     for writer, name, id in turns:

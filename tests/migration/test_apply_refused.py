@@ -11,8 +11,8 @@ import pytest
 
 from tests.migration.conftest import changes
 from tests.migration.repository import contents
-from truename.errors import ConfigError, LedgerError
-from truename.ledger.lock import locked
+from truename.errors import ConfigError, StoreError
+from truename.files.lock import locked
 from truename.migration import apply, undo
 from truename.migration.rename_apply import kept
 
@@ -182,10 +182,10 @@ def test_damaged_originals_are_not_given_back(root: Path, state: Path) -> None:
 
 def test_two_at_a_time_are_refused(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state.mkdir(parents=True)
-    monkeypatch.setattr("truename.ledger.lock._PATIENCE", 0.0)
+    monkeypatch.setattr("truename.files.lock._PATIENCE", 0.0)
     monkeypatch.setattr(applying, "locked", lambda path, shared: locked(path, shared=shared, patience=0.0))
 
-    with locked(state / "journal", shared=False), pytest.raises(LedgerError) as caught:
+    with locked(state / "journal", shared=False), pytest.raises(StoreError) as caught:
         apply(changes(root), state)
 
     assert caught.value.code == "busy"

@@ -63,35 +63,35 @@ def said(text: str) -> str:
         (
             "a%zz",
             (
-                "'a%zz' can't be read as a tool name: '%' is not followed by two hexadecimal digits; nothing was run. "
+                "'a%zz' is not a valid tool name: '%' is not followed by two hexadecimal digits; nothing was run. "
                 "List the tools and call one of them exactly."
             ),
         ),
         (
             "a%2540b",
             (
-                "'a%2540b' can't be read as a tool name: it is encoded twice; nothing was run. "
+                "'a%2540b' is not a valid tool name: it is encoded twice; nothing was run. "
                 "List the tools and call one of them exactly."
             ),
         ),
         (
             "a/b/c",
             (
-                "'a/b/c' can't be read as a tool name: there is more than one '/'; nothing was run. "
+                "'a/b/c' is not a valid tool name: there is more than one '/'; nothing was run. "
                 "List the tools and call one of them exactly."
             ),
         ),
         (
             "sf_get_leads\n",
             (
-                r"'sf_get_leads\n' can't be read as a tool name: U+000A can't be printed; nothing was run. "
+                r"'sf_get_leads\n' is not a valid tool name: U+000A can't be printed; nothing was run. "
                 "List the tools and call one of them exactly."
             ),
         ),
         (
             "sf\u202eget_leads",
             (
-                r"'sf\u202eget_leads' can't be read as a tool name: U+202E can't be printed; nothing was run. "
+                r"'sf\u202eget_leads' is not a valid tool name: U+202E can't be printed; nothing was run. "
                 "List the tools and call one of them exactly."
             ),
         ),

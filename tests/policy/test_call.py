@@ -177,7 +177,7 @@ def test_a_bad_payload_is_refused_with_its_field(change: dict[str, Any], field: 
         call_of({**GOOD, **change}, NAMES, ADA)
 
     assert (caught.value.field, caught.value.problem) == (field, problem)
-    assert str(caught.value) == f"This is no call: {field} {problem}; nothing was run. Send it again, mended."
+    assert str(caught.value) == f"Invalid call: {field} {problem}; nothing was run. Correct it and send it again."
 
 
 def test_what_is_no_payload_at_all_is_refused() -> None:

@@ -78,7 +78,7 @@ def test_all_faults_are_told_at_once_each_with_its_key() -> None:
         "convention.seperator": "Did you mean 'separator'?",
         "convention.preset": "Did you mean 'trailblaze'?",
         "convention.clients[0]": "Did you mean 'openai', 'codex-cli' or 'azure-openai'?",
-        "convention.max_length": "Mend it; a convention that can't be read whole is not used.",
+        "convention.max_length": "Correct it; an invalid convention is not used.",
     }
     assert {error.file for error in leaves(caught.value)} == {"t.toml"}
 

@@ -158,10 +158,10 @@ def test_nobody_else_reads_the_file_and_what_was_decided_is_gone_from_it(tmp_pat
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE pending SET tool = 'no tool'",
-        "UPDATE pending SET principal = x'00ff'",
-        "PRAGMA user_version = 9",
-        "ALTER TABLE pending DROP COLUMN reason",
+        "UPDATE pending_call SET tool = 'no tool'",
+        "UPDATE pending_call SET principal = x'00ff'",
+        "UPDATE part SET version = 9",
+        "ALTER TABLE pending_call DROP COLUMN reason",
     ],
 )
 def test_a_file_that_is_not_ours_any_more_is_refused(tmp_path: Path, statement: str) -> None:

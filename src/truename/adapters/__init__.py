@@ -1,4 +1,4 @@
-"""Truename inside model APIs and agent frameworks: one small module each, none imported before it is asked for.
+"""Adapt Truename to model APIs and agent frameworks: one small module each, imported only on request.
 
 The model APIs (`openai_chat`, `openai_responses`, `anthropic`, `gemini`, `bedrock`) are modules of one shape, which
 `truename.adapters.wire.Api` spells out: ``tools``, ``tool_choice``, ``calls``, ``read`` and ``result``. They work on

@@ -1,4 +1,4 @@
-"""LangChain: a middleware that gives an agent the tools of several servers, and takes their calls.
+"""Adapt LangChain: a middleware that gives an agent the tools of several servers, and takes their calls.
 
 Without it (measured with langchain 1.4 and langchain-mcp-adapters 0.3.2) names go to the model as servers spell them,
 of two tools with one name the last stays, in silence, and an error of the protocol ends the run.

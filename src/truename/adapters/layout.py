@@ -1,4 +1,4 @@
-"""Layout: by which key each tool of a table is called where an API has namespaces and deferred tools.
+"""Lay out the tools of a table for an API with namespaces and deferred tools.
 
 Elsewhere every tool is called by its bare wire name, which is the layout that a name table has by itself.
 """

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK for Python: tools of several MCP servers under names that never clash, approved by identity.
+"""Adapt the OpenAI Agents SDK: several MCP servers' tools under unique names, approved by identity.
 
 Without it (measured with 0.24.0) names go to the model as servers spell them, a tool that two servers have ends the
 run, an unknown name ends the run, the text of a JSON-RPC error is lost, and an approval for ever is inherited by

@@ -1,4 +1,4 @@
-"""Pydantic AI: one toolset over several, under names that never clash; what a policy asks about is deferred.
+"""Adapt Pydantic AI: one toolset over several, with unique names; calls that need approval are deferred.
 
 Without it (measured with 2.68.0) names go to the model as servers spell them, also with a prefix, and a tool that two
 toolsets have ends the run.

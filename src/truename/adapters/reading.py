@@ -1,4 +1,4 @@
-"""Reading payloads that others wrote: typed objects become plain ones, and every fault names its field."""
+"""Read payloads from outside: convert typed objects to plain ones, and name the field of every fault."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class PayloadPlace:
         return found
 
     def inside(self, *names: str) -> PayloadPlace:
-        """Return the object in a field that has to be there."""
+        """Return the object in a required field."""
         name = self.key(*names)
         return PayloadPlace.of(self.value.get(name), self.path(name), self.fault)
 

@@ -1,4 +1,4 @@
-"""What an agent framework is given: tools of several servers under one set of names, and a gate for their calls.
+"""Give an agent framework the tools of several servers under unique names, and gate their calls.
 
 The adapters for frameworks differ in how a tool is registered, how a run pauses and how it goes on. Everything else is
 here, once. An agent framework without an adapter uses it, or the catalogue, directly (`docs/adapters.md`).

@@ -121,7 +121,7 @@ class OfferedTool(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedCall:
-    """A call as a model asked for it, read from an API's shape and not yet believed.
+    """A call that a model requested, parsed from an API's format and not yet validated.
 
     ``paths`` say where in the payload name, call_id, namespace and arguments stand, for errors.
     """

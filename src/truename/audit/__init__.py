@@ -1,4 +1,4 @@
-"""The audit journal: what was called and decided, by whom; append-only, each record chained to the one before."""
+"""Keep the audit journal of calls and decisions: append-only, each record chained to the one before."""
 
 from truename.audit.chain import GENESIS, AuditRecord
 from truename.audit.head import Anchor, anchor_file

@@ -250,7 +250,7 @@ def end_near(found: Sequence[LogSegment], head: LogHead, key: bytes | None) -> L
 
 
 def _records(path: Path, begin: int, key: bytes | None) -> Iterator[tuple[AuditRecord, int]]:
-    """Yield the whole records behind an offset, each with the offset behind it."""
+    """Yield the complete records after an offset, each with the offset at which it ends."""
     end = begin
     for line, content in lines_of(path, begin):
         end += len(content)

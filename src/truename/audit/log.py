@@ -24,9 +24,9 @@ from truename.audit.head import (
     read_heads,
     segments,
 )
-from truename.errors import LedgerError, StoreError
+from truename.errors import StoreError
+from truename.files.lock import locked
 from truename.files.private import make_private, sync_directory, write_whole
-from truename.ledger.lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ _PATIENCE: Final = 5.0
 
 @contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Keep the others that write to this journal waiting. Raises `LedgerError` (``busy``), `OSError`."""
+    """Keep the others that write to this journal waiting. Raises `TimeoutError`, `OSError`."""
     with locked(path / _TURN, shared=False, patience=_PATIENCE):
         yield
 
@@ -51,7 +51,7 @@ def turn(path: Path) -> Iterator[None]:
 def look(path: Path) -> Iterator[None]:
     """Look at how far a journal goes while nobody writes; after some seconds all the same."""
     with ExitStack() as stack:
-        with suppress(LedgerError):
+        with suppress(TimeoutError):
             stack.enter_context(locked(path / _TURN, shared=True, patience=_PATIENCE))
         yield
 
@@ -124,7 +124,7 @@ class AuditLog:
     def _keep_others_out(self) -> None:
         try:
             self._closing.enter_context(locked(self.path / "journal", shared=False, patience=0))
-        except LedgerError as error:
+        except TimeoutError as error:
             raise self._fault("another process writes here", _BUSY, "busy") from error
 
     @contextmanager
@@ -132,7 +132,7 @@ class AuditLog:
         """Raise as `StoreError` what goes wrong in the block."""
         try:
             yield
-        except LedgerError as error:
+        except TimeoutError as error:
             raise self._fault("another process writes here and does not end", _STUCK, "busy") from error
         except BrokenChain as error:
             raise self._corrupt(str(error)) from error

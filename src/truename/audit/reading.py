@@ -1,4 +1,4 @@
-"""Reading a journal: its records, and what is wrong with it, by file and line."""
+"""Read a journal, and report damage by file and line."""
 
 from __future__ import annotations
 

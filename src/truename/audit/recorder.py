@@ -1,4 +1,4 @@
-"""The recorder: records are taken from any thread at once, and written in batches by a thread of its own."""
+"""Record audit events from any thread, and write them in batches on one thread."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class AuditRecorder:
 
     @property
     def is_well(self) -> bool:
-        """Whether the last that was to be written is on the disk."""
+        """Whether the last write reached the disk."""
         return self._problem is None
 
     def write(self, kind: str, body: Mapping[str, Any]) -> None:

@@ -72,7 +72,7 @@ def _digest(event: CallEvent) -> str:
 
 
 def account_of(event: CallEvent, redaction: Redaction) -> dict[str, Any]:
-    """Return the record of a call: who, which tool by identity, the decision and by what, how long, what became of it.
+    """Build the record of a call: principal, tool id, decision and its rule, duration, outcome.
 
     The name that was used stands beside the identity, and is the caller's text.
     """

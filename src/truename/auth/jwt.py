@@ -1,4 +1,4 @@
-"""Signed tokens (JWT): which key and which signature, and what the claims have to be. joserfc does the arithmetic."""
+"""Verify signed tokens (JWT): select the key, check the signature and the claims. joserfc does the arithmetic."""
 
 from __future__ import annotations
 

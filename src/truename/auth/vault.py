@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import secrets
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from truename.errors import ConfigError
 from truename.files.private import make_private, read_own, sync_directory, write_new
-from truename.state import Schema, StateFile
+from truename.storage import Database, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,14 +54,16 @@ def unsealed(key: AESGCM, text: bytes, bound: bytes) -> bytes | None:
 
 KEY_VARIABLE: Final = "TRUENAME_VAULT_KEY"
 _SCHEMA: Final = Schema(
-    1,
+    "secret",
     (
-        """
+        (
+            """
 CREATE TABLE secret (
     issuer TEXT NOT NULL, principal TEXT NOT NULL, key TEXT NOT NULL, sealed BLOB NOT NULL, at INTEGER NOT NULL,
     PRIMARY KEY (issuer, principal)
 )
 """,
+        ),
     ),
 )
 _KEY: Final = 32
@@ -111,7 +114,7 @@ class Vault:
     def __init__(self, path: Path | None, keys: Sequence[bytes], *, most: int = _MOST) -> None:
         self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
         self._most = most
-        self._file = StateFile(path, _SCHEMA)
+        self._file = Database(path, _SCHEMA)
 
     @property
     def path(self) -> Path | None:
@@ -149,11 +152,11 @@ class Vault:
         (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
         if count >= self._most:
             self._file.refuse(f"it holds {count:,} secrets already", "full", "Revoke those that nobody needs.")
-        row = (issuer, principal, name, sealed(self._keys[name], secret, _bound(issuer, principal)))
-        data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, CAST(strftime('%s', 'now') AS INTEGER))", row)
+        row = (issuer, principal, name, sealed(self._keys[name], secret, _bound(issuer, principal)), int(time.time()))
+        data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, ?)", row)
 
     def remove(self, issuer: str, principal: str) -> bool:
-        """Forget a secret, and overwrite where it was; tell whether there was one."""
+        """Forget a secret; tell whether there was one."""
         with self._file.change() as data:
             query = "DELETE FROM secret WHERE issuer = ? AND principal = ?"
             return data.execute(query, (issuer, principal)).rowcount > 0

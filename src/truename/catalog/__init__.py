@@ -1,4 +1,4 @@
-"""What there is: `Tool`, `Origin`, `Catalog`, and the reading of dumps."""
+"""Represent the available tools: `Tool`, `Origin`, `Catalog`, and the reading of dumps."""
 
 from truename.catalog.admit import label_of
 from truename.catalog.catalog import BUILT_IN_ALIASES, Catalog, usable_aliases

@@ -1,4 +1,4 @@
-"""Admission: from what MCP servers list to tools with one identity each.
+"""Admit the tools that MCP servers list, each with one identity.
 
 Everything here is hostile until checked: labels and names that can't be printed or are too long are refused, a name
 listed twice is admitted once, and names that fold into one identity are told apart by a digest.

@@ -111,7 +111,7 @@ class Catalog(Mapping[ToolId, Tool]):
         owners: Owners | None = None,
         strict: bool = True,
     ) -> Self:
-        """Build a catalogue from what MCP servers answer to tools/list.
+        """Build a catalogue from the tools/list results of MCP servers.
 
         ``servers`` maps server keys to a list of tools or a whole result, or is pairs of them: labels may repeat, and
         each pair is a server of its own. ``bound`` are the identities that a ledger has on record, ``owners`` the tools

@@ -1,4 +1,4 @@
-"""What an operator declares of a server's identity, and where a ledger has another on record.
+"""Apply the identities that an operator declares for servers, and compare them with the ledger's.
 
 The configuration may say that a server is ``salesforce@2``, and that one of its tools is version 3. Without a word the
 integration comes from the server's key, and all versions are 1.

@@ -1,4 +1,4 @@
-"""Reading dumps: what people keep of tools/list answers, as JSON or JSONL, plain or gzipped.
+"""Read dumps of tools/list results: JSON or JSONL, plain or gzipped.
 
 Accepted shapes: a list of tools; a tools/list result or its JSON-RPC response; ``{server: list or result}``; a list
 (or one line each) of ``{"server": ..., "tools": [...]}``; one tool a line.

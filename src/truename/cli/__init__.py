@@ -1,4 +1,4 @@
-"""The command line: commands and rendering, no logic. Heavy imports are left to the commands that need them."""
+"""Provide the command line: commands and rendering, no logic; each command does its own heavy imports."""
 
 from truename.cli.app import main
 

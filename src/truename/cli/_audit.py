@@ -1,4 +1,4 @@
-"""What a command decides goes into the audit journal of its configuration."""
+"""Record the decisions of commands in the audit journal of their configuration."""
 
 from __future__ import annotations
 

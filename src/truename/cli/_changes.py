@@ -1,4 +1,4 @@
-"""Changes between two lists of tools, as people read them and as a JSON document."""
+"""Render the changes between two lists of tools, for people and as a JSON document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would become of tools without Truename: one simulation a client, told in a few words for each tool."""
+"""Simulate what each client would do to the tools without Truename, and describe it."""
 
 from __future__ import annotations
 

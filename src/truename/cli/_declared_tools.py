@@ -197,7 +197,7 @@ def _configuration(source: str, *, is_named: bool) -> Config | None:
         is_directory = is_there = False
     if not is_there:
         raise UsageError(
-            fact=f"there is no file {source}",
+            fact=f"file not found: {source}",
             advice="Give a Python file, a directory, a dump, a configuration, or a server's http(s) address.",
         )
     if is_directory or path.suffix in PYTHON or not path.is_file():

@@ -36,7 +36,7 @@ from truename.clients.doctor import (
 )
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.config import Config, ServerConfig, Settings, parse
-from truename.config.envfile import read_env_file
+from truename.config.interpolate import read_env_file
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, TruenameError, excerpt
@@ -125,7 +125,7 @@ def _there(source: str) -> Path:
         found = False
     if not found:
         raise UsageError(
-            fact=f"there is no file {source}", advice="Give a dump, a configuration, or a server's http(s) address."
+            fact=f"file not found: {source}", advice="Give a dump, a configuration, or a server's http(s) address."
         )
     return path.absolute()
 

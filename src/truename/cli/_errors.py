@@ -1,4 +1,4 @@
-"""Errors as people and programs read them: one line of fact, one of advice; with ``--json`` a document too."""
+"""Render errors: a line of fact and a line of advice; with ``--json`` a document too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collecting garbage later: a command that reads much ends before there is any worth looking for."""
+"""Delay garbage collection: a command ends before there is any worth looking for."""
 
 from __future__ import annotations
 

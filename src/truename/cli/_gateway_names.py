@@ -153,5 +153,5 @@ def _made(make: Callable[[], NewNames]) -> NewNames:
         return make()
     except (TruenameError, ExceptionGroup) as error:
         first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
-        say(styled("note: ", "yellow"), f"The names at the gateway can't be told: {first}")
+        say(styled("note: ", "yellow"), f"Could not determine the names at the gateway: {first}")
         return {}

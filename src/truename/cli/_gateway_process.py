@@ -1,4 +1,4 @@
-"""What `truename serve` does with a gateway: starts it, says what it shows and how to connect, and waits."""
+"""Run the gateway for `truename serve`: start it, print names and addresses, and wait."""
 
 from __future__ import annotations
 

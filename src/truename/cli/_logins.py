@@ -1,4 +1,4 @@
-"""What the commands about logins have in common: the server that is meant, its vault, and who it is for."""
+"""Share what the login commands have in common: the server, its vault, and the principal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def login_of(config: Config, key: str) -> tuple[str, Login]:
     found = login_servers(config)
     if key not in found:
         known = ", ".join(map(excerpt, found)) or "none"
-        raise UsageError(fact=f"nobody logs in at {excerpt(key)}", advice=f'Servers with auth type "login": {known}.')
+        raise UsageError(
+            fact=f"server {excerpt(key)} does not use per-user login",
+            advice=f'Servers with auth type "login": {known}.',
+        )
     server, said = found[key]
     return server.url or "", said
 
@@ -53,6 +56,6 @@ def login_of(config: Config, key: str) -> tuple[str, Login]:
 def arranged(config: Config, address: str, said: Login) -> Iterator[LoginRegistrations]:
     """Open the logins of a server. Raises `UsageError` where nothing is kept, `StoreError`, `ConfigError`."""
     if config.access_path() is None:
-        raise UsageError(fact="there is no place to keep logins in", advice="Name a configuration file.")
+        raise UsageError(fact="logins have no file to be stored in", advice="Name a configuration file.")
     with login_vault(config.access_path()) as vault:
         yield LoginRegistrations(said, address, vault)

@@ -1,4 +1,4 @@
-"""Logs on stderr, of whatever library: one printable line each, as text or as JSON; no tracebacks unless asked for."""
+"""Format all logs on stderr: one printable line each, as text or as JSON; tracebacks only on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands have, each described once."""
+"""Define the options that several commands share."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What is told on stderr while servers start: who is awaited, who is ready, who failed and why."""
+"""Show on stderr, while servers start, which are pending, ready or failed."""
 
 from __future__ import annotations
 

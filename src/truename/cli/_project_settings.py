@@ -1,4 +1,4 @@
-"""What a project says about its migrations, found from where a command runs."""
+"""Find a project's migration settings from the current directory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truename.config import find_convention
-from truename.config.text import decode, read_text
+from truename.config.files import decode, read_text
 from truename.migration import MigrationSettings, read_migration
 
 __all__ = ["clients_here", "settings_here"]

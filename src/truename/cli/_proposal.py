@@ -17,15 +17,15 @@ from truename.cli._rendering import Cell, print_table, say, say_error, shortened
 from truename.cli._sources import files_at, give
 from truename.clients.origins import EntryOrigins
 from truename.config import Settings, json_schema, render
-from truename.config.envfile import read_env_file, write_env_lines
+from truename.config.interpolate import read_env_file, write_env_lines
 from truename.errors import TruenameError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from truename.config import ServerConfig
-    from truename.config.entries import FoundEntry
-    from truename.config.proposal import Proposal, Variable
+    from truename.config.entries import FoundEntry, Variable
+    from truename.config.proposal import Proposal
 
 __all__ = [
     "SERVER_NAME",
@@ -62,7 +62,7 @@ def check_free(path: Path, *, force: bool) -> None:
         raise UsageError(fact=f"{path} exists already", advice=advice)
     if not path.absolute().parent.is_dir():
         raise UsageError(
-            fact=f"there is no directory {path.absolute().parent}", advice="Make it, or give another --out."
+            fact=f"directory not found: {path.absolute().parent}", advice="Make it, or give another --out."
         )
 
 

@@ -11,7 +11,7 @@ import anyio
 
 from truename.cli._errors import errors_of, report
 from truename.cli._rendering import say, say_json, styled
-from truename.config.digest import SETTINGS_FILE
+from truename.config.files import SETTINGS_FILE
 from truename.config.watch import Reread, Watch
 from truename.editing import Document
 from truename.errors import ConfigError, TruenameError
@@ -79,7 +79,7 @@ class _Failure:
             errors = [_placed(one, document) for one, document in errors_of(error)]
             say_json({"reloaded": None, "errors": errors})
             return
-        say("The new configuration can't be used; the gateway goes on as it is.")
+        say("The new configuration is invalid; the gateway keeps running with the old one.")
         for one, _ in errors_of(error):
             if (line := line_of(one)) is not None:
                 say(f"  line {line:,}:")

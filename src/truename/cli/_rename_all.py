@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from truename import dialects
@@ -48,10 +46,8 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
     if recorded is None:
         raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
     other = wanted(scene.settings, recorded.style)
-    with copied(path) as rehearsal:
-        changes = _restyled(scene, rehearsal, other, client)
-    if not dry_run:
-        changes = _restyled(scene, Ledger.open(path), other, client)
+    with _changing(path, dry_run=dry_run) as ledger:
+        changes = _restyled(scene, ledger, other, client)
     if as_json:
         _print_json(changes, recorded, other, dry_run=dry_run, failed=scene.failed)
     else:
@@ -72,20 +68,29 @@ def ledger_path(source: str | None, ledger: str | None) -> Path:
     return existing_ledger(path)
 
 
+class _DryRunEnds(Exception):
+    """Ends a transaction of which nothing is kept."""
+
+
 @contextmanager
-def copied(path: Path) -> Iterator[Ledger]:
-    """Open a copy: what can't be recorded whole must be found out before anything is."""
-    with TemporaryDirectory() as directory:
-        yield Ledger.open(shutil.copy(path, directory))
+def _changing(path: Path, *, dry_run: bool) -> Iterator[Ledger]:
+    """Open a ledger for changes that are recorded whole, or not at all: in a dry run, and if one is refused."""
+    ledger = Ledger.open(path)
+    try:
+        with suppress(_DryRunEnds), ledger.transaction():
+            yield ledger
+            if dry_run:
+                raise _DryRunEnds
+    finally:
+        ledger.close()
 
 
 def _restyled(scene: ToolWorkspace, memory: Ledger, other: LedgerSettings, client: str) -> list[_Change]:
     """Record how names are to be made, make them anew, and return those that are other ones now."""
-    with memory.transaction():
-        before = dict(memory.held(dialects.get(client).name))
-        if memory.settings is None or not memory.settings.same(other):
-            memory.restyle(other)
-        new = replace(scene, ledger=memory, settings=replace(scene.settings, style=other.style)).table(client)
+    before = dict(memory.held(dialects.get(client).name))
+    if memory.settings is None or not memory.settings.same(other):
+        memory.restyle(other)
+    new = replace(scene, ledger=memory, settings=replace(scene.settings, style=other.style)).table(client)
     return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
 
 
@@ -107,7 +112,7 @@ def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettin
     done = "would be changed" if dry_run else "changed"
     show(f"{count} {done}; the old ones go on working." if changes else "No name changes by it.")
     if not dry_run:
-        show("Running gateways take it over at the next call; one whose configuration sets the old value must be")
+        show("Running gateways apply it at the next call; one whose configuration sets the old value must be")
         show("restarted once that is changed too.")
 
 
@@ -142,10 +147,9 @@ def move_ids(source: str | None, ledger: str | None, until: str, *, dry_run: boo
     beside = _beside(config, plan)
     made = bool(plan.changes) and plan.ok and not dry_run
     if plan.changes and plan.ok:
-        with copied(path) as rehearsal:
-            enter_identities(rehearsal, plan, until=until)
+        with _changing(path, dry_run=dry_run) as memory:
+            enter_identities(memory, plan, until=until)
     if made:
-        enter_identities(Ledger.open(path), plan, until=until)
         _carry_pins(config, plan)
     if as_json:
         print_json(_document(plan, beside, until, made=made))
@@ -209,7 +213,7 @@ def _print_moves(plan: IdentityPlan, beside: _MovedState, *, made: bool) -> None
     elif plan.refusals:
         show("Nothing was changed: the configuration has to be mended first.")
     else:
-        show(f"{count} would be changed; the old ids and all names of their tools would go on working.")
+        show(f"{count} would be changed; the old ids and all names of their tools would keep working.")
 
 
 def _tell(what: str, found: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""How a rename is told: the plan, what changes in which files, what is left, what the ledger was told."""
+"""Print a rename: the plan, the changes in files, what is left, and the ledger's redirects."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _tell_ledger(done: RenameResult) -> None:
         show("There is no ledger here to tell; --ledger PATH names that of a gateway which showed the old names.")
         return
     if not done.has_ledger:
-        show("No ledger was told; --listed-for 90d or --clean-break (and --ledger PATH) says what old names become.")
+        show("No ledger was updated; --listed-for 90d or --clean-break (and --ledger PATH) says what old names become.")
         return
     for name in done.unknown:
         say(styled("note: ", "yellow"), f"The ledger never showed {name!r}, so nothing was entered for it.")

@@ -1,4 +1,4 @@
-"""Running recorded calls again: the servers are started, and each call goes to the one that has its tool."""
+"""Run recorded calls again: start the servers, and send each call to the server that has its tool."""
 
 from __future__ import annotations
 

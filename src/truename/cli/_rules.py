@@ -1,4 +1,4 @@
-"""All rules there are, whichever command looks for them: of linting, of the doctor, of policies."""
+"""Look up the rules of linting, of the doctor and of policies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rule_asked(word: str, among: Mapping[str, Rule] = RULEBOOK) -> Rule:
     named = word.strip()
     rule = RULEBOOK.get(named.upper()) or _BY_NAME.get(named.lower().replace("-", "_"))
     if rule is None:
-        raise UsageError(fact=f"there is no rule {excerpt(word, 64)}", advice=suggestion(named, among))
+        raise UsageError(fact=f"no such rule: {excerpt(word, 64)}", advice=suggestion(named, among))
     if rule.code not in among:
         raise UsageError(
             fact=f"{rule.code} {rule.name} is no rule of `truename lint`", advice=f"{found_by(rule)} looks for it."

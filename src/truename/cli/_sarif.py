@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the exchange format of analysers (OASIS, 27 March 2020), for code hosts and editors."""
+"""Write findings as SARIF 2.1.0 (OASIS, 27 March 2020), for code hosts and editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking real servers: they are started, listed and ended, with progress on stderr."""
+"""Start real servers, list their tools, and end them, with progress on stderr."""
 
 from __future__ import annotations
 

@@ -16,10 +16,8 @@ from truename.cli._rendering import output, say, show_hanging, styled
 from truename.clients.doctor.file_findings import masked
 from truename.config import load, parse
 from truename.config.consent import ConsentStore
-from truename.config.digest import SETTINGS_FILE
+from truename.config.files import SETTINGS_FILE, ConfigFiles, decode
 from truename.config.load import env_file_of
-from truename.config.reading import ConfigFiles
-from truename.config.text import decode
 from truename.files.user import at_home
 
 if TYPE_CHECKING:

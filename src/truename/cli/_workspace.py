@@ -14,7 +14,7 @@ from truename.cli._options import NamingOptions
 from truename.cli._rendering import say, styled
 from truename.cli._sources import Source, find_sources, other_shape, read_aliases
 from truename.config import Settings
-from truename.config.checks import wrong
+from truename.config.settings import wrong
 from truename.errors import ConfigError, LedgerError, excerpt, spelling_remedy
 from truename.files.user import at_home
 from truename.identity import ToolId
@@ -224,7 +224,7 @@ def check_option(option: str, setting: str, text: str) -> None:
 
 
 def checked_style(style: str) -> str:
-    """Return the style if there is such a preset. Raises `UsageError`."""
+    """Return the style if it is a known preset. Raises `UsageError` otherwise."""
     if style not in STYLES:
         raise UsageError(fact=f"{style!r} is no style", advice=f"Use one of {', '.join(STYLES)}.")
     return style
@@ -233,7 +233,7 @@ def checked_style(style: str) -> str:
 def existing_ledger(path: Path) -> Path:
     """Return the path if there is a file. Raises `UsageError`."""
     if not path.is_file():
-        raise UsageError(fact=f"there is no ledger at {path}", advice="`truename serve` begins one; check the path.")
+        raise UsageError(fact=f"no ledger found at {path}", advice="`truename serve` begins one; check the path.")
     return path
 
 
@@ -325,7 +325,7 @@ class ProfileView(NamedTuple):
         for name in names:
             if name not in known:
                 advice = spelling_remedy(name, known) if known else "Write [profiles.NAME] into the configuration."
-                raise UsageError(fact=f"there is no profile {excerpt(name)}", advice=advice)
+                raise UsageError(fact=f"no such profile: {excerpt(name)}", advice=advice)
         return self.table.among(self._shown(known.choice(names)), None)
 
     def _shown(self, choice: Choice) -> frozenset[ToolId]:

@@ -19,7 +19,7 @@ File = Annotated[
     Path | None,
     Parameter(name="FILE", help="The configuration, or the file that names sources; else the one that is found here."),
 ]
-Revoke = Annotated[bool, Parameter(name="--revoke", show_default=False, help="Take the consent back.")]
+Revoke = Annotated[bool, Parameter(name="--revoke", show_default=False, help="Revoke the consent.")]
 List = Annotated[bool, Parameter(name="--list", show_default=False, help="Show all that is allowed, and what changed.")]
 
 

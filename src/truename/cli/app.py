@@ -1,4 +1,4 @@
-"""The application: which commands there are, and how each ends (0 ok, 1 findings, 2 usage, 3 upstream)."""
+"""Define the application: its commands, and the exit status of each (0 ok, 1 findings, 2 usage, 3 upstream)."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ _CONFIGURATION: Final = (
     "Without a SOURCE, ./truename.toml, ./.mcp.json or ./mcp.json is used, once `truename allow` let it be."
 )
 _COMMANDS: Final = (
-    ("doctor", "See what is wrong with the tools of the clients on this machine."),
+    ("doctor", "Diagnose the MCP clients on this machine and their tools."),
     ("init", "Propose one truename.toml from the servers that your clients use."),
     ("connect", "Put the gateway into a client's own configuration."),
-    ("disconnect", "Give a client its configuration back as it was."),
+    ("disconnect", "Undo `connect`: restore a client's configuration."),
     ("import", "Make a truename.toml from another gateway's configuration."),
-    ("allow", "Let commands use a configuration that they find in a directory, until it changes."),
+    ("allow", "Allow the configuration found in a directory, until it changes."),
     ("names", "Show the name that a client gets for every tool."),
-    ("resolve", "Find the one tool that a name means."),
+    ("resolve", "Find the tool that a name refers to."),
     ("lint", "Check the names of tools against a convention, the clients' limits and each other."),
     ("explain", "Show what a rule looks for, why, and what to write instead."),
-    ("diff", "Classify what has changed between two lists of tools, and whether it breaks somebody."),
-    ("lock", "Write down the names of a repository's tools for review, or prove that they are still these."),
+    ("diff", "Classify the changes between two lists of tools: breaking or not."),
+    ("lock", "Write a lock of a repository's tools for review, or check that the tools still match it."),
     ("clients", "Show what clients, frameworks and providers do with tool names."),
     ("serve", "Run the gateway: one MCP server in front of many."),
-    ("token", "Make, list and revoke tokens for those who may come in over HTTP."),
+    ("token", "Create, list and revoke access tokens for HTTP clients."),
     ("login", "Log in at a server, so that calls there are made as you."),
     ("logout", "Log out at a server, and have its tokens revoked."),
     ("logins", "Show who is logged in at which server."),
-    ("profiles", "Show which tools there are for whom."),
+    ("profiles", "Show the tools that each profile exposes."),
     ("policy", "Propose rules for the gateway from a client's own lists of tools."),
     ("pins", "Show, accept and reject definitions of tools that are new or have changed."),
-    ("approvals", "Show the calls that wait for your word, and decide on them."),
+    ("approvals", "Show calls pending approval, and decide on them."),
     ("audit", "Prove, follow and export the journal of calls and decisions."),
-    ("history", "Show what happened to a name."),
+    ("history", "Show the history of a name."),
     ("rename", "Rename tools: plan it, change files and the ledger, undo it."),
     ("replay", "Show what recorded calls would reach now, or run them again."),
-    ("demo", "Watch real clients mangle names, and the same under Truename."),
+    ("demo", "Show what real clients do to tool names, without and with Truename."),
 )
 # Words of Python can't name a function or a module.
 _MODULES: Final = {"import": "import_"}
@@ -59,7 +59,7 @@ _EPILOGUES: Final = {
     "sealed, and a running gateway uses it at the next call.",
     "logout": "The tokens are revoked at the server's issuer where it can be asked, and forgotten here in any case.",
     "logins": "No token is shown. `truename login SERVER` makes a login, `truename logout SERVER` ends it.",
-    "doctor": "Without a SOURCE the clients of this machine are looked at. Servers are started only after asking, or "
+    "doctor": "Without a SOURCE, all clients on this machine are checked. Servers are started only after asking, or "
     "with --start; those that a project's own file configures only if that file is named. Nothing is changed.",
     "init": "Nothing is started, and a file that is there is never replaced without --force. "
     "Next come `truename serve` and `truename connect`.",

@@ -40,25 +40,25 @@ _MOST_DIGITS = 6
 _CHANGED = "the tool's definition changed since"
 _OFFERED = "it does not count while the server offers another definition, which waits: `truename pins diff {id}`"
 _COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
-Key = Annotated[str, Parameter(help="The key of a call that waits, or of a decision.")]
+Key = Annotated[str, Parameter(help="The key of a pending call, or of a decision.")]
 ConfigFile = Annotated[
-    str | None, Parameter(name="--config", help="The configuration whose approvals are meant; else as for `serve`.")
+    str | None, Parameter(name="--config", help="The configuration that holds the approvals; default: as for `serve`.")
 ]
-Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what waits for a word.")]
+Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what is pending.")]
 Watch = Annotated[
-    bool, Parameter(name="--watch", show_default=False, help="Go on, and show each call that begins to wait.")
+    bool, Parameter(name="--watch", show_default=False, help="Keep running, and show each call that becomes pending.")
 ]
 Covers = Annotated[
     Scope, Parameter(name="--scope", help="This one call, these arguments, its session, or always: all such calls.")
 ]
 Span = Annotated[str | None, Parameter(name="--for", help="How long it counts: 30m, 12h, 90d; else as configured.")]
-Message = Annotated[str, Parameter(name="--message", show_default=False, help="What the model is told.")]
+Message = Annotated[str, Parameter(name="--message", show_default=False, help="The message that the model gets.")]
 _PAUSE = 0.5
 _MOST_NEAR = 5
 _UNDONE = "`truename approvals revoke {key}` takes it back."
 approvals = App(
     name="approvals",
-    help="Show the calls that wait for your word, decide on them, and take decisions back.",
+    help="Show calls pending approval, decide on them, and take decisions back.",
     help_format="plaintext",
     help_epilogue="A decision is about one caller, one tool as it was defined then, and its server. Running gateways "
     "follow at once; a call that was granted has to be made again, unless the gateway lets calls wait.",
@@ -70,7 +70,7 @@ def seconds_of(text: str) -> float:
     """Return the seconds of a span. Raises `UsageError`."""
     number, unit = text[:-1], text[-1:]
     if not (number.isascii() and number.isdigit()) or unit not in _UNITS or len(number) > _MOST_DIGITS:
-        raise UsageError(fact=f"{excerpt(text)} is no span of time", advice="Write it as 30m, 12h, 90d or 52w.")
+        raise UsageError(fact=f"{excerpt(text)} is not a duration", advice="Write it as 30m, 12h, 90d or 52w.")
     seconds = int(number) * _UNITS[unit]
     if not 0 < seconds <= _LONGEST:
         raise UsageError(fact=f"{text} is not a minute to ten years", advice="Write it as 30m, 12h, 90d or 52w.")
@@ -380,7 +380,10 @@ def revoke(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = Fals
     with _decisions(config) as decisions:
         found = decisions.find(key)
         if found is not None and found.waits:
-            raise UsageError(fact=f"{key} is no decision yet", advice="`truename approvals deny` refuses the call.")
+            raise UsageError(
+                fact=f"{key} is pending, not decided",
+                advice="`truename approvals deny` refuses the call.",
+            )
         gone = decisions.revoke(key)
         if gone is None:
             return _nothing(decisions, key, as_json=as_json)

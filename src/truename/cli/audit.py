@@ -29,7 +29,7 @@ Expect = Annotated[
     Parameter(name="--expect", help="NUMBER:HASH of a record that it has to have, as `truename audit anchor` printed."),
 ]
 Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="How many records, from the end.")]
-Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False, help="Go on with those that come.")]
+Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False, help="Keep printing new records.")]
 Since = Annotated[str | None, Parameter(name="--since", help="From this moment on: 2026-11-22, 2026-11-22T10:00.")]
 Tool = Annotated[str | None, Parameter(name="--tool", help="Of this tool: fs@1/read@1.")]
 Principal = Annotated[str | None, Parameter(name="--principal", help="Of this principal, as the journal has it.")]
@@ -82,7 +82,7 @@ def verify(
         _tell(path, key, count, broken)
         if not broken and expected is None and not anchor_file(path).exists():
             say(
-                "No anchor is kept on this machine, so records that are cut off with their head are not noticed. "
+                "This machine stores no anchor, so truncation of the journal together with its head is not detected. "
                 "Compare it with what `truename audit anchor` printed earlier: --expect NUMBER:HASH."
             )
     return EXIT_FINDINGS if broken else 0
@@ -226,7 +226,7 @@ def _moment(text: str | None) -> str:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(fact=f"{excerpt(text)} is no moment", advice="Write it as 2026-11-22T10:00.") from error
+        raise UsageError(fact=f"{excerpt(text)} is not a date", advice="Write it as 2026-11-22T10:00.") from error
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
@@ -236,9 +236,9 @@ def _place(source: str | None, journal: str | None, *, must_be_there: bool = Tru
     key = None if said is None or said.key is None else said.key.encode()
     path = at_home(journal) if journal is not None else Path(said.path) if said and said.path else None
     if path is None:
-        raise UsageError(fact="no journal is kept", advice="Set audit.path, or name one: --journal DIRECTORY.")
+        raise UsageError(fact="no journal is configured", advice="Set audit.path, or name one: --journal DIRECTORY.")
     if not path.is_dir() and (must_be_there or not anchor_file(path).exists()):
-        raise UsageError(fact=f"there is no journal at {path}", advice="`truename serve` begins it at its start.")
+        raise UsageError(fact=f"no journal found at {path}", advice="`truename serve` begins it at its start.")
     return path, key
 
 

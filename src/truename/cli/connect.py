@@ -30,7 +30,7 @@ from truename.clients.plan import ConnectionPlan, FileChange, PlanNote
 from truename.clients.selection import OWN_SCOPES
 from truename.clients.server_entries import speaks_http
 from truename.config import Config, Settings
-from truename.config.envfile import read_env_file
+from truename.config.interpolate import read_env_file
 from truename.editing import Backup
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
@@ -51,7 +51,8 @@ Source = Annotated[
 ]
 Url = Annotated[str, Parameter(name="--url", help="Where the gateway serves.")]
 Each = Annotated[
-    bool, Parameter(name="--each", negative=(), show_default=False, help="An entry for each server, whatever is lost.")
+    bool,
+    Parameter(name="--each", negative=(), show_default=False, help="Write an entry for each server, always."),
 ]
 One = Annotated[
     bool, Parameter(name="--one", negative=(), show_default=False, help="One entry for all servers of the client.")
@@ -83,7 +84,7 @@ Scope = Annotated[
 Dump = Annotated[
     str | None, Parameter(name="--catalog", help="A dump of the servers' tools, to know their names from.")
 ]
-Project = Annotated[Path | None, Parameter(name="--project", help="The directory whose project files are meant.")]
+Project = Annotated[Path | None, Parameter(name="--project", help="The project directory with the client's files.")]
 DryRun = Annotated[
     bool,
     Parameter(name="--dry-run", show_default=False, help="Show what would be changed, as a diff, and change nothing."),
@@ -123,7 +124,7 @@ def connect(
     """
     chosen = [entries for entries, is_asked in (("each", each), ("one", one), ("all", every)) if is_asked]
     if len(chosen) > 1:
-        raise UsageError(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Say one of them, or none.")
+        raise UsageError(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Pass at most one of them.")
     client = client_named(client)
     url = checked_url(url)
     config = configured_for_clients(source)
@@ -200,7 +201,7 @@ def _chosen(text: str, clients: Sequence[str], titles: Mapping[str, str]) -> str
     say(styled(f"Which? [{'/'.join(clients)}] ", "bold"))
     answer = sys.stdin.readline().strip().lower()
     if answer not in clients:
-        raise UsageError(fact=f"{excerpt(answer)} is none of them", advice=f"Say which: {', '.join(clients)}.")
+        raise UsageError(fact=f"{excerpt(answer)} is not among them", advice=f"Say which: {', '.join(clients)}.")
     return answer
 
 
@@ -210,8 +211,8 @@ def agreed(*, yes: bool, files: int, as_json: bool) -> bool:
         return True
     if as_json or not _is_somebody_there():
         raise UsageError(
-            fact="nothing was changed, for there is nobody to ask",
-            advice="Say --yes to make the changes, or --dry-run to see them.",
+            fact="nothing was changed: confirmation needs a terminal",
+            advice="Pass --yes to apply the changes, or --dry-run to preview them.",
         )
     return _answered(f"Change {files} {'file' if files == 1 else 'files'}? [y/N] ")
 

@@ -15,7 +15,7 @@ from truename.clients.apply import disconnect as apply
 
 __all__ = ["disconnect"]
 
-Client = Annotated[str, Parameter(help="The client whose configuration is given back.")]
+Client = Annotated[str, Parameter(help="The client to restore the configuration of.")]
 DryRun = Annotated[
     bool,
     Parameter(name="--dry-run", show_default=False, help="Show what would be changed, as a diff, and change nothing."),

@@ -44,7 +44,7 @@ For = Annotated[
 ]
 Start = Annotated[bool, Parameter(show_default=False, help="Start the servers that are found, without asking.")]
 Project = Annotated[
-    Path | None, Parameter(show_default=False, help="The directory whose project files are looked at (default: here).")
+    Path | None, Parameter(show_default=False, help="The project directory to check (default: the current one).")
 ]
 Sarif = Annotated[
     str | None,
@@ -380,7 +380,7 @@ def doctor(
 ) -> int:
     """Report what clients would refuse, drop, cut, merge or misroute, and what to do about it. Nothing is changed.
 
-    Without a SOURCE the clients of this machine are looked at. Servers are started only after asking, or with --start;
+    Without a SOURCE, all clients on this machine are checked. Servers are started only after asking, or with --start;
     those that a project's own file configures only if that file is named.
     """
     if as_json and sarif == "-":

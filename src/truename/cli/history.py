@@ -17,7 +17,7 @@ from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire, Stand
 __all__ = ["history"]
 
 Name = Annotated[str, Parameter(help="A name, in any spelling.")]
-Only = Annotated[str | None, Parameter(name="--only", help="The server whose own names (/mcp/only/SERVER) are meant.")]
+Only = Annotated[str | None, Parameter(name="--only", help="The server to use the names of (/mcp/only/SERVER).")]
 
 
 def history(

@@ -160,7 +160,7 @@ def _nothing(gathered: FoundServers, proposal: Proposal) -> UsageError:
             advice="Name one: --project DIR, or its file.",
         )
     if proposal.gateways:
-        return UsageError(fact="all that is configured is Truename itself", advice="Nothing needs to be done.")
+        return UsageError(fact="the only server configured is Truename itself", advice="No action is needed.")
     return UsageError(
         fact="no client on this machine has an MCP server", advice="Give a file, or write [mcpServers.KEY] by hand."
     )

@@ -69,7 +69,7 @@ Preset = Annotated[
     str | None,
     Parameter(name="--preset", help="The convention to lint by: trailblaze, provider-safe, canonical or mcp."),
 ]
-Team = Annotated[str | None, Parameter(name="--team", help="The team whose tools these are.")]
+Team = Annotated[str | None, Parameter(name="--team", help="The team that owns these tools.")]
 OnlyRule = Annotated[
     tuple[str, ...],
     Parameter(name="--rule", show_default=False, help="Only this rule, by code or name. May be repeated."),
@@ -101,7 +101,7 @@ Mend = Annotated[
 Diff = Annotated[
     bool, Parameter(name="--diff", show_default=False, help="Show what --fix would change, and change nothing.")
 ]
-Strict = Annotated[bool, Parameter(name="--strict", show_default=False, help="Notes count, too.")]
+Strict = Annotated[bool, Parameter(name="--strict", show_default=False, help="Treat notes as findings, too.")]
 Sarif = Annotated[
     str | None,
     Parameter(
@@ -227,7 +227,7 @@ def baseline_for(configured: LintConfiguration, option: str | None, *, must_exis
     if path.is_file():
         return read_baseline(path)
     if is_named and must_exist:
-        raise UsageError(fact=f"there is no baseline {path}", advice="`truename lint --write-baseline` makes one.")
+        raise UsageError(fact=f"no baseline found at {path}", advice="`truename lint --write-baseline` makes one.")
     return None
 
 

@@ -120,7 +120,7 @@ def _files(pattern: str) -> list[Path]:
         # What it raises for an absolute or empty pattern depends on the version of Python.
         found = sorted(Path().glob(pattern))
     except (ValueError, NotImplementedError, IndexError) as error:
-        problem, remedy = f"it is no pattern of files ({error})", 'Write it as in "docs/protocol.md".'
+        problem, remedy = f"it is not a glob ({error})", 'Write it as in "docs/protocol.md".'
         raise ConfigError(
             file="truename.toml", key="migration.protocol.file", problem=problem, remedy=remedy
         ) from error
@@ -178,7 +178,7 @@ def _known(before: ExistingLock, sources: tuple[str, ...], *, check: bool) -> Lo
 
 
 def _from_lock(source: str, path: Path) -> str:
-    """Return a source as seen from the lock's directory, the same on every machine."""
+    """Return a source's path relative to the lock's directory, the same on every machine."""
     if source.lower().startswith(_ADDRESSES):
         return source
     return Path(os.path.relpath(at_home(source), path.absolute().parent)).as_posix()

@@ -20,7 +20,7 @@ __all__ = ["login"]
 
 Port = Annotated[int, Parameter(name="--port", help="The port of this machine that the browser comes back to; 0: any.")]
 NewIssuer = Annotated[
-    bool, Parameter(name="--new-issuer", negative="", help="Take another place to log in than at the first login.")
+    bool, Parameter(name="--new-issuer", negative="", help="Accept another issuer than at the first login.")
 ]
 Seconds = Annotated[float, Parameter(name="--timeout", help="Seconds to wait for the browser.")]
 

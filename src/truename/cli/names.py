@@ -13,7 +13,7 @@ from truename.cli._options import Client, JsonOutput, NamingOptions, Source
 from truename.cli._rendering import Cell, is_wide, output, print_json, print_table, say, show, styled
 from truename.cli._workspace import ProfileView, ToolWorkspace, open_workspace
 from truename.config.mentions import idle
-from truename.config.searching import why_searched
+from truename.config.visibility import why_searched
 from truename.errors import excerpt
 from truename.identity import ToolId
 from truename.naming import NameTable

@@ -47,14 +47,14 @@ _AROUND: Final = 40
 _WIDTH: Final = 100
 Tools = Annotated[str, Parameter(help="Tools, as fs@1/read@1; a server's instructions are server:fs.")]
 Config = Annotated[
-    str | None, Parameter(name="--config", help="The configuration whose pins are meant; else as for `serve`.")
+    str | None, Parameter(name="--config", help="The configuration that holds the pins; default: as for `serve`.")
 ]
-Server = Annotated[str | None, Parameter(name="--server", help="All that waits of this server.")]
-Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="All that waits.")]
+Server = Annotated[str | None, Parameter(name="--server", help="Everything pending of this server.")]
+Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Everything pending.")]
 Digest = Annotated[
     str | None, Parameter(name="--digest", help="The definition that is meant, as `diff` shows it: sha256:...")
 ]
-Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what waits for a word.")]
+Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what is pending.")]
 pins = App(
     name="pins",
     help="Show, accept and reject definitions of tools that are new or have changed.",
@@ -87,7 +87,7 @@ def pins_of(
     known = {one.server for one in _known(book).values()}
     if server is not None and server not in known:
         listed = ", ".join(sorted(known)[:_MOST_SERVERS])
-        raise UsageError(fact=f"nothing is known of a server {excerpt(server)}", advice=f"Known are: {listed}.")
+        raise UsageError(fact=f"unknown server {excerpt(server)}", advice=f"Known are: {listed}.")
     if digest and digest not in {one.digest for one in seen}:
         raise UsageError(
             fact=f"no definition that waits or was rejected has the digest {excerpt(digest)}",
@@ -126,7 +126,7 @@ def _key_of(text: str, known: Mapping[str, PinnedTool]) -> str:
         except InvalidToolId:
             key = ""
     if key not in known:
-        raise UsageError(fact=f"{excerpt(text)} is no tool that is known here", advice=_instead(_near(text, known)))
+        raise UsageError(fact=f"{excerpt(text)} is not a known tool", advice=_instead(_near(text, known)))
     return key
 
 
@@ -431,7 +431,7 @@ def _book(config: ServeConfig) -> Iterator[PinStore]:
     if path is None:
         raise UsageError(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")
     if not path.exists():
-        raise UsageError(fact=f"there are no pins at {path} yet", advice="`truename serve` makes them at its start.")
+        raise UsageError(fact=f"no pins found at {path} yet", advice="`truename serve` makes them at its start.")
     with PinStore(path) as book:
         yield book
 

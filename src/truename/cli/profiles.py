@@ -1,4 +1,4 @@
-"""`truename profiles`: which tools there are for whom."""
+"""`truename profiles`: the tools that each profile exposes."""
 
 from typing import Annotated, Any
 
@@ -15,8 +15,8 @@ from truename.policy.profiles import Profile
 
 __all__ = ["profiles"]
 
-As = Annotated[str | None, Parameter(name="--as", help="Whose eyes to look with: the name of a token, or local.")]
-Issuer = Annotated[str, Parameter(name="--issuer", show_default=False, help="Who vouches for the name, if somebody.")]
+As = Annotated[str | None, Parameter(name="--as", help="The principal to check: the name of a token, or local.")]
+Issuer = Annotated[str, Parameter(name="--issuer", show_default=False, help="The issuer of their token, if any.")]
 Groups = Annotated[str, Parameter(name="--groups", show_default=False, help="Groups that they are in: eng,ops.")]
 Scopes = Annotated[str, Parameter(name="--scopes", show_default=False, help="Scopes of their token: read,write.")]
 
@@ -32,7 +32,7 @@ def profiles(
 ) -> int:
     """Show which tools each profile has and for whom it is, or what somebody sees."""
     if as_ is None and (issuer or groups or scopes):
-        raise UsageError(fact="--issuer, --groups and --scopes say who somebody is", advice="Add --as NAME.")
+        raise UsageError(fact="--issuer, --groups and --scopes describe the principal of --as", advice="Add --as NAME.")
     scene = open_workspace(sources)
     seeing = ProfileView(scene, scene.table(client))
     if as_ is None:

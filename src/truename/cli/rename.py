@@ -215,7 +215,7 @@ EVERYWHERE: Final = RenamePlaces()
 def _span(text: str) -> timedelta:
     number, unit = text[:-1], text[-1:]
     if not (number.isascii() and number.isdigit()) or unit not in {"d", "w"} or len(number) > len(str(_LONGEST)):
-        raise UsageError(fact=f"{text!r} is no span of time", advice="Write it as in --listed-for 90d, or 12w.")
+        raise UsageError(fact=f"{text!r} is not a duration", advice="Write it as in --listed-for 90d, or 12w.")
     days = int(number) * (7 if unit == "w" else 1)
     if not 1 <= days <= _LONGEST:
         raise UsageError(fact=f"{text!r} is not 1 to {_LONGEST:,} days", advice="Write it as in --listed-for 90d.")
@@ -306,7 +306,7 @@ def _own_convention() -> Convention:
     found = find_convention(Path())
     if found is None:
         raise UsageError(
-            fact="there is no convention here",
+            fact="no convention is configured here",
             advice=f"Write [convention] in truename.toml, or use a preset: --style {' or '.join(_PRESETS)}.",
         )
     return found.convention

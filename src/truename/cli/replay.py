@@ -19,8 +19,8 @@ from truename.policy import Context, Policy
 __all__ = ["replay"]
 
 Recording = Annotated[Path, Parameter(name="RECORDING", help="A file that a recorder wrote.")]
-Again = Annotated[bool, Parameter(name="--run", show_default=False, help="Run the calls, and do not only look.")]
-GoOn = Annotated[bool, Parameter(name="--go-on", show_default=False, help="With --run: not stop at the first failure.")]
+Again = Annotated[bool, Parameter(name="--run", show_default=False, help="Run the calls, not only resolve them.")]
+GoOn = Annotated[bool, Parameter(name="--go-on", show_default=False, help="With --run: continue after a failure.")]
 Where = Annotated[
     str | None,
     Parameter(name="--context", help="Where to replay: a context's name, or platform=ios, app=x; else as recorded."),

@@ -29,7 +29,7 @@ Http = Annotated[
 ]
 Names = Annotated[
     Literal["universal", "detect", "canonical"] | None,
-    Parameter(name="--names", help="Which names /mcp has: universal for all, by the client detected, or canonical."),
+    Parameter(name="--names", help="Names at /mcp: universal, those of the detected client, or canonical."),
 ]
 Token = Annotated[
     str | None,
@@ -39,7 +39,7 @@ Token = Annotated[
         help="What HTTP clients must send as a bearer token; needed to listen on more than this machine.",
     ),
 ]
-Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client whose own dialect is spoken.")]
+Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client to present names for.")]
 Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one server that is started and shown.")]
 Servers = Annotated[
     tuple[str, ...],
@@ -49,9 +49,7 @@ Servers = Annotated[
         help="Over stdio: a server that is started and shown, under the names that all have. May be repeated.",
     ),
 ]
-Context = Annotated[
-    str | None, Parameter(name="--context", help="Over stdio: the context of the configuration in which the client is.")
-]
+Context = Annotated[str | None, Parameter(name="--context", help="Over stdio: the context that the client runs in.")]
 Format = Annotated[
     LogFormat,
     Parameter(name="--log-format", help="How standard error tells what happens: one line or JSON object each."),

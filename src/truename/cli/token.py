@@ -1,4 +1,4 @@
-"""`truename token`: static tokens for those who may come in over HTTP."""
+"""`truename token`: static access tokens for HTTP clients."""
 
 import json
 import time
@@ -37,7 +37,7 @@ _LONGEST_HOURS = 24 * 365 * 10
 
 token = App(
     name="token",
-    help="Make, list and revoke tokens for those who may come in over HTTP.",
+    help="Create, list and revoke access tokens for HTTP clients.",
     help_format="plaintext",
     help_epilogue="Tokens are kept as digests in the user's state directory, and count at once in running gateways. "
     "From the first one on the gateway asks everybody for a token.",
@@ -141,7 +141,7 @@ def _noted(one: StaticToken | SignInSession) -> dict[str, Any]:
 
 def _store(config: Config) -> StaticTokenStore:
     if config.access_path() is None:
-        raise UsageError(fact="there is no place to keep tokens in", advice="Name a configuration file.")
+        raise UsageError(fact="tokens have no file to be stored in", advice="Name a configuration file.")
     return token_store(config)
 
 
@@ -156,7 +156,7 @@ def _words(text: str) -> tuple[str, ...]:
 def _span(text: str) -> timedelta:
     number, unit = text[:-1], text[-1:]
     if not (number.isascii() and number.isdigit()) or unit not in _UNITS or len(number) > 6:
-        raise UsageError(fact=f"{excerpt(text)} is no span of time", advice="Write it as in --expires 90d, 12h or 52w.")
+        raise UsageError(fact=f"{excerpt(text)} is not a duration", advice="Write it as in --expires 90d, 12h or 52w.")
     hours = int(number) * _UNITS[unit]
     if not 1 <= hours <= _LONGEST_HOURS:
         raise UsageError(fact=f"{text} is not an hour to ten years", advice="Write it as in --expires 90d.")

@@ -1,4 +1,4 @@
-"""Where each client keeps its servers and the tool names inside: found, read, and connected.
+"""Find, read and connect the servers and the tool names in each client's files.
 
 `find` looks at a whole `Machine`, `read_source` at one file that somebody names; both tell `FoundFile` files with the
 servers in them and the tool names that they keep.

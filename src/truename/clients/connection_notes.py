@@ -110,7 +110,7 @@ def unforeseen(keys: Iterable[str], *, answers: bool) -> Iterator[PlanNote]:
     """Yield that nothing can be foreseen of servers whose tools are not known; ``answers``: a gateway is there."""
     told = ", ".join(map(excerpt, keys))
     if told:
-        fact = f"Which tools there are is not known of {told}, so whether their names stay could not be checked"
+        fact = f"Could not list the tools of {told}; their names were not verified"
         advice = f"To have that done, {to_know(answers=answers)}, or give a list of them (--catalog DUMP)."
         yield PlanNote(kind="info", subject=told, fact=fact, advice=advice)
 
@@ -204,8 +204,8 @@ def crowded(dialect: str, number: int, *, has_lists: bool) -> Iterator[PlanNote]
     yield PlanNote(kind="crowded", subject=rules.name, fact=fact, advice=advice)
 
 
-_READ_ONLY_ADVICE = "It is not changed: it belongs to somebody else."
-_LEGACY_ADVICE = "It is not changed: the client keeps its servers elsewhere now."
+_READ_ONLY_ADVICE = "It was left unchanged: another owner manages it."
+_LEGACY_ADVICE = "It was left unchanged: the client reads its servers from another file now."
 _PROJECT_ADVICE = "It is not changed; --scope project does that, for everybody who has the file."
 
 

@@ -349,7 +349,7 @@ class _NamesReader(NamedTuple):
 def kept_names(
     file: ConfigFile, path: Path, value: Any, entries: Iterable[tuple[str, Where]], servers: Iterable[str]
 ) -> tuple[KeptName, ...]:
-    """Return the names that a file keeps; ``entries`` are its servers with their places, ``servers`` all known ones.
+    """Return the tool names in a file; ``entries`` are its servers with places, ``servers`` all known servers.
 
     What is a tool of the client itself is left out.
     """

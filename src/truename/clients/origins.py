@@ -1,4 +1,4 @@
-"""Of which entries of clients each server of a configuration was made, as digests: no value can be read from them.
+"""Record, as digests, which client entries each server of a configuration was made from.
 
 A configuration says ``${TOKEN}`` where a client has the token. While that variable is not set, only these digests tell
 whose server it is. They are keyed with a secret of the user's, so that nobody can try values out on them.

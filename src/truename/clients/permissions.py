@@ -1,4 +1,4 @@
-"""What a client's lists of tools say, as rules of the gateway: so that they hold whichever way a tool is called."""
+"""Translate a client's lists of tools to rules of the gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each client keeps its servers and the tool names inside, read from ``table.json`` at first use.
+"""Load from ``table.json`` where each client keeps its servers and the tool names inside.
 
 A row is one kind of file of one client. Files that hold servers are told by `config_files`, those that hold names only
 (permissions, policies, agents) by `name_files`.

@@ -1,1 +1,1 @@
-"""Other libraries' own words for what Truename does: thin functions over its types, one module for each library."""
+"""Offer other libraries' functions over Truename's types, one module for each library."""

@@ -1,4 +1,4 @@
-"""The identity functions of openai-agents under its own names, each a line or two over Truename's types (seed 001).
+"""Offer the identity functions of openai-agents under its own names (seed 001).
 
 Tools may be Truename's (`ToolNames`, `Member`, `AgentTool`) or that library's own objects; calls may be mappings or its
 typed items. Nothing of the library is imported. What it does and Truename does not is in docs/compat-openai-agents.md.

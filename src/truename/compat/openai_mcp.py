@@ -1,4 +1,4 @@
-"""Names of MCP tools as openai-agents shows them, with the server in front or without.
+"""Name MCP tools as openai-agents does, with the server in front or without.
 
 Truename's own style for this is ``server-prefix``, with a ledger. The form here is that library's, and depends on
 which other servers are there; ``held`` names take that away (weak point 2 of the reference).
@@ -117,7 +117,7 @@ def prefixed_names(
 
 
 def held_by(servers: Sequence[Server], names: Iterable[NamedMcpTool]) -> Held:
-    """Return names that were shown as `prefixed_names` takes them the next time."""
+    """Convert shown names to the form in which `prefixed_names` accepts them as held names."""
     places = {(wanted.server, wanted.tool): wanted.key for wanted in _wanted(servers, frozenset(), {})}
     return {places[name.server, name.tool]: name.public for name in names}
 

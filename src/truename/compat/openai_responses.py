@@ -1,4 +1,4 @@
-"""What openai-agents sends to the Responses API of a set of tools: namespaces, deferred tools, tool search, choice.
+"""Build the request that openai-agents sends to the Responses API for a set of tools.
 
 It is that library's shape. The adapter of Truename is `truename.adapters.openai_responses`.
 """

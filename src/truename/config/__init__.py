@@ -1,13 +1,13 @@
 """The only reader of configuration: ``mcpServers`` files and ``truename.toml`` become frozen settings."""
 
 from truename.config.access import Access, Issuer, KnownToken, SignIn
-from truename.config.checks import verify
 from truename.config.conventions import FoundConvention, convention_in, find_convention
 from truename.config.interpolate import literal
 from truename.config.load import load, parse
 from truename.config.model import Config, ServerConfig, Settings, state_path
 from truename.config.render import render
 from truename.config.schema import json_schema
+from truename.config.settings import verify
 
 __all__ = [
     "Access",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from truename.config.rows import SECONDS, TEXT, WHOLE, Row, chosen, read_row_table, row_schema
+from truename.config.fields import SECONDS, TEXT, WHOLE, Row, chosen, read_row_table, row_schema
 from truename.files.user import at_home
 
 if TYPE_CHECKING:

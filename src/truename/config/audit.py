@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from truename.config.rows import TEXT, TRUTH, WHOLE, Row, chosen, read_row_table, row_schema
+from truename.config.fields import TEXT, TRUTH, WHOLE, Row, chosen, read_row_table, row_schema
 from truename.files.user import at_home
 
 if TYPE_CHECKING:

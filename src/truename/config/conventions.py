@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.text import decode, read_text
+from truename.config.files import decode, read_text
 from truename.conventions import read_convention
 from truename.errors import config_error
 

@@ -1,18 +1,90 @@
-"""Checked access to the fields of one object of a configuration: each getter notes a fault and goes on."""
+"""Read the fields of one object of a configuration, one by one or by a table of rows; note errors and go on."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from truename.config.interpolate import interpolate
+from truename.errors import excerpt, spelling_remedy
+from truename.policy import HINTS, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from truename.errors import ConfigErrors
 
-__all__ = ["Fields"]
+__all__ = [
+    "METADATA",
+    "POLICY",
+    "SECONDS",
+    "TEXT",
+    "TEXTS",
+    "TRUTH",
+    "WHOLE",
+    "Fields",
+    "Row",
+    "chosen",
+    "read_row_table",
+    "row_schema",
+]
+
+Schema = Mapping[str, Any]
+TEXT: Final[Schema] = {"type": "string"}
+TRUTH: Final[Schema] = {"type": "boolean"}
+SECONDS: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
+NUMBER: Final = SECONDS
+WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
+_REFERENCE: Final[Schema] = {"type": "string", "pattern": r"\$\{"}
+_TEXT: Final[Schema] = {"type": "string"}
+TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_RULE: Final[Mapping[str, Schema]] = {
+    "name": _TEXT,
+    "outcome": {"enum": list(get_args(Outcome))},
+    "reason": _TEXT,
+    "annotations": {
+        "type": "object",
+        "properties": {name: {"type": "boolean"} for name in HINTS},
+        "additionalProperties": False,
+    },
+    **dict.fromkeys(
+        ("tools", "except", "servers", "upstream", "principals", "agents", "clients", "platforms", "apps"), TEXTS
+    ),
+}
+POLICY: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "default": {
+            **_RULE["outcome"],
+            "description": "What is done with a call that no rule is about: allow, or ask if a rule allows.",
+        },
+        "rules": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": _RULE,
+                "required": ["outcome"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "additionalProperties": False,
+}
+_WORDS: Final[Schema] = {"type": ["array", "null"], "items": {"type": "string"}}
+METADATA: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            **{name: {"type": ["boolean", "null"]} for name in ("is_for_llm", "is_recordable")},
+            **{name: {"type": ["string", "null"]} for name in ("app", "owner", "family")},
+            "platforms": _WORDS,
+            "parameter_platforms": {"type": ["object", "null"], "additionalProperties": {**_WORDS, "type": "array"}},
+        },
+        "additionalProperties": False,
+    },
+}
 
 
 class Fields:
@@ -145,3 +217,43 @@ def _kind(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else type(value).__name__
+
+
+class Row(NamedTuple):
+    """One key of a table. Its reader notes what is wrong, and returns None for it."""
+
+    read: Callable[[Fields, str], Any]
+    schema: Schema
+    what: str
+
+
+def chosen(words: Iterable[str], what: str) -> Row:
+    """Return a row of one word of these."""
+    known = tuple(words)
+
+    def read(fields: Fields, name: str) -> str | None:
+        text = fields.text(name)
+        if text is not None and text not in known:
+            fields.faults.add(fields.where(name), f"{excerpt(text)} is no choice", spelling_remedy(text, known))
+            return None
+        return text
+
+    return Row(read, {"anyOf": [{"enum": list(known)}, _REFERENCE]}, what)
+
+
+def read_row_table(table: Fields, rows: Mapping[str, Row], more: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what a table says, by key; ``more`` are keys that are read elsewhere. Notes what is wrong."""
+    known = (*rows, *more)
+    for word in table:
+        if word not in known:
+            table.faults.add(table.where(excerpt(word)[1:-1]), "it is not a setting", spelling_remedy(word, known))
+        elif word not in table:
+            table.faults.add(table.where(word), "it is null", "Leave it out, or say something.")
+    read = {name: row.read(table, name) for name, row in rows.items() if name in table}
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def row_schema(rows: Mapping[str, Row], more: Mapping[str, Schema] | None = None) -> dict[str, Any]:
+    """Return the schema of such a table."""
+    properties = {name: {**row.schema, "description": row.what} for name, row in rows.items()}
+    return {"type": "object", "properties": {**properties, **(more or {})}, "additionalProperties": False}

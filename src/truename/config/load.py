@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.fields import Fields
+from truename.config.files import ConfigFiles, decode
+from truename.config.interpolate import Sources
 from truename.config.model import Config, ServerConfig, Settings
-from truename.config.reading import ConfigFiles
 from truename.config.servers import about_keys, read_servers
 from truename.config.settings import SETTINGS
-from truename.config.sources import Sources
-from truename.config.text import decode
 from truename.errors import ConfigErrors, excerpt, spelling_remedy
 from truename.files.user import at_home
 

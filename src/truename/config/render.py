@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.access import KnownToken
-from truename.config.access_reading import plain_token
-from truename.config.auth_reading import plain_auth
-from truename.config.contexts import plain_context
+from truename.config.access import KnownToken, plain_token
+from truename.config.credentials import plain_auth
 from truename.config.model import Settings
 from truename.config.servers import LONGEST_IN_SECONDS
 from truename.config.settings import SETTINGS
 from truename.config.trust import plain_trust
+from truename.config.visibility import plain_context
 from truename.conventions import plain_convention
 from truename.errors import config_error
 from truename.policy import plain_policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.auth_reading import AUTH
+from truename.config.credentials import AUTH
 from truename.config.servers import ISOLATIONS, MAX_KEY, MAX_VERSION, STARTS, TYPES, URLS
 from truename.config.settings import REFERENCE, SETTINGS
 

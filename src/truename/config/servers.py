@@ -1,33 +1,33 @@
-"""One entry of ``mcpServers``: a server over stdio (``command``) or HTTP (``url``)."""
+"""Read an entry of ``mcpServers``: a server over stdio (``command``) or HTTP (``url``), and the keys it may have."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from truename.catalog import ServerIdentity, integration_fault
-from truename.config.access_words import each
-from truename.config.auth_reading import read_auth
-from truename.config.credentials import Auth, Login, TokenExchange
-from truename.config.entry_keys import KNOWN, misspelt, strange
+from truename.config.access import each
+from truename.config.credentials import Auth, Login, TokenExchange, read_auth
 from truename.config.fields import Fields
 from truename.config.model import Isolation, ServerConfig, StartMode
 from truename.errors import excerpt, spelling_remedy
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from truename.config.sources import Sources
+    from truename.config.interpolate import Sources
     from truename.errors import ConfigErrors
 
 __all__ = [
     "ISOLATIONS",
+    "KNOWN",
     "LONGEST_IN_SECONDS",
     "MAX_KEY",
     "MAX_VERSION",
@@ -37,9 +37,38 @@ __all__ = [
     "URLS",
     "about_keys",
     "identity_within",
+    "misspelt",
     "read_servers",
+    "strange",
 ]
 
+KNOWN: Final = frozenset(
+    {
+        *("command", "args", "env", "cwd", "url", "httpUrl", "serverUrl", "headers", "type", "transport"),
+        *("timeout", "tool_timeouts", "idempotent", "max_concurrent", "max_waiting", "isolation", "start"),
+        *("idle_timeout", "auth", "allow_redirects", "integration", "version", "versions", "disabled", "enabled"),
+    }
+)
+# Read in the documents and sources of clients: what they write into an entry, and who starts the server need not know.
+OF_CLIENTS: Final = frozenset(
+    {
+        *("alwaysAllow", "autoApprove", "available_tools", "disabledAutoApproveTools", "disabledTools"),
+        *("disabled_tools", "enabled_tools", "excludeTools", "includeTools", "tools", "toolFilter", "trust"),
+        *("name", "title", "display_name", "description", "icon", "iconUrl", "logoUrl", "tags", "key", "id", "gallery"),
+        *("cmd", "uri", "baseUrl", "working_directory", "isActive", "bundled", "source", "settings", "dev", "sandbox"),
+        *("environment", "env_vars", "envs", "env_keys", "envFile", "inputs", "apiKey", "requestOptions"),
+        *("http_headers", "env_http_headers", "bearer_token_env_var", "headersHelper", "requiresOAuth"),
+        *("oauth", "oauth_client_id", "oauth_resource", "scopes", "authProviderType", "targetAudience"),
+        *("targetServiceAccount", "startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "toolTimeoutMs"),
+        *("initTimeout", "networkTimeout", "longRunning", "required", "supports_parallel_tool_calls", "alwaysLoad"),
+        *("default_tools_approval_mode", "serverInstructions", "chatMenu", "provider", "providerUrl", "registryUrl"),
+        *("note", "notes", "comment", "comments", "metadata", "_meta"),
+    }
+)
+_COMMENTS: Final = ("_", "$", "/", "#", "x-")
+_LONGEST: Final = 64
+# Of short words, many are alike by chance.
+_LIKE: Final = 0.75
 TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
     "stdio": "stdio",
     "local": "stdio",
@@ -68,6 +97,24 @@ STANDINS: Final = ("1", "https://a.invalid/")
 # A text that can only be meant as the version of an integration.
 _NUMBER: Final = re.compile(r"@?v?([0-9]+)")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+
+def strange(words: Iterable[str]) -> Iterator[str]:
+    """Yield the keys of an entry that nobody is known to understand; those that are comments are left out.
+
+    >>> list(strange(["command", "timeuot", "alwaysAllow", "_comment"]))
+    ['timeuot']
+    """
+    yield from (word for word in words if word not in KNOWN | OF_CLIENTS and not word.startswith(_COMMENTS))
+
+
+def misspelt(word: str) -> str:
+    """Return the key that somebody may have meant, "" where none is near.
+
+    >>> misspelt("timeuot"), misspelt("comand"), misspelt("colour")
+    ('timeout', 'command', '')
+    """
+    return next(iter(get_close_matches(word[:_LONGEST], sorted(KNOWN | OF_CLIENTS), 1, _LIKE)), "")
 
 
 def read_servers(

@@ -1,31 +1,37 @@
-"""The settings, one row each: how it is read, what a schema says of it, and what it is for."""
+"""The settings, one row each: its reader, its schema and its sentence of documentation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from truename import dialects
-from truename.config.access_reading import ACCESS, read_access
+from truename.config.access import ACCESS, read_access
 from truename.config.approvals import APPROVALS, read_approvals
 from truename.config.audit import AUDIT, read_audit
-from truename.config.checks import wrong
-from truename.config.contexts import CONTEXT, CONTEXTS, read_context, read_contexts, read_protocol
-from truename.config.fields import Fields
+from truename.config.fields import METADATA, POLICY, TEXTS, Fields
 from truename.config.model import MEMORY, NamesMode, ReloadMode, SearchMode, StartMode
-from truename.config.networks import read_networks
-from truename.config.presenting import TOOLS, read_tools
-from truename.config.profiles import PROFILES, read_profiles
-from truename.config.searching import read_pinned
-from truename.config.tables import METADATA, POLICY, TEXTS
 from truename.config.telemetry import TELEMETRY, read_telemetry
 from truename.config.trust import TRUST, read_trust
+from truename.config.visibility import (
+    CONTEXT,
+    CONTEXTS,
+    PROFILES,
+    TOOLS,
+    read_context,
+    read_contexts,
+    read_pinned,
+    read_profiles,
+    read_protocol,
+    read_tools,
+)
 from truename.conventions import read_convention
 from truename.conventions.convention import CONVENTION
-from truename.errors import ConfigError, InvalidToolId, UnknownDialect, excerpt, spelling_remedy
+from truename.errors import ConfigError, ConfigErrors, InvalidToolId, UnknownDialect, excerpt, spelling_remedy
 from truename.files.user import at_home
 from truename.identity import ToolId
 from truename.naming import STYLES
@@ -34,11 +40,13 @@ from truename.policy import read_metadata, read_policy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from truename.config.model import Config
     from truename.conventions import Convention
     from truename.policy import Policy
 
-__all__ = ["REFERENCE", "SETTINGS", "Setting"]
+__all__ = ["REFERENCE", "SETTINGS", "verify", "wrong"]
 
+_LONGEST: Final = 64
 Reader = Callable[[Fields, str, Path], Any]
 Schema = Mapping[str, Any]
 # What holds a reference can be judged only when the reference is replaced.
@@ -63,6 +71,49 @@ _OVERRIDES: Final[Schema] = {
         "additionalProperties": _PLAIN,
     },
 }
+
+
+def wrong(setting: str, text: str) -> tuple[str, str] | None:
+    """Say what is wrong with a text for this setting and what to do, or None.
+
+    >>> wrong("token", "a b")
+    ("it can't be sent as a bearer token", 'Use printable ASCII without spaces.')
+    """
+    if setting == "token":
+        good = text and text.isascii() and text.isprintable() and " " not in text
+        return None if good else ("it can't be sent as a bearer token", "Use printable ASCII without spaces.")
+    if text.strip() and text.isprintable() and len(text) <= _LONGEST:
+        return None
+    what = "a server's name" if setting == "server_name" else "an alias"
+    return f"{excerpt(text)} can't be {what}", "Write a short word."
+
+
+def verify(config: Config) -> None:
+    """Raise `ConfigError`, or a group of them, for settings that options made what no file may have."""
+    settings = config.settings
+    faults = ConfigErrors(str(config.path or "settings"))
+    given = [("server_name", "server_name", settings.server_name)]
+    given += [("aliases", f"aliases.{excerpt(key)[1:-1]}", alias) for key, alias in (settings.aliases or {}).items()]
+    if settings.token is not None:
+        given.append(("token", "token", settings.token))
+    for setting, where, text in given:
+        if found := wrong(setting, text):
+            faults.add(where, *found)
+    faults.raise_any()
+
+
+def read_networks(fields: Fields, name: str, _: Path) -> tuple[str, ...] | None:
+    """Return the networks, written in one way; each text that is none is a fault."""
+    if name not in fields:
+        return None
+    found: list[str] = []
+    for index, text in enumerate(fields.texts(name)):
+        try:
+            found.append(str(ip_network(text.strip())))
+        except ValueError:
+            where, problem = f"{fields.where(name)}[{index}]", f"{excerpt(text)} is no network"
+            fields.faults.add(where, problem, "Write it as 10.1.0.0/16, without bits behind its length.")
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.rows import TRUTH, WHOLE, Row, read_row_table, row_schema
-from truename.config.tables import TEXTS
+from truename.config.fields import TEXTS, TRUTH, WHOLE, Row, read_row_table, row_schema
 from truename.errors import excerpt
 from truename.policy.principal import WRITTEN, principal_fault
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from truename.config.rows import TEXT, Row, chosen, read_row_table, row_schema
+from truename.config.fields import TEXT, Row, chosen, read_row_table, row_schema
 from truename.errors import ConfigError, excerpt, spelling_remedy
 from truename.files.user import at_home
 

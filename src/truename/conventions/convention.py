@@ -157,7 +157,7 @@ def _of_platforms(convention: Convention) -> Iterator[Contradiction]:
 
 
 _WHERE: Final = "convention"
-_REMEDY: Final = "Mend it; a convention that can't be read whole is not used."
+_REMEDY: Final = "Correct it; an invalid convention is not used."
 _MERGED: Final = ("categories", "owners", "families", "severities")
 
 

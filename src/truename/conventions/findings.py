@@ -1,4 +1,4 @@
-"""A finding: what a rule says is wrong, where, and what to do about it."""
+"""Represent a finding: its rule, its place, the fact and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each client can say: the limits and habits of providers, clients, frameworks and specifications.
+"""Describe the naming limits and habits of providers, clients, frameworks and specifications.
 
 A :class:`Dialect` is a row of one table of facts, each with its source, date and version. It checks names, says how
 much room a name has, shows what the client makes of it, and simulates what becomes of a whole list.

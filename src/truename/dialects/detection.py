@@ -1,4 +1,4 @@
-"""Who is asking: the dialect of a client, told from what it says of itself.
+"""Detect a client's dialect from the client info that it sends.
 
 A hint, never a proof: everything here is self-reported. Names and headers may be hostile; what is longer than 256
 characters or no text counts as nothing said.

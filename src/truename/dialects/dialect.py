@@ -1,4 +1,4 @@
-"""The Dialect: what one provider, client, framework or specification accepts and does with names.
+"""Define the Dialect: what one provider, client, framework or specification accepts and does with names.
 
 A name is legal if it arrives at the model as it is, apart from the prefix that the client itself adds, and the provider
 behind accepts it. All patterns are matched in full, and none can backtrack without bound. A simulation shows what the

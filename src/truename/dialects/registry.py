@@ -1,4 +1,4 @@
-"""The table of all dialects, read from ``table.json`` at first use, and the one that suits all of them.
+"""Load all dialects from ``table.json`` at first use, and derive the universal one.
 
 ``universal`` is computed from the other rows: the characters legal everywhere (in lower case), the words that no
 client rewrites, and the room that is certain for a server key of at most ten characters.

@@ -1,4 +1,4 @@
-"""The text of a configuration file: read tolerantly, edited where it says something else, and replaced whole or not.
+"""Edit configuration files in place: read tolerantly, change only what differs, replace whole or not.
 
 Nothing here knows a client. `Document` reads JSON with comments, TOML and YAML and edits them in place; `replace_file`
 puts the result into the file's place, after a backup.

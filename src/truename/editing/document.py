@@ -248,7 +248,7 @@ def edited(document: Document, wanted: Any) -> Document:
             code="left_alone",
             file=str(document.path),
             key="",
-            problem="its text can't be changed in place to say what is wanted",
+            problem="this change cannot be made in place",
             remedy="Nothing was changed; make the change by hand.",
         )
     return changed

@@ -1,4 +1,4 @@
-"""JSON as clients keep it: read with comments, trailing commas and all, and edited without moving anything else.
+"""Read and edit JSON as clients keep it, with comments and trailing commas, without moving anything else.
 
 A text that is not strict is made so by blanking out what JSON does not know, character by character: places stay what
 they were, and the standard library's scanner does the rest, at its own speed.

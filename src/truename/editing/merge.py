@@ -1,4 +1,4 @@
-"""Taking our own edits out of a tree that somebody else has changed since: a merge of three plain values."""
+"""Undo our own edits in a tree that others changed since: a three-way merge of plain values."""
 
 from __future__ import annotations
 

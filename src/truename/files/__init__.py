@@ -1,4 +1,4 @@
-"""Files on a disk: written so that they are whole after a power cut, replaced only where nobody else is in the way."""
+"""Lock, write and replace files safely: durable after a power cut, and never over somebody else's change."""
 
 from truename.files.private import read_own, sync_directory, write_new
 from truename.files.replacing import ReplacementObstacle, absolute, dress, obstacle, read_plain

@@ -1,4 +1,4 @@
-"""Whether a file may be replaced: never a link, nobody else's, not read-only, not changed since it was read."""
+"""Decide whether a file may be replaced: no link, own file, writable, unchanged since it was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is at work: the name under which a person's decisions are written down, and where people are at home."""
+"""Return the current user's name, for records of decisions, and their home directory."""
 
 from __future__ import annotations
 

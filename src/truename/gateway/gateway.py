@@ -50,6 +50,8 @@ __all__ = ["Gateway"]
 
 _LOOK_EVERY: Final = 2.0
 _LAST_WORDS: Final = 1.0
+# Seconds for which a write waits for another process; the loop, and with it every call, waits as long.
+_PATIENCE: Final = 0.05
 
 
 class Gateway:
@@ -308,4 +310,4 @@ def _open_ledger(config: Config) -> Ledger:
     path = config.ledger_path()
     if path is None:
         return Ledger.memory(max_claims=config.settings.max_claims)
-    return Ledger.open(path, max_claims=config.settings.max_claims)
+    return Ledger.open(path, max_claims=config.settings.max_claims, patience=_PATIENCE)

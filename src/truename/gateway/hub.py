@@ -66,9 +66,16 @@ class Hub(ShownTools):
         self._heap = Heap()
 
     async def begin(self) -> None:
-        """Make all for the first time. Raises what `rebuild` raises."""
+        """Make all for the first time, after other processes that write. Raises what `rebuild` raises."""
         async with self._turn:
-            await self._renewed()
+            deadline = anyio.current_time() + _LEDGER_PATIENCE
+            while True:
+                try:
+                    return await self._renewed()
+                except LedgerError as error:
+                    if error.code != "busy" or anyio.current_time() > deadline:
+                        raise
+                await anyio.sleep(_LEDGER_PAUSE)
 
     async def renew(self) -> None:
         """Have the lists be those that the servers give now: made beside the loop, unless they are these already.

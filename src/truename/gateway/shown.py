@@ -65,6 +65,7 @@ UNIVERSAL: Final = "universal"
 _FLAT: Final = (UNIVERSAL, "openai")
 # Lists that are made anew at once, of those that were asked for; the others are made when they are asked for again.
 _MOST_READY: Final = 16
+_ATTEMPTS: Final = 3
 _RESTART: Final = "Restart the gateway then; until then the names stay as they are."
 
 
@@ -127,7 +128,7 @@ class ShownTools:
         other = copy(self)
         vars(other).update(_shelf=self._shelf.copied(), _changed=set())
         other.others = self.others.copied()
-        other.vetting = self.vetting.under(self.settings.trust)
+        other.vetting = self.vetting.with_settings(self.settings.trust)
         other.rights = self.rights.copied(other.vetting)
         other.profiled = self.profiled.copied()
         other.large = self.large.over(other)
@@ -145,9 +146,9 @@ class ShownTools:
         other = self.beside_with({server.key: known.get(server.key, KnownServer(server)) for server in servers})
         other.settings = settings
         vars(other).update(_namer=Namer(self.ledger, settings, self._news))
-        other.vetting = self.vetting.under(settings.trust)
-        other.approving = self.approving.under(settings)
-        other.rights = self.rights.under(settings, self._news, other.vetting, other.approving)
+        other.vetting = self.vetting.with_settings(settings.trust)
+        other.approving = self.approving.with_settings(settings)
+        other.rights = self.rights.with_settings(settings, self._news, other.vetting, other.approving)
         other.profiled = Profiled(settings.profiles, other.rights.exposure)
         return other
 
@@ -163,9 +164,7 @@ class ShownTools:
         self.rights.forget()
         self.large.forget()
         self.profiled.forget()
-        with self.ledger.transaction():
-            found = self._offered()
-            bound = self._namer.bind(found)
+        found, bound = self._bound()
         go_on()
         self.catalog = self.settings.tools.over(self.vetting.admitted(bound, self._standing))
         go_on()
@@ -197,13 +196,24 @@ class ShownTools:
     def look_through(self) -> None:
         """Look at what is new of what servers list: it takes long, and nobody else has to wait for it."""
         with suppress(Exception):  # `make` meets it again, and tells it
-            with self.ledger.transaction():
-                found = self._offered()
-            self.vetting.look_through(found)
+            self.ledger.catch_up()
+            self.vetting.look_through(self._offered())
 
     def _report(self, notices: tuple[AdmissionNotice, ...]) -> None:
         unmet = idle_in(self.settings, self.catalog, self._standing, self.ledger)
         report(notices, self.catalog, self._news, unmet)
+
+    def _bound(self) -> tuple[Catalog, Catalog]:
+        """Return what servers offer, and what of it has an identity on record; anew if others wrote meanwhile."""
+        for _ in range(_ATTEMPTS):
+            self.ledger.catch_up()
+            since = self.ledger.revision
+            found = self._offered()
+            if (bound := self._namer.bind(found, since=since)) is not None:
+                return found, bound
+        with self.ledger.transaction():
+            found = self._offered()
+            return found, self._namer.bound(found)
 
     def _offered(self) -> Catalog:
         listed = {key: one.tools for key, one in self._standing.items() if one.tools is not None}

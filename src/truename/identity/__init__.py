@@ -1,4 +1,4 @@
-"""What a tool is called, for ever: `ToolId`, `ToolRef`, keys, tool sets, encodings, foreign names, folding, digests."""
+"""Identify tools: `ToolId`, `ToolRef`, keys, tool sets, encodings, foreign names, folding, digests."""
 
 from truename.identity.definition import definition_digest
 from truename.identity.fold import fold

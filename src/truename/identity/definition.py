@@ -1,4 +1,4 @@
-"""The digest of a tool's definition: what an approval was given for, and what drift is measured against."""
+"""Compute the digest of a tool's definition, to which approvals are bound and drift is compared."""
 
 from __future__ import annotations
 

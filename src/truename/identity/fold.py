@@ -1,4 +1,4 @@
-"""Folding: two names that some client could take for one are the same claim.
+"""Fold names, so that two names that a client could confuse compare equal.
 
 Clients lower-case, treat ``-`` and ``_`` alike, collapse ``__`` and trim the edges (measured on real clients), so a
 name is claimed under what is left after all of that.

@@ -1,4 +1,4 @@
-"""From foreign names (server keys, upstream tool names) to components of the canonical identity.
+"""Convert foreign names (server keys, upstream tool names) to components of the canonical identity.
 
 ASCII capitals are folded. Any other character outside the grammar becomes ``-`` (runs once, ends trimmed); the
 component is then *lossy* and carries ``-`` and 8 hexadecimal digits of the SHA-256 of the verbatim text, so that two

@@ -1,4 +1,4 @@
-"""Tools that one model sees together: which can't stand side by side, and who steps back where that is allowed.
+"""Detect conflicts in the set of tools that one model sees, and resolve those that may be resolved.
 
 Every kind of tool takes part: a handoff, an agent used as a tool and a custom tool are called by a name too, and a
 provider refuses two tools of one name whatever they are (seed 001; weak points 5 and 10 of the reference).

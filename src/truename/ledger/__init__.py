@@ -1,10 +1,10 @@
-"""What was promised: `Ledger`, its events, the journal file."""
+"""Which tool holds which name, for ever: `Ledger`, its events, where they are kept."""
 
 from truename.ledger.events import Bind, Break, Claim, Event, LedgerSettings, Redirect, Retire
 from truename.ledger.ledger import MAX_CLAIMS, Ledger
 from truename.ledger.seen import SeenLedger
-from truename.ledger.state import Standing, State
-from truename.ledger.store import Store
+from truename.ledger.state import Standing
+from truename.ledger.store import LedgerStore
 
 __all__ = [
     "MAX_CLAIMS",
@@ -14,10 +14,9 @@ __all__ = [
     "Event",
     "Ledger",
     "LedgerSettings",
+    "LedgerStore",
     "Redirect",
     "Retire",
     "SeenLedger",
     "Standing",
-    "State",
-    "Store",
 ]

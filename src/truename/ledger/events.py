@@ -33,11 +33,6 @@ class Event:
     at: str = ""
     scope: str = ""
 
-    @property
-    def format(self) -> int:
-        """The first format of a journal that has such an event."""
-        return 1
-
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and _values(self) == _values(other)
 
@@ -108,11 +103,6 @@ class Claim(Event):
             message = f"{self.number!r} is no number"
             raise TypeError(message)
 
-    @property
-    def format(self) -> int:
-        """The first format of a journal that has such an event."""
-        return 4 if self.prefix or self.number is not None else 1
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Retire(Event):
@@ -141,11 +131,6 @@ class Redirect(Event):
         if self.until:
             date.fromisoformat(self.until)
 
-    @property
-    def format(self) -> int:
-        """The first format of a journal that has such an event."""
-        return 2 if self.until else 1
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Break(Event):
@@ -161,11 +146,6 @@ class Break(Event):
     successor: str = ""
     protocol: str = ""
 
-    @property
-    def format(self) -> int:
-        """The first format of a journal that has such an event."""
-        return 2
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Own(Event):
@@ -175,11 +155,6 @@ class Own(Event):
 
     uri: str
     server: str
-
-    @property
-    def format(self) -> int:
-        """The first format of a journal that has such an event."""
-        return 3
 
 
 _KINDS: Final[Mapping[str, type[Event]]] = MappingProxyType(

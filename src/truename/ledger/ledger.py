@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import os
+import shutil
+import sys
+import threading
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import MappingProxyType
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import LedgerError
+from truename.files.lock import locked
+from truename.files.private import make_private
 from truename.identity import ToolId, fold
-from truename.ledger.checks import check_events
+from truename.ledger.checks import as_recorded, check_events, day_of, newly_bound, newly_owned, tool_meant
 from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
-from truename.ledger.journal import Journal
-from truename.ledger.moves import as_recorded, day_of, tool_meant
-from truename.ledger.owners import newly_bound, newly_owned
-from truename.ledger.state import Space, Standing, State
-from truename.ledger.store import Core, Memory
+from truename.ledger.journal import is_journal, read_journal
+from truename.ledger.sql import SqlLedger
+from truename.ledger.state import NamingScope, RowsUnder, Standing
+from truename.ledger.store import MemoryLedger
+from truename.storage.database import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import date
-    from pathlib import Path
     from typing import Self
+
+    from truename.ledger.state import LedgerState
+    from truename.ledger.store import LedgerStore
 
 __all__ = ["MAX_CLAIMS", "Ledger"]
 
@@ -30,8 +38,30 @@ __all__ = ["MAX_CLAIMS", "Ledger"]
 MAX_CLAIMS: Final = 20_000
 
 
+class LedgerCore:
+    """What all views of one ledger share: its store, the state as it was last read, the lock between threads."""
+
+    __slots__ = ("depth", "lock", "max_claims", "news", "readonly", "state", "store")
+
+    def __init__(self, store: LedgerStore, max_claims: int, *, readonly: bool) -> None:
+        self.store = store
+        self.state: LedgerState = store.snapshot()
+        self.max_claims = max_claims
+        self.readonly = readonly
+        self.lock = threading.RLock()
+        self.depth = 0
+        # Whether a transaction read what others wrote, which nobody looked at since.
+        self.news = False
+
+    def read(self) -> bool:
+        """Take over what others wrote; tell whether there was anything."""
+        before, revision = self.state, self.state.revision
+        self.state = self.store.snapshot()
+        return self.state is not before or self.state.revision != revision
+
+
 class Ledger:
-    """The memory of names: in memory (`memory`) or in a journal file (`open`).
+    """The memory of names: in memory (`memory`) or in a state database (`open`).
 
     A name belongs to the first tool that it was shown for, in every dialect, whatever joins, leaves or restarts;
     only `redirect`, `retire` and `break_name`, which an operator calls, change what it answers, and the only tool that
@@ -45,24 +75,39 @@ class Ledger:
 
     __slots__ = ("__weakref__", "_core", "scope")
 
-    def __init__(self, core: Core, scope: str = "") -> None:
+    def __init__(self, core: LedgerCore, scope: str = "") -> None:
         self._core = core
         self.scope = scope
 
     @classmethod
     def memory(cls, *, max_claims: int = MAX_CLAIMS) -> Self:
         """Begin a ledger that is forgotten with the process."""
-        return cls(Core(Memory(), State(), max_claims, readonly=False))
+        return cls(LedgerCore(MemoryLedger(), max_claims, readonly=False))
 
     @classmethod
-    def open(cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS) -> Self:
-        """Open, or begin, a journal file. Reading only never creates or changes a file.
+    def open(
+        cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS, patience: float = PATIENCE
+    ) -> Self:
+        """Open, or begin, a ledger in a file. Reading only creates no ledger and changes none.
 
-        Raises `LedgerError`: ``corrupt`` with the line, ``newer``, ``busy`` when another process keeps the lock.
+        ``patience`` is how many seconds to wait for another process that is writing. A journal, the format before, is
+        imported and kept as ``PATH.journal``; a reader only reads it.
+
+        Raises `LedgerError`: ``corrupt`` (damaged, lost or older than it was), ``newer``, ``busy``, ``unusable``.
         """
-        journal = Journal(path, readonly=readonly)
-        with journal.locked():
-            return cls(Core(journal, journal.refresh(State()), max_claims, readonly=readonly))
+        place = Path(path)
+        try:
+            if is_journal(place):
+                if readonly:
+                    return cls(LedgerCore(MemoryLedger(read_journal(place)), max_claims, readonly=True))
+                _import_journal(place)
+        except OSError as error:
+            raise LedgerError(code="unusable", path=place, reason=error.strerror or str(error)) from error
+        return cls(LedgerCore(SqlLedger(place, readonly=readonly, patience=patience), max_claims, readonly=readonly))
+
+    def close(self) -> None:
+        """Close the file; what is in memory can be read still."""
+        self._core.store.close()
 
     def scoped(self, scope: str) -> Ledger:
         """Return a view in which names are a space of their own, as for a client that sees one server only."""
@@ -76,27 +121,31 @@ class Ledger:
     @property
     def settings(self) -> LedgerSettings | None:
         """How names are made here, or None before the first projection."""
-        return self._space.settings
+        return self._scope.settings
+
+    @property
+    def revision(self) -> int:
+        """How many records the ledger has, as far as it was read: another number means that something changed."""
+        return self._core.state.revision
 
     @property
     def withdrawn(self) -> Mapping[str, Standing]:
         """The spellings that were redirected, retired or broken; the mapping is live and must not be changed."""
-        return self._space.withdrawn_names
+        return self._scope.withdrawn_names
 
     @property
     def withdrawals(self) -> int:
         """How many withdrawals there were: another number than before means that `withdrawn` has changed."""
-        return self._space.withdrawals
+        return self._scope.withdrawals
 
     @property
     def scopes(self) -> tuple[str, ...]:
         """The naming scopes in which anything is on record; what is withdrawn in one goes on in the others."""
-        spaces = self._core.state.spaces
-        return tuple(scope for scope, space in list(spaces.items()) if space.settings is not None or space.events)
+        return tuple(self._core.state.scopes)
 
     @property
-    def _space(self) -> Space:
-        return self._core.state.spaces[self.scope]
+    def _scope(self) -> NamingScope:
+        return self._core.state.scope(self.scope)
 
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
         """Return the identities on record by (server id, upstream name), for `Catalog.from_mcp(bound=...)`.
@@ -107,20 +156,21 @@ class Ledger:
         >>> ledger = Ledger.memory()
         >>> old, new = ToolId.parse("fs/list"), ToolId.parse("files/list")
         >>> ledger.remember(None, (), [("fs", "list", old), ("files", "list", new)])
+        True
         >>> ledger.redirect(str(old), new)
         >>> dict(ledger.bindings())
         {('files', 'list'): ToolId('files@1/list@1')}
         """
-        return MappingProxyType(self._core.state.current_bindings())
+        return self._core.state.current_bindings()
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return every identity on record with its origin, as (server id, upstream name)."""
-        return MappingProxyType(self._core.state.origins)
+        return RowsUnder(self._core.state.origins, show=lambda row: (row.server, row.name))
 
     @property
     def owners(self) -> Mapping[str, str]:
         """To which server each URI on record belongs."""
-        return MappingProxyType(self._core.state.owners)
+        return RowsUnder(self._core.state.owners)
 
     def own(self, uris: Iterable[tuple[str, str]]) -> None:
         """Record whose each URI is, ``(uri, server)``; one on record stays whose it was. See `newly_owned`."""
@@ -129,47 +179,48 @@ class Ledger:
 
     def holder(self, key: str) -> ToolId | None:
         """Return the tool that holds the name with this fold, present or not."""
-        return self._space.holder(key)
+        return self._scope.holder(key)
 
     def is_withdrawn(self, key: str) -> bool:
         """Tell whether the name with this fold was redirected, retired or broken."""
-        return key in self._space.withdrawn
+        return key in self._scope.withdrawn
 
     def bars(self, name: str, id: ToolId) -> bool:
         """Tell whether a name was withdrawn, and not redirected to this tool: then it can't be shown for it."""
-        return self._space.bars(name, id)
+        return self._scope.bars(name, id)
 
     def is_heir(self, key: str, id: ToolId) -> bool:
         """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
-        return self._space.is_heir(key, id)
+        return self._scope.is_heir(key, id)
 
     def successors(self, id: ToolId) -> Iterator[ToolId]:
         """Yield the tools to which this one was redirected, or that a clean break names, step by step."""
-        return self._space.successors(id)
+        return self._scope.successors(id)
 
     def shown_in(self, name: str, table: str) -> bool:
         """Tell whether a name was in the list of this table; one that was in no list so far belongs in every."""
-        return self._space.shown_in(name, table)
+        tables = {event.table for event in self.history(name) if isinstance(event, Claim) and event.name == name}
+        return table in tables or not tables
 
     def held(self, table: str) -> Mapping[ToolId, str]:
         """Return the names that tools hold in a table."""
-        return self._space.tables.get(table, {})
+        return self._scope.held(table)
 
     def parts(self, name: str) -> tuple[str, int | None]:
         """Return the server's part that a name begins with, and its number: ``("sf_", 2)`` for ``sf_create_lead_2``."""
-        return self._space.parts.get(name, ("", None))
+        return self._scope.parts(name)
 
     def first_version(self, id: ToolId) -> ToolId | None:
         """Return the version of this tool that was the first to be shown under a name without a number."""
-        return self._space.first_versions.get(id.family)
+        return self._scope.first_version(id)
 
     def spellings(self, key: str) -> Collection[str]:
         """Return the names on record with this fold, as they were written."""
-        return self._space.spellings(key)
+        return self._scope.spellings(key)
 
     def held_first(self, key: str) -> ToolId | None:
         """Return the tool that had the name with this fold first."""
-        return self._space.holders.get(key)
+        return self._scope.first_holder(key)
 
     def tells_of(self, _id: ToolId, /) -> bool:
         """Tell whether the reader of this ledger may hear of a tool: everybody may, of a `SeenLedger` not everybody."""
@@ -181,38 +232,48 @@ class Ledger:
 
     def standing(self, name: str) -> Standing | None:
         """Return what exactly this spelling stands for, or None."""
-        return self._space.standing(name)
+        return self._scope.standing(name)
 
     def standing_folded(self, key: str) -> Standing | None:
         """Return what any spelling with this fold stands for, or None."""
-        return self._space.standing_folded(key)
+        return self._scope.standing_folded(key)
 
     def pinned(self, ids: Iterable[ToolId]) -> list[ToolId]:
         """Return the ids in pinned order: as first seen, new ones last, each server's together."""
-        ranks = self._core.state.ranks
-        last = (len(ranks), 0)
-        return sorted(ids, key=lambda id: ranks.get(id, last))
+        origins = self._core.state.origins
+
+        def place(id: ToolId) -> tuple[int, int]:
+            found = origins.get(id)
+            return (sys.maxsize, 0) if found is None else (found.server_rank, found.rank)
+
+        return sorted(ids, key=place)
 
     def history(self, name: str) -> tuple[Event, ...]:
         """Return what happened to a name, in any spelling, oldest first."""
-        return tuple(self._space.events.get(fold(name), ()))
+        return self._core.store.history(self.scope, name)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep other threads and processes out, and see what they wrote; may be entered again within itself."""
+        """Keep other threads and processes out, and see what they wrote; may be entered again within itself.
+
+        What is recorded in the block is kept whole at its end; in a file, nothing of it if the block raises.
+        """
         core = self._core
         with core.lock:
             if core.readonly or core.depth:
                 yield
                 return
-            with core.store.locked():
-                core.news |= core.store.changed()
-                core.state = core.store.refresh(core.state)
-                core.depth += 1
-                try:
+            core.depth += 1
+            try:
+                with core.store.transaction():
+                    core.news |= core.read()
                     yield
-                finally:
-                    core.depth -= 1
+            except BaseException:
+                with suppress(LedgerError):
+                    core.state = core.store.snapshot()
+                raise
+            finally:
+                core.depth -= 1
 
     def is_locked(self) -> bool:
         """Whether another process, or thread, writes into it now, so that whoever wants to write has to wait."""
@@ -220,14 +281,14 @@ class Ledger:
         if not core.lock.acquire(blocking=False):
             return True
         try:
-            return not core.depth and core.store.is_locked()
+            return not core.depth and core.store.is_busy()
         finally:
             core.lock.release()
 
     def refresh(self, *, wait: bool = True) -> bool:
         """See what others wrote since, for readers too; tell whether there was anything to look at.
 
-        Without ``wait``, what another process or thread is just writing is left for the next time.
+        Without ``wait``, nothing is read while another thread has the ledger.
         """
         core = self._core
         if not core.lock.acquire(blocking=wait):
@@ -235,19 +296,22 @@ class Ledger:
         try:
             if core.depth:
                 return False
-            if core.store.changed() and (wait or not core.store.is_locked()):
-                with core.store.locked():
-                    core.state = core.store.refresh(core.state)
-                core.news = True
-            found, core.news = core.news, False
+            found, core.news = core.read() or core.news, False
             return found
         finally:
             core.lock.release()
 
+    def catch_up(self) -> None:
+        """See what others wrote, which stays news for `refresh`."""
+        core = self._core
+        with core.lock:
+            if not core.depth:
+                core.news |= core.read()
+
     def has_news(self) -> bool:
         """Tell, without waiting, whether `refresh` would find anything; nobody else writes while this one does."""
         core = self._core
-        return core.news or (not core.depth and core.store.changed())
+        return core.news or (not core.depth and core.store.has_news())
 
     def record(self, events: Sequence[Event]) -> None:
         """Check the events against all promises, then keep them; all or none.
@@ -257,16 +321,16 @@ class Ledger:
         if not events:
             return
         with self.transaction():
-            core = self._core
-            if core.readonly:
-                raise LedgerError(code="readonly", name=str(getattr(events[0], "name", "settings")))
-            check_events(events, self._space, core.state, core.max_claims)
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            stamped = [replace(event, at=now, scope=self.scope) for event in events]
-            core.store.append(stamped)
-            for event in stamped:
-                core.state.apply(event)
-            core.store.tidy(core.state)
+            self._append(events)
+
+    def _append(self, events: Sequence[Event]) -> bool:
+        core = self._core
+        if core.readonly:
+            raise LedgerError(code="readonly", name=str(getattr(events[0], "name", "settings")))
+        check_events(events, self._scope, core.state, core.max_claims)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        stamped = [replace(event, at=now, scope=self.scope) for event in events]
+        return core.store.append(stamped, core.state.revision)
 
     def check(self, wanted: LedgerSettings) -> None:
         """Raise `LedgerError` (``style_mismatch``) if names are made otherwise here."""
@@ -276,16 +340,41 @@ class Ledger:
             raise LedgerError(code="style_mismatch", recorded=recorded.difference(wanted), wanted=other)
 
     def remember(
+        self,
+        settings: LedgerSettings | None,
+        claims: Iterable[Claim],
+        origins: Iterable[tuple[str, str, ToolId]],
+        *,
+        since: int | None = None,
+    ) -> bool:
+        """Record a projection in one piece: how names are made, the new names, the identities not on record yet.
+
+        ``since`` is the `revision` that it was made of: if another thread or process recorded anything since, nothing
+        is recorded, and the answer is False. Without it others are kept out meanwhile, and the answer is True.
+        """
+        if since is None:
+            with self.transaction():
+                self.record(self._unrecorded(settings, claims, origins))
+                return True
+        core = self._core
+        with core.lock:
+            core.read()
+            if core.state.revision != since:
+                # It is news for whoever looks, though it was read here.
+                core.news = True
+                return False
+            events = self._unrecorded(settings, claims, origins)
+            return not events or self._append(events)
+
+    def _unrecorded(
         self, settings: LedgerSettings | None, claims: Iterable[Claim], origins: Iterable[tuple[str, str, ToolId]]
-    ) -> None:
-        """Record a projection in one piece: how names are made, the new names, the identities not on record yet."""
-        with self.transaction():
-            events: list[Event] = [] if settings is None or self.settings is not None else [settings]
-            self.record([*events, *claims, *newly_bound(origins, self._core.state)])
+    ) -> list[Event]:
+        first: list[Event] = [] if settings is None or self.settings is not None else [settings]
+        return [*first, *claims, *newly_bound(origins, self._core.state)]
 
     def origin_of(self, id: ToolId) -> tuple[str, str] | None:
         """Return whose this identity is, as (server id, upstream name), if it was ever seen."""
-        return self._core.state.origins.get(id)
+        return self._core.state.origin(id)
 
     def restyle(self, wanted: LedgerSettings) -> None:
         """Change how names are made: tools get new names at the next projection, and the old ones go on working."""
@@ -294,7 +383,7 @@ class Ledger:
     @property
     def server_names(self) -> tuple[str, ...]:
         """The keys under which clients know, or once knew, what shows these names; the present one first."""
-        return tuple(reversed(self._space.server_names))
+        return tuple(reversed(self._scope.server_names))
 
     def retire(self, name: str, successor: str | None = None) -> None:
         """Withdraw a name for ever: calls of it are answered with `RetiredName` and its successor.
@@ -326,7 +415,7 @@ class Ledger:
         """
         wanted, day = as_recorded(old), day_of(until)
         with self.transaction():
-            id = tool_meant(new, self._space)
+            id = tool_meant(new, self._scope)
             if id is None:
                 raise LedgerError(code="not_held", name=str(new))
             self.record([Redirect(name=wanted, id=id, until=day)])
@@ -350,8 +439,39 @@ class Ledger:
         wanted, successor = as_recorded(old), as_recorded(str(new)) if new is not None else ""
         protocol = as_recorded(protocol) if protocol else ""
         with self.transaction():
-            found = id if id is not None or new is None else tool_meant(new, self._space)
+            found = id if id is not None or new is None else tool_meant(new, self._scope)
             self.record([Break(name=wanted, id=found, successor=successor, protocol=protocol)])
 
     def _is_known(self, name: str) -> bool:
-        return "/" in name and ToolId.parse(name) in self._core.state.origins
+        return "/" in name and self._core.state.origin(ToolId.parse(name)) is not None
+
+
+def _import_journal(path: Path) -> None:
+    """Put a state database in the place of a journal, which is kept beside it. Raises `LedgerError`, `OSError`."""
+    make_private(path.parent)
+    try:
+        with locked(path, shared=False):
+            # Another process may have imported it meanwhile.
+            if is_journal(path):
+                _put_database(path, read_journal(path))
+    except TimeoutError as error:
+        raise LedgerError(code="busy", path=path) from error
+
+
+def _put_database(path: Path, events: Sequence[Event]) -> None:
+    kept = path.with_name(f"{path.name}.journal")
+    if kept.exists():
+        raise LedgerError(code="unusable", path=path, reason=f"it is a journal, and {kept.name} is there already")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    parts = [draft.with_name(draft.name + suffix) for suffix in ("", ".revision", "-wal", "-shm")]
+    try:
+        for part in parts:
+            part.unlink(missing_ok=True)
+        imported = SqlLedger(draft, readonly=False, patience=PATIENCE)
+        imported.append(events, 0)
+        imported.close()
+        shutil.copy2(path, kept)
+        draft.replace(path)
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from truename.ledger.checks import tool_meant
 from truename.ledger.ledger import Ledger
-from truename.ledger.moves import tool_meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,5 +98,5 @@ class SeenLedger(Ledger):
 
     def _may_hear_of(self, successor: str) -> bool:
         """Tell whether a name, or an id, is one of a tool that is seen."""
-        id = tool_meant(successor, self._space)
+        id = tool_meant(successor, self._scope)
         return id is not None and self._sees(id)

@@ -1,87 +1,99 @@
-"""Stores: where the events of a ledger are kept, and what all views of one ledger share."""
+"""Keep the events of a ledger: the `LedgerStore` protocol, and a store that ends with its process."""
 
 from __future__ import annotations
 
-import threading
+from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from truename.identity import fold
+from truename.ledger.events import Break, Claim, Redirect, Retire
+from truename.ledger.state import LedgerState
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from truename.ledger.events import Event
-    from truename.ledger.state import State
 
-__all__ = ["Core", "Memory", "Store"]
+__all__ = ["LedgerStore", "MemoryLedger"]
 
 
-class Store(Protocol):
-    """Where events are kept. All is called under `locked`; a SQL store needs these six and nothing else."""
+class LedgerStore(Protocol):
+    """Where a ledger is kept. Its methods raise `LedgerError`: ``corrupt``, ``newer``, ``busy``, ``unusable``."""
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Keep every other writer out."""
+    def snapshot(self) -> LedgerState:
+        """Return the state with all that is committed; the same object while nobody else wrote."""
         ...
 
-    def is_locked(self) -> bool:
-        """Tell, without the lock, whether another process has it."""
+    def append(self, events: Sequence[Event], expected_revision: int) -> bool:
+        """Commit events whole; False, and nothing is kept, if the store has another revision than expected."""
         ...
 
-    def refresh(self, state: State) -> State:
-        """Return the state with all that others wrote since."""
+    def transaction(self) -> AbstractContextManager[None]:
+        """Keep other writers out; what is appended in the block is committed whole at its end, or not at all."""
         ...
 
-    def changed(self) -> bool:
-        """Tell, at little cost and without the lock, whether others may have written since."""
+    def history(self, scope: str, name: str) -> tuple[Event, ...]:
+        """Return what happened to a name, in any spelling, oldest first; repeated claims are kept once."""
         ...
 
-    def append(self, events: Sequence[Event]) -> None:
-        """Keep the events; when this raises, none counts as kept."""
+    def has_news(self) -> bool:
+        """Tell, without waiting, whether others may have written since the last snapshot."""
         ...
 
-    def tidy(self, state: State) -> None:
-        """Make the store smaller, if that is worth it; ``state`` has all that it holds."""
+    def is_busy(self) -> bool:
+        """Tell, without waiting, whether another process is writing."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the store."""
         ...
 
 
-class Memory:
-    """A store for a ledger that is forgotten with its process."""
+class MemoryLedger:
+    """A store that ends with its process; ``events`` are those that it begins with."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._state = LedgerState()
+        self._history: defaultdict[tuple[str, str], dict[object, Event]] = defaultdict(dict)
+        self.append(list(events), 0)
+
+    def snapshot(self) -> LedgerState:
+        """Return the state."""
+        return self._state
+
+    def append(self, events: Sequence[Event], expected_revision: int) -> bool:
+        """Apply the events, if the state has this revision."""
+        if self._state.revision != expected_revision:
+            return False
+        for event in events:
+            self._state.apply(event)
+            if isinstance(event, Claim | Retire | Redirect | Break):
+                known = self._history[event.scope, fold(event.name)]
+                once = (event.table, event.name, event.id) if isinstance(event, Claim) else len(known)
+                known.setdefault(once, event)
+        for rows in self._state.tables.values():
+            rows.changed.clear()
+        self._state.revision += 1
+        return True
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep nobody out: there is nobody else."""
+    def transaction(self) -> Iterator[None]:
+        """Keep nobody out: the ledger itself keeps other threads out. What was appended stays if the block raises."""
         yield
 
-    def is_locked(self) -> bool:
-        """Tell that nobody else is there."""
+    def history(self, scope: str, name: str) -> tuple[Event, ...]:
+        """Return what happened to a name."""
+        return tuple(self._history.get((scope, fold(name)), {}).values())
+
+    def has_news(self) -> bool:
+        """Tell that nobody else writes."""
         return False
 
-    def refresh(self, state: State) -> State:
-        """Return the state: nobody else writes."""
-        return state
-
-    def changed(self) -> bool:
-        """Tell that nobody else wrote."""
+    def is_busy(self) -> bool:
+        """Tell that nobody else writes."""
         return False
 
-    def append(self, events: Sequence[Event]) -> None:
-        """Keep nothing: the state is the memory."""
-
-    def tidy(self, state: State) -> None:
-        """Leave it as it is."""
-
-
-class Core:
-    """What all views of one ledger share. The lock is between threads; the store's own is between processes."""
-
-    __slots__ = ("depth", "lock", "max_claims", "news", "readonly", "state", "store")
-
-    def __init__(self, store: Store, state: State, max_claims: int, *, readonly: bool) -> None:
-        self.store = store
-        self.state = state
-        self.max_claims = max_claims
-        self.readonly = readonly
-        self.lock = threading.RLock()
-        self.depth = 0
-        # Whether a transaction read what others wrote, which nobody looked at since.
-        self.news = False
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""

@@ -1,4 +1,4 @@
-"""What is wrong with the tools that a team declares: sources read, rules run, findings weighed."""
+"""Lint the tools that a team declares: read sources, run rules, weigh findings."""
 
 from truename.lint.baseline import Baseline, read_baseline, written_baseline
 from truename.lint.declared import DeclaredTools, read_declared

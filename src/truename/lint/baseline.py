@@ -200,7 +200,7 @@ def stale(entry: BaselineEntry, path: Path) -> Finding:
 def _unreadable(location: Location) -> Finding:
     return Finding(
         rule=UPKEEP["unreadable_source"],
-        fact="This line of the baseline is no entry.",
+        fact="Invalid baseline entry: this line cannot be read as one.",
         remedy="Remove it, or write the file again with --write-baseline.",
         location=location,
     )

@@ -1,4 +1,4 @@
-"""What is declared in files: tools of Python sources and of dumps, with what could not be read."""
+"""Collect the tools declared in Python sources and dumps, with what could not be read."""
 
 from __future__ import annotations
 

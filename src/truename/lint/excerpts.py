@@ -69,7 +69,7 @@ def excerpt_of(finding: Finding, width: int) -> Excerpt | None:
 
 
 def spelled_out(text: str) -> str:
-    r"""Return a text with what can't be printed as escapes.
+    r"""Return a text with unprintable characters escaped.
 
     >>> spelled_out("a\x1b[31m")
     'a\\x1b[31m'

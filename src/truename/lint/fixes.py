@@ -1,4 +1,4 @@
-"""What can be mended without changing what any caller or model sees: comments and entries that no longer do anything.
+"""Remove suppressions and baseline entries that no longer have an effect.
 
 A name is never changed here: somebody calls it. `truename rename` does that, everywhere at once.
 """

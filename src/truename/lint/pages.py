@@ -1,4 +1,4 @@
-"""The pages of the rules, made from the rules themselves: ``python -m truename.lint.pages docs/rules``."""
+"""Generate the pages of the rules from the rules: ``python -m truename.lint.pages docs/rules``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``pytest --truename`` runs: the linting of the configured sources, one item a file.
+"""Lint the configured sources under ``pytest --truename``, one item a file.
 
 The plugin itself is the module ``pytest_truename`` beside the package, which imports this one when it is asked to.
 """

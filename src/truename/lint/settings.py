@@ -1,4 +1,4 @@
-"""What a project has configured for linting: its convention, its sources, and where each of it is written."""
+"""Read a project's lint settings: its convention, its sources, and the place of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from truename.config import find_convention
-from truename.config.text import decode, read_text
+from truename.config.files import decode, read_text
 from truename.conventions import Convention, Location
 from truename.editing import ABSENT, Document, reached
 from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy

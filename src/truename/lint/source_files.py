@@ -1,4 +1,4 @@
-"""Which files a linting is about: those that are named, and the Python files of directories."""
+"""Select the files to lint: those named, and the Python files of directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How names change: what differs, a plan, its application everywhere at once, and the way back."""
+"""Change names: compare, plan, apply everywhere at once, and undo."""
 
 from truename.errors import MigrationError
 from truename.migration.adr import FIELDS, OldNamesDecision, decision_record, file_name, next_number

@@ -1,4 +1,4 @@
-"""The decision record of a rename: why, what was weighed, what follows; in the shape of MADR, as seed 002 has it."""
+"""Write the decision record (MADR) of a rename: reasons, alternatives, consequences."""
 
 from __future__ import annotations
 

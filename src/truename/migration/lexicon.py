@@ -1,4 +1,4 @@
-"""The texts that stand for the names of a migration, compiled once for any number of files.
+"""Compile the texts that stand for the names of a migration, once for any number of files.
 
 A name is looked for whole. Nothing is split to find out what it means: prefixes are only for reporting what looks
 like several names written as one (``fs.*``, ``winget.install|update``).

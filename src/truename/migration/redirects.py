@@ -114,6 +114,7 @@ def plan_identities(ledger: Ledger, declared: Mapping[str, ServerIdentity]) -> I
     >>> from truename.catalog import ServerIdentity
     >>> ledger = Ledger.memory()
     >>> ledger.remember(None, (), [("sf2", "get", ToolId.parse("sf2/get"))])
+    True
     >>> plan_identities(ledger, {"sf2": ServerIdentity(integration="salesforce", version=2)}).changes[0].declared
     ToolId('salesforce@2/get@1')
     """
@@ -133,6 +134,7 @@ def enter_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> 
     >>> from truename.catalog import ServerIdentity
     >>> ledger, old = Ledger.memory(), ToolId.parse("sf2/get")
     >>> ledger.remember(None, (), [("sf2", "get", old)])
+    True
     >>> enter_identities(ledger, plan_identities(ledger, {"sf2": ServerIdentity(integration="salesforce")}))
     >>> ledger.bindings()["sf2", "get"], ledger.standing(str(old)).id
     (ToolId('salesforce@1/get@1'), ToolId('salesforce@1/get@1'))

@@ -10,21 +10,20 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from truename.errors import ConfigError
+from truename.errors import ConfigError, StoreError
 from truename.files import dress, obstacle, read_own, read_plain, sync_directory, write_new
+from truename.files.lock import locked
 from truename.files.private import make_private
-from truename.ledger.lock import locked
 from truename.migration.rename_survey import FileRewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
 __all__ = ["AppliedRename", "Originals", "apply", "kept", "recover", "undo"]
 
@@ -313,7 +312,7 @@ def apply(
     ``note`` is kept with them, as JSON; ``on_step`` is told what is being done, how often it was done, of how many.
 
     Raises `ConfigError` (``left_alone``), several as an `ExceptionGroup`, when a file is a link, read-only, somebody
-    else's, was changed meanwhile or can't be written; then no file has changed. Raises `LedgerError` (``busy``) while
+    else's, was changed meanwhile or can't be written; then no file has changed. Raises `StoreError` (``busy``) while
     another migration is being made.
     """
     wanted = tuple(change for change in changes if change.before != change.after or change.path != change.target)
@@ -355,9 +354,16 @@ def recover(state: Path) -> tuple[Originals, ...]:
         return _recovered(state)
 
 
-def _alone(state: Path) -> AbstractContextManager[None]:
+@contextmanager
+def _alone(state: Path) -> Iterator[None]:
     make_private(state)
-    return locked(state / "journal", shared=False)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(state / "journal", shared=False))
+        except TimeoutError as error:
+            problem, remedy = "another process renames tools", "Wait for it, or end it, and try again."
+            raise StoreError(file=str(state), key="", problem=problem, remedy=remedy, code="busy") from error
+        yield
 
 
 def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any, on_step: Step | None) -> Originals:

@@ -210,7 +210,7 @@ def rewrite(
     protocol: ProtocolStatement | None = None,
     functions: Sequence[FunctionTool] = (),
 ) -> RewrittenText:
-    """Put the new names in the place of the old ones wherever a text has them as a token of their own.
+    """Replace old names by new ones wherever a text has them as whole tokens.
 
     ``kind`` is ``yaml`` or ``toml`` for texts in which names stand without quotes too. Where the text states the old
     version of ``protocol``, the new one takes its place. ``functions`` are those of the text that are tools: where one

@@ -1,4 +1,4 @@
-"""What a project says about its migrations: the table ``migration`` of its truename.toml or pyproject.toml."""
+"""Read a project's migration settings: the table ``migration`` of truename.toml or pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From identity to name and back: styles, `project`, `resolve`, the explanation of every name."""
+"""Map identities to names and back: styles, `project`, `resolve`, and explanations of names."""
 
 from truename.naming.listing import ListedName, listing, renamed, utc_today
 from truename.naming.project import DEFAULT_SERVER_NAME, project

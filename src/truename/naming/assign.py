@@ -1,4 +1,4 @@
-"""Assignment: every tool gets one name, and no two names are one for any client.
+"""Assign one name to each tool, so that no client confuses two names.
 
 Order of claims: names that the operator fixed; names that the ledger holds; plain names, those that are legal verbatim
 before those that were adapted or transliterated; names that give way (shortened, or a word left out that server and

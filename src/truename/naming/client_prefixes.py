@@ -1,4 +1,4 @@
-"""Frames: what the clients put around a name of the gateway before a model sees it.
+"""Compute the prefixes and suffixes that clients put around the gateway's names.
 
 A name that comes back with its frame is understood; a name that by itself begins like a frame is not given out, or a
 client's form of one tool could be another tool's name.

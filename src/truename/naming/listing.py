@@ -1,4 +1,4 @@
-"""What a list shows: the names of a table, and for a time beside them the old ones that were redirected.
+"""Build the list of shown names, with redirected old names for as long as they are listed.
 
 Half of the clients refuse a name that left the list, the others go on sending it: a rename keeps the old name listed.
 """

@@ -1,4 +1,4 @@
-"""Mentions: where a server's text speaks of its own tools, the client reads the names that it knows.
+"""Replace tool names in a server's texts by the names that the client sees.
 
 Only what could be nothing else is a mention; a name that is left as it is still leads to its tool (`resolve`).
 """

@@ -1,9 +1,8 @@
-"""`project`: from a catalogue to the names that one client sees."""
+"""Project a catalogue to the names that one client sees."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename import dialects
 from truename.identity import ToolId, fold
@@ -14,7 +13,7 @@ from truename.naming.style import style_of
 from truename.naming.table import NameTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from truename.catalog import Catalog
     from truename.dialects import Dialect
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_SERVER_NAME", "project"]
 
 DEFAULT_SERVER_NAME: Final = "truename"
+_ATTEMPTS: Final = 3
 
 
 def project(
@@ -58,8 +58,7 @@ def project(
     if ledger is None:
         assigned = Assignment(speller, None).run(fixed, {})
         return _table(speller, assigned, None)
-    with nullcontext() if ledger.readonly else ledger.transaction():
-        assigned = _remembered(speller, ledger, fixed)
+    assigned = _remembered(speller, ledger, fixed)
     ordered = {id: assigned[id] for id in ledger.pinned(assigned)}
     return _table(speller, ordered, ledger)
 
@@ -85,6 +84,49 @@ def _fixed(overrides: Mapping[str, Mapping[ToolId | str, str]], dialect: Dialect
 
 
 def _remembered(speller: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
+    """Assign names from what the ledger has, and record them; anew if others recorded something meanwhile."""
+    if ledger.readonly:
+        return _assigned(speller, ledger, fixed).names
+    for _ in range(_ATTEMPTS):
+        ledger.catch_up()
+        since = ledger.revision
+        found = _assigned(speller, ledger, fixed)
+        if ledger.remember(*found.recorded(speller.catalog), since=since):
+            return found.names
+    # Writers that come again and again are kept out.
+    with ledger.transaction():
+        found = _assigned(speller, ledger, fixed)
+        ledger.remember(*found.recorded(speller.catalog))
+        return found.names
+
+
+class _Assigned(NamedTuple):
+    """A projection that is not recorded yet."""
+
+    names: dict[ToolId, AssignedName]
+    settings: LedgerSettings | None
+    new: list[ToolId]
+    table: str
+
+    def recorded(
+        self, catalog: Catalog
+    ) -> tuple[LedgerSettings | None, Iterator[Claim], Iterator[tuple[str, str, ToolId]]]:
+        """Return what `Ledger.remember` takes."""
+        claims = (
+            Claim(
+                name=one.name,
+                id=id,
+                table=self.table,
+                server=catalog[id].origin.server_id,
+                prefix=one.prefix,
+                number=one.number,
+            )
+            for id, one in ((id, self.names[id]) for id in self.new)
+        )
+        return self.settings, claims, ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
+
+
+def _assigned(speller: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> _Assigned:
     catalog, table = speller.catalog, speller.dialect.name
     settings = None
     held: Mapping[ToolId, str] = {}
@@ -95,20 +137,10 @@ def _remembered(speller: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, s
         )
         ledger.check(settings)
         held = ledger.held(table)
-    assigned = Assignment(speller, ledger).run(fixed, held)
-    if not ledger.readonly:
-        claims = (
-            Claim(
-                name=a.name,
-                id=id,
-                table=table,
-                server=catalog[id].origin.server_id,
-                prefix=a.prefix,
-                number=a.number,
-            )
-            for id, a in assigned.items()
-            if a.rung != "canonical" and (held.get(id) != a.name or ledger.holder(fold(a.name)) != id)
-        )
-        origins = ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
-        ledger.remember(settings, claims, origins)
-    return assigned
+    names = Assignment(speller, ledger).run(fixed, held)
+    new = [
+        id
+        for id, one in names.items()
+        if one.rung != "canonical" and (held.get(id) != one.name or ledger.holder(fold(one.name)) != id)
+    ]
+    return _Assigned(names, settings, new, table)

@@ -1,4 +1,4 @@
-"""`resolve`: a name that comes back leads to exactly one tool or to an error that says what to do; never a guess.
+"""Resolve a name to exactly one tool, or to an error that says what to do; never guess.
 
 The first step that knows the text decides: table, ledger, canonical, other exact spellings; then these four once more
 for the decoded text; then the folded spellings. A step in which two tools have the text stops with `AmbiguousName`; a

@@ -1,4 +1,4 @@
-"""Generate the names that a tool would like, best first, before any other tool is asked."""
+"""Generate the candidate names of a tool, best first, without regard to other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Style: which spelling a tool gets, and what happens when two would get the same."""
+"""Define naming styles: how a tool's name is spelled, and how clashes are resolved."""
 
 from __future__ import annotations
 

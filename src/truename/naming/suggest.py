@@ -1,4 +1,4 @@
-"""Suggestions: the nearest names to one that does not exist. They are told, never called."""
+"""Suggest the names nearest to an unknown one; a suggestion is never called."""
 
 from __future__ import annotations
 

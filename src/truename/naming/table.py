@@ -1,4 +1,4 @@
-"""The NameTable: which tool has which wire name, and every other spelling that leads to exactly one tool."""
+"""Represent a name table: each tool's wire name, and every other spelling that resolves to one tool."""
 
 from __future__ import annotations
 

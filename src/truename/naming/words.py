@@ -1,4 +1,4 @@
-"""Split names into words, and shorten them: which words go first when a name has to fit."""
+"""Split names into words, and shorten them by dropping the least significant words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approvals: what people decided about calls, and that a call is run once at most.
+"""Keep approvals, and ensure that an approved call runs at most once.
 
 Every question is asked about a `Call`, whose aliases are resolved; no name is a key to anything here. What counts is
 in `truename.policy.grants`.

@@ -1,4 +1,4 @@
-"""The arguments of a call: read strictly, within bounds, and digested so that only their meaning counts."""
+"""Read the arguments of a call strictly and within bounds, and digest them by their meaning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_arguments(value: object) -> dict[str, Any]:
     >>> read_arguments('{"to": "me", "to": "you"}')
     Traceback (most recent call last):
         ...
-    truename.errors.InvalidCall: This is no call: arguments.to stands twice; nothing was run. ...
+    truename.errors.InvalidCall: Invalid call: arguments.to stands twice; nothing was run. ...
     """
     if value is None:
         raise InvalidCall(field=_WHERE, problem="is missing")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Exposure", "read_metadata"]
 
 _MOST: Final = 10_000
-_REMEDY: Final = "Mend it; metadata that can't be read whole is not used."
+_REMEDY: Final = "Correct it; invalid metadata is not used."
 
 
 def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping[str, Any]]:

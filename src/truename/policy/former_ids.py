@@ -1,4 +1,4 @@
-"""The ids that a tool had before: what an operator redirected, followed through the ledger."""
+"""Follow an operator's redirects in the ledger from a tool to its former ids."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _checked(check: Check, call: Call) -> Decision | None:
 
 
 def _with_verdict(ruled: Decision, verdict: Verdict) -> Decision:
-    """Return what a person's decision makes of what the rules say: allow or ask."""
+    """Combine a person's decision with the verdict of the rules: allow or ask."""
     grant = verdict.grant
     if verdict.state == "rejected":
         reason = grant.message if grant and grant.message else "it was rejected"
@@ -228,7 +228,7 @@ _MOST: Final = 1_000
 _TABLE: Final = ("default", "rules")
 # How a configuration writes it: "but" is a plainer word in Python, where "except" is taken.
 _WRITTEN: Final = {"except" if term == "but" else term: term for term in TERMS}
-_REMEDY: Final = "Mend it; a policy that can't be read whole is not used."
+_REMEDY: Final = "Correct it; an invalid policy is not used."
 
 
 def read_policy(table: object, file: str = "policy") -> Policy:

@@ -1,4 +1,4 @@
-"""How the operator presents tools: titles, descriptions and annotations in the place of the servers', read strictly.
+"""Read the titles, descriptions and annotations with which the operator replaces the servers' own.
 
 What clients are shown and rules about calls go by is the operator's; what is pinned, digested and compared stays the
 server's own. For whom a tool is, is said elsewhere: `truename.policy.exposure`.
@@ -37,7 +37,7 @@ _MOST_GLOBS: Final = 256
 _MOST_TOLD: Final = 20
 _MOST_REMEMBERED: Final = 50_000
 _NOTES: Final = "annotations"
-_REMEDY: Final = "Mend it; what is said of tools is used whole, or not at all."
+_REMEDY: Final = "Correct it; a tool's presentation is used whole or not at all."
 _NAMES: Final = "A tool's name is fixed in the table overrides."
 # The protocol's hints promise something in one direction only: this is where each promises nothing.
 _STRICT: Final = MappingProxyType(

@@ -1,4 +1,4 @@
-"""Profiles: which tools, prompts and resources there are for whom.
+"""Define profiles: the tools, prompts and resources that a principal sees.
 
 A profile says what there is, and for whom. Somebody who is in several sees what any of them shows; somebody who is in
 none sees nothing. What no profile of somebody shows does not exist for them.

@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, Protocol, get_args
 
-from truename.errors import InvalidToolId, LedgerError, StoreError, excerpt
+from truename.errors import InvalidToolId, StoreError, excerpt
+from truename.files.lock import locked
 from truename.files.private import make_private
 from truename.identity import ToolId
-from truename.ledger.lock import locked
 from truename.policy.grants import MAX_CALLS, MAX_GRANTS, CallRecord, Grant, PlainBook, Scope, Subject, Where
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ class FileStore:
             make_private(self.path.parent)
             lock = locked(self.path, shared=False, patience=self._patience)
             lock.__enter__()
-        except LedgerError as error:
+        except TimeoutError as error:
             problem, remedy = "another process has its lock", "Wait for it, or end it, and try again."
             raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="busy") from error
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Trust: definitions are what they were when they were trusted, and newcomers are not taken for anybody else."""
+"""Pin tool definitions, quarantine changed ones, and screen new tools for look-alikes."""
 
 from truename.trust.pins import PinnedTool, PinStore, SeenDefinition
 from truename.trust.quarantine import Drift, OfferedTools, Quarantine, admit

@@ -12,7 +12,7 @@ from truename.errors import InvalidToolId
 from truename.identity import ToolId
 from truename.policy import Grant
 from truename.policy.grants import Subject
-from truename.state import Schema, StateFile
+from truename.storage import Database, Schema
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,20 +41,24 @@ _COLUMNS: Final = (
 )
 _TEXTS: Final = _COLUMNS[:-2]
 _TABLE: Final = f"""
-CREATE TABLE pending (
+CREATE TABLE pending_call (
     {", ".join(f"{name} TEXT NOT NULL" for name in _TEXTS)}, at REAL NOT NULL, until REAL NOT NULL,
+    number INTEGER NOT NULL,
     PRIMARY KEY (key), UNIQUE (principal, agent, fingerprint)
 )
 """
-_SCHEMA: Final = Schema(1, (_TABLE,))
-_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM pending"  # noqa: S608 - of words that stand here
-_INSERT: Final = f"INSERT INTO pending VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above
+_SCHEMA: Final = Schema("pending_call", ((_TABLE,),))
+_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM pending_call"  # noqa: S608 - of words that stand here
+_INSERT: Final = f"""
+INSERT INTO pending_call ({", ".join(_COLUMNS)}, number)
+VALUES ({", ".join("?" * len(_COLUMNS))}, (SELECT coalesce(max(number), 0) + 1 FROM pending_call))
+"""  # noqa: S608 - as above
 # Of all principals together; and of one, those that were decided and are not over.
 _MOST: Final = 10_000
 _MOST_DECIDED: Final = 200
 _TRIMMED: Final = """
-DELETE FROM pending WHERE principal = ? AND arguments = '' AND rowid NOT IN
-    (SELECT rowid FROM pending WHERE principal = ? AND arguments = '' ORDER BY rowid DESC LIMIT ?)
+DELETE FROM pending_call WHERE principal = ? AND arguments = '' AND key NOT IN
+    (SELECT key FROM pending_call WHERE principal = ? AND arguments = '' ORDER BY number DESC LIMIT ?)
 """
 _SUFFIX: Final = ".pending"
 
@@ -111,9 +115,9 @@ class ApprovalQueue:
     """
 
     def __init__(self, path: str | Path | None = None, *, now: Callable[[], float] = time.time) -> None:
-        self._file = StateFile(path, _SCHEMA)
+        self._file = Database(path, _SCHEMA)
         self._now = now
-        if self._file.rows("SELECT 1 FROM pending WHERE until <= ? LIMIT 1", now()):
+        if self._file.rows("SELECT 1 FROM pending_call WHERE until <= ? LIMIT 1", now()):
             with self._file.change() as data:
                 _sweep(data, now())
 
@@ -130,14 +134,14 @@ class ApprovalQueue:
             if known is not None:
                 found = replace(self._read(known), session=wanted.session)
                 # Whoever decides for a session decides for the one that calls now.
-                data.execute("UPDATE pending SET session = ? WHERE key = ?", (found.session, found.key))
+                data.execute("UPDATE pending_call SET session = ? WHERE key = ?", (found.session, found.key))
                 return found
             # Who answers their own questions must not take the room of all.
             data.execute(_TRIMMED, (wanted.principal, wanted.principal, _MOST_DECIDED))
             (own,) = data.execute(
-                "SELECT count(*) FROM pending WHERE principal = ? AND arguments != ''", whose[:1]
+                "SELECT count(*) FROM pending_call WHERE principal = ? AND arguments != ''", whose[:1]
             ).fetchone()
-            (all_,) = data.execute("SELECT count(*) FROM pending").fetchone()
+            (all_,) = data.execute("SELECT count(*) FROM pending_call").fetchone()
             if own >= most or all_ >= _MOST:
                 many = f"{own:,} calls of this caller" if own >= most else f"{all_:,} calls"
                 self._file.refuse(f"{many} wait already", "full", "Decide on them.")
@@ -152,23 +156,25 @@ class ApprovalQueue:
 
     def all(self) -> Sequence[PendingCall]:
         """Return all requests, decided or not, the oldest first."""
-        found = self._file.rows(f"{_SELECT} WHERE until > ? ORDER BY at, rowid", self._now())
+        found = self._file.rows(f"{_SELECT} WHERE until > ? ORDER BY at, number", self._now())
         return [self._read(row) for row in found]
 
     def count(self) -> int:
         """Return how many nobody decided on yet."""
-        ((found,),) = self._file.rows("SELECT count(*) FROM pending WHERE arguments != '' AND until > ?", self._now())
+        ((found,),) = self._file.rows(
+            "SELECT count(*) FROM pending_call WHERE arguments != '' AND until > ?", self._now()
+        )
         return int(found)
 
     def settle(self, key: str, until: float) -> None:
         """Write down that a request was decided for its one call; what was shown of the arguments goes."""
         with self._file.change() as data:
-            data.execute("UPDATE pending SET arguments = '', until = ? WHERE key = ?", (until, key))
+            data.execute("UPDATE pending_call SET arguments = '', until = ? WHERE key = ?", (until, key))
 
     def drop(self, key: str) -> None:
         """Forget a request: the next such call is asked about anew."""
         with self._file.change() as data:
-            data.execute("DELETE FROM pending WHERE key = ?", (key,))
+            data.execute("DELETE FROM pending_call WHERE key = ?", (key,))
 
     def has_news(self) -> bool:
         """Tell whether another process changed something since this was asked last."""
@@ -198,7 +204,7 @@ class ApprovalQueue:
 
 def _sweep(data: sqlite3.Connection, now: float) -> None:
     """Take out what is over: nobody is to find the arguments of a call that is long forgotten."""
-    data.execute("DELETE FROM pending WHERE until <= ?", (now,))
+    data.execute("DELETE FROM pending_call WHERE until <= ?", (now,))
 
 
 def _row(one: PendingCall) -> list[object]:

@@ -16,7 +16,7 @@ from truename.errors import ConfigError, InvalidToolId
 from truename.identity import ToolId, definition_digest
 from truename.migration import LOCK_FILE
 from truename.migration.lock import read_lock
-from truename.state import Schema, StateFile
+from truename.storage import Database, Schema
 
 if TYPE_CHECKING:
     import sqlite3
@@ -49,25 +49,41 @@ CREATE TABLE pin (
 )
 """
 _SEEN: Final = """
-CREATE TABLE seen (
+CREATE TABLE pin_seen (
     key TEXT NOT NULL, digest TEXT NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL, content TEXT NOT NULL,
     word TEXT NOT NULL CHECK (word IN ('waiting', 'rejected')), at TEXT NOT NULL, by TEXT NOT NULL,
+    number INTEGER NOT NULL,
     PRIMARY KEY (key, digest)
 )
 """
-_SCHEMA: Final = Schema(1, (_PINS, _SEEN))
+_SCHEMA: Final = Schema("pin", ((_PINS, _SEEN),))
+_SEEN_COLUMNS: Final = "key, digest, server, name, content, word, at, by"
+_READ_SEEN: Final = f"SELECT {_SEEN_COLUMNS} FROM pin_seen ORDER BY at, number"  # noqa: S608 - as above
+_NOTE: Final = f"""
+INSERT INTO pin_seen ({_SEEN_COLUMNS}, number)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(number), 0) + 1 FROM pin_seen))
+"""  # noqa: S608 - of words that stand here
 _NOTED: Final[Mapping[Word, str]] = {
-    "waiting": "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-    "rejected": "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET word = excluded.word, at = excluded.at, by = excluded.by",
+    "waiting": f"{_NOTE} ON CONFLICT (key, digest) DO NOTHING",
+    "rejected": (
+        f"{_NOTE} ON CONFLICT (key, digest) DO UPDATE SET word = excluded.word, at = excluded.at, by = excluded.by"
+    ),
 }
 _TIDIED: Final = """
-DELETE FROM seen WHERE key = ? AND rowid NOT IN
-    (SELECT rowid FROM seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, rowid DESC LIMIT ?)
+DELETE FROM pin_seen WHERE key = ? AND digest NOT IN
+    (SELECT digest FROM pin_seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, number DESC LIMIT ?)
+"""
+_PIN: Final = """
+INSERT INTO pin VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET server = excluded.server, name = excluded.name, digest = excluded.digest,
+    content = excluded.content, at = excluded.at, by = excluded.by
 """
 _FOLLOWED: Final = (
-    "INSERT OR IGNORE INTO pin SELECT ?, server, name, digest, content, at, by FROM pin WHERE key = ?",
-    "INSERT OR IGNORE INTO seen SELECT ?, digest, server, name, content, word, at, by FROM seen WHERE key = ?",
+    "INSERT INTO pin SELECT ?, server, name, digest, content, at, by FROM pin WHERE key = ? ON CONFLICT DO NOTHING",
+    """
+INSERT INTO pin_seen SELECT ?, digest, server, name, content, word, at, by, number FROM pin_seen WHERE key = ?
+ON CONFLICT DO NOTHING
+""",
 )
 # Of one tool: a server that says something new each time fills no disk.
 _MOST_SEEN: Final = 20
@@ -115,7 +131,7 @@ class PinStore:
     """
 
     def __init__(self, path: str | Path | None = None, *, now: Callable[[], str] = _now) -> None:
-        self._file = StateFile(path, _SCHEMA)
+        self._file = Database(path, _SCHEMA)
         self._now = now
         self._known: dict[tuple[Any, ...], PinnedTool] = {}
         self._pins: dict[str, PinnedTool] = {}
@@ -148,7 +164,7 @@ class PinStore:
         for row in self._file.rows("SELECT * FROM pin"):
             self._known[row] = known.get(row) or self._pin(row)
         self._pins = {pin.key: pin for pin in self._known.values()}
-        found = map(self._waiting, self._file.rows("SELECT * FROM seen ORDER BY at, rowid"))
+        found = map(self._waiting, self._file.rows(_READ_SEEN))
         self._seen = {(one.key, one.digest): one for one in found}
 
     def pins(self) -> Mapping[str, PinnedTool]:
@@ -169,11 +185,11 @@ class PinStore:
         with self._change() as data:
             if not by:
                 rows = [row for row in rows if self._is_as_read(data, row[0], row[3])]
-            data.executemany("INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            data.executemany("DELETE FROM seen WHERE key = ? AND digest = ?", [(row[0], row[3]) for row in rows])
+            data.executemany(_PIN, rows)
+            data.executemany("DELETE FROM pin_seen WHERE key = ? AND digest = ?", [(row[0], row[3]) for row in rows])
             if by:
                 # Who said a word saw what waited. What is offered still, comes again.
-                data.executemany("DELETE FROM seen WHERE key = ? AND word = 'waiting'", [row[:1] for row in rows])
+                data.executemany("DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'", [row[:1] for row in rows])
 
     def note(self, what: Iterable[PinnedTool], word: Word = "waiting", *, by: str = "") -> None:
         """Write down what was seen instead of a pin; one that was seen before keeps its word unless it is rejected.
@@ -202,7 +218,7 @@ class PinStore:
         rows = [(key,) for key in keys]
         with self._change() as data:
             data.executemany("DELETE FROM pin WHERE key = ?", rows)
-            data.executemany("DELETE FROM seen WHERE key = ?", rows)
+            data.executemany("DELETE FROM pin_seen WHERE key = ?", rows)
 
     def close(self) -> None:
         """Close the file."""
@@ -222,7 +238,7 @@ class PinStore:
 
     def _is_as_read(self, data: sqlite3.Connection, key: str, digest: str) -> bool:
         pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
-        word = data.execute("SELECT word FROM seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()
+        word = data.execute("SELECT word FROM pin_seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()
         before, seen = self._pins.get(key), self._seen.get((key, digest))
         return (pinned, word) == (before and (before.digest,), seen and (seen.word,))
 

@@ -1,4 +1,4 @@
-"""Clients that sign in here: those that register (RFC 7591), and those whose id is the address of a document.
+"""Register OAuth clients (RFC 7591), and read those whose id is the address of a metadata document.
 
 Nothing is kept of a client that registers: its id is what it said, signed. So nobody can fill anything by
 registering, and every gateway with the key knows it. All clients are public: what proves that a code is theirs is

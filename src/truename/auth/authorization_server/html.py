@@ -1,4 +1,4 @@
-"""The page on which a person is asked whether a client may act for them, and the one that says what went wrong.
+"""Render the consent page and the error page of a sign-in.
 
 What a client calls itself is its own word; what is certain is where the answer goes, so that stands out. The page
 runs nothing, loads nothing, and is shown in nobody's frame.

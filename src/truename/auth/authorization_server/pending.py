@@ -1,4 +1,4 @@
-"""What lives for a moment during a sign-in: what a client asked and a person agreed to, and codes."""
+"""Keep the short-lived state of sign-ins: requests, consents and codes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class ConsentGiven:
 
 
 class IssuedCode(AuthorizationCode):
-    """A code, and what it is exchanged for."""
+    """An authorization code, and the grant that it is exchanged for."""
 
     session: Any = None
     refresh_token: str = Field(default="", repr=False)

@@ -85,7 +85,7 @@ class AuthorizationStates:
         return _text_visits(whole), self._visit(id, said)
 
     def back(self, kind: str, browser: str, state: str) -> AuthorizationState | None:
-        """Return the pending of a state; None if it is none of this kind and browser, or too old."""
+        """Return the pending sign-in of a state; None if its kind or browser differs, or it has expired."""
         try:
             whole = b64decode(state + "=" * (-len(state) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):

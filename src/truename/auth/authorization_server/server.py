@@ -1,4 +1,4 @@
-"""Authorization server: the grants, codes and sessions behind the endpoints that the SDK provides.
+"""Implement the grants, codes and sessions behind the SDK's authorization endpoints.
 
 Authorization codes live for minutes, in this process. The state of an authorization at the provider is sealed into the
 request; the browser carries it. Sessions are stored in a file, the provider's tokens sealed in the vault. Clients
@@ -92,7 +92,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         return await self.clients.get(client_id)
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
-        """Give a client its id. Raises `RegistrationError`."""
+        """Register a client under a new id. Raises `RegistrationError`."""
         self.clients.register(client_info)
 
     # The way there

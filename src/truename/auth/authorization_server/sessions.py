@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.policy.principal import Principal
-from truename.state import Schema, StateFile
+from truename.storage import Database, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,15 +23,17 @@ VAULT: Final = "vault.db"
 PLACE: Final = "truename:sign-in"
 
 _SCHEMA: Final = Schema(
-    1,
+    "sign_in",
     (
-        """
-CREATE TABLE session (
+        (
+            """
+CREATE TABLE sign_in (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, issuer TEXT NOT NULL, client TEXT NOT NULL, client_name TEXT NOT NULL,
     groups TEXT NOT NULL, scopes TEXT NOT NULL, turn INTEGER NOT NULL, made INTEGER NOT NULL, until INTEGER NOT NULL
 )
 """,
-        "CREATE INDEX whose ON session (issuer, name, made)",
+            "CREATE INDEX sign_in_whose ON sign_in (issuer, name, made)",
+        ),
     ),
 )
 _MOST: Final = 20_000
@@ -64,31 +66,33 @@ class SignInSessions:
     """All sessions, shared by the gateways of one configuration. All methods raise `StoreError`."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float]) -> None:
-        self._file = StateFile(path, _SCHEMA)
+        self._file = Database(path, _SCHEMA)
         self._clock = clock
 
     def begin(self, session: SignInSession) -> frozenset[str]:
         """Keep a new one, and return the ids of those that ended for it: somebody's oldest, and those that expired."""
         with self._file.change() as data:
-            ended = [id for (id,) in data.execute("SELECT id FROM session WHERE until <= ?", (self._clock(),))]
-            query = "SELECT id FROM session WHERE issuer = ? AND name = ? ORDER BY made DESC LIMIT -1 OFFSET ?"
-            ended += [id for (id,) in data.execute(query, (session.issuer, session.name, _MOST_OF_ONE - 1))]
-            data.executemany("DELETE FROM session WHERE id = ?", [(id,) for id in ended])
-            (count,) = data.execute("SELECT count(*) FROM session").fetchone()
+            ended = [id for (id,) in data.execute("SELECT id FROM sign_in WHERE until <= ?", (self._clock(),))]
+            query = "SELECT id FROM sign_in WHERE issuer = ? AND name = ? ORDER BY made DESC"
+            ended += [
+                id for (id,) in data.execute(query, (session.issuer, session.name)).fetchall()[_MOST_OF_ONE - 1 :]
+            ]
+            data.executemany("DELETE FROM sign_in WHERE id = ?", [(id,) for id in ended])
+            (count,) = data.execute("SELECT count(*) FROM sign_in").fetchone()
             if count >= _MOST:
                 self._file.refuse(f"{count:,} people are signed in already", "full", "Revoke sessions.")
-            data.execute(f"INSERT INTO session ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(session))  # noqa: S608 - a constant
+            data.execute(f"INSERT INTO sign_in ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(session))  # noqa: S608 - a constant
         return frozenset(ended)
 
     def get(self, id: str) -> SignInSession | None:
         """Return a session that is good now."""
-        rows = self._file.rows(f"SELECT {_COLUMNS} FROM session WHERE id = ?", id)  # noqa: S608 - a constant
+        rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE id = ?", id)  # noqa: S608 - a constant
         found = self._read(rows[0]) if rows else None
         return found if found is not None and self._clock() < found.until else None
 
     def all(self) -> tuple[SignInSession, ...]:
         """Return all that are good now, by name."""
-        rows = self._file.rows(f"SELECT {_COLUMNS} FROM session WHERE until > ? ORDER BY name, made", self._clock())  # noqa: S608 - a constant
+        rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE until > ? ORDER BY name, made", self._clock())  # noqa: S608 - a constant
         return tuple(map(self._read, rows))
 
     def _read(self, row: tuple[Any, ...]) -> SignInSession:
@@ -105,7 +109,7 @@ class SignInSessions:
         after = replace(session, turn=session.turn + 1)
         with self._file.change() as data:
             done = data.execute(
-                "UPDATE session SET turn = ?, groups = ? WHERE id = ? AND turn = ?",
+                "UPDATE sign_in SET turn = ?, groups = ? WHERE id = ? AND turn = ?",
                 (after.turn, _plain(after.groups), after.id, session.turn),
             ).rowcount
         return after if done else None
@@ -113,7 +117,7 @@ class SignInSessions:
     def end(self, id: str) -> bool:
         """End a session; tell whether there was one."""
         with self._file.change() as data:
-            return data.execute("DELETE FROM session WHERE id = ?", (id,)).rowcount > 0
+            return data.execute("DELETE FROM sign_in WHERE id = ?", (id,)).rowcount > 0
 
     def close(self) -> None:
         """Close the file."""

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
-from truename.errors import LedgerError, StoreError
+from truename.errors import StoreError
+from truename.files.lock import locked
 from truename.files.private import make_private, read_own, sync_directory, write_new
-from truename.ledger.lock import locked
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class SharedFile(Generic[T]):
             make_private(path.parent)
             lock = locked(path, shared=False)
             lock.__enter__()
-        except LedgerError as error:
+        except TimeoutError as error:
             problem, remedy = "another process has its lock", "Wait for it, or end it, and try again."
             raise StoreError(file=str(path), key="", problem=problem, remedy=remedy, code="busy") from error
         except OSError as error:

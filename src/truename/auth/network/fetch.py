@@ -1,4 +1,4 @@
-"""Fetching small documents of authorization servers and clients: bounded, without redirects, from judged addresses."""
+"""Fetch small documents of authorization servers and clients: bounded, no redirects, from checked addresses."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, TokenRefused, TokenResponse, granted, proven, revoked
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
 from truename.auth.vault import Vault, vault_keys
-from truename.errors import LedgerError, StoreError
+from truename.errors import StoreError
+from truename.files.lock import locked
 from truename.files.private import make_private
-from truename.ledger.lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -65,13 +65,13 @@ async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
                 # A thread that waited could not be cancelled.
                 stack.enter_context(locked(folder / name, shared=False, patience=-1.0))
                 break
-            except OSError as error:
-                log.warning("nobody else can be kept out by %s: %s", folder, error.strerror or error)
-                break
-            except LedgerError:
+            except TimeoutError:
                 if anyio.current_time() > deadline:
                     log.warning("another process holds %s for longer than %g seconds", folder / name, patience)
                     break
+            except OSError as error:
+                log.warning("nobody else can be kept out by %s: %s", folder, error.strerror or error)
+                break
             await anyio.sleep(_TURNS_PAUSE)
         return stack.pop_all()
 

@@ -1,4 +1,4 @@
-"""What is wrong today: rules, what a client would make of the tools it has, and the findings about both.
+"""Diagnose clients: predict what each makes of its tools, and report findings.
 
 `predict` says what one client does to each tool, `examine` what is the matter with clients, their files and lists.
 Nothing here starts a server or writes a file.

@@ -1,4 +1,4 @@
-"""The examination: cases in, a diagnosis of each and what concerns no client out. Nothing is started or written."""
+"""Examine cases: return a diagnosis of each, and findings about no client. Nothing is started or written."""
 
 from __future__ import annotations
 

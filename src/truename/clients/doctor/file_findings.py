@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from truename.clients.doctor.rules import RULES
 from truename.clients.server_entries import speaks_http
-from truename.config.entry_keys import misspelt, strange
+from truename.config.servers import misspelt, strange
 from truename.conventions import Finding, Location
 from truename.dialects.transformation import machine
 from truename.errors import ConfigError, excerpt

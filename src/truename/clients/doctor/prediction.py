@@ -1,4 +1,4 @@
-"""What one client would make of the tools of its servers: for each tool what the model sees and what a call runs.
+"""Predict, for each tool of a client's servers, what the model sees and what a call runs.
 
 A prediction can be laid beside what was seen when the client was run: tool by tool, `Fate.shown` is the name in the
 request, `Fate.reaches` the tool that ran, `Fate.loss` why a tool can't be called.

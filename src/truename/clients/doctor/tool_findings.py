@@ -397,7 +397,7 @@ def _unmatched(case: ClientCase, kept: _KeptName, asked: Mapping[str, ExaminedSe
     meant = respelled(kept.name, kept.name.server or owners[near[0]], near[0]) if near else ""
     remedy = f"Did you mean {excerpt(meant)}?" if near else "Remove it, or correct it."
     doing = _EFFECTS.get(kept.name.effect, "means")
-    fact = f"{excerpt(kept.name.text)} {doing} no tool: {listed(list(asked))} has none of that name."
+    fact = f"{excerpt(kept.name.text)} {doing} no tool: {listed(list(asked))} has no tool of that name."
     return _finding(case, kept, RULES["kept_name_unmatched"], fact, remedy)
 
 

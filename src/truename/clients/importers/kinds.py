@@ -1,4 +1,4 @@
-"""Which gateways are understood, and how one is told from its file."""
+"""Detect which gateway wrote a configuration, and read it."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import yaml
 
 from truename.config.entries import FoundEntry
+from truename.config.files import decode, read_text
 from truename.config.model import ServerConfig
-from truename.config.text import decode, read_text
 from truename.conventions import Finding, Location, Rule, Severity
 from truename.errors import ConfigError, excerpt
 

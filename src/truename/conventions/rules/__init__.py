@@ -1,4 +1,4 @@
-"""The rules of naming, one family a file. What a rule means stands in its docstring, which is also its page."""
+"""Collect the naming rules, one family a file; each rule's docstring is its page."""
 
 from __future__ import annotations
 

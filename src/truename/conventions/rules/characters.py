@@ -73,7 +73,7 @@ def skeleton(name: str) -> str:
 
 
 def masked_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name that read as ASCII and are not: no writing system has them.
+    """Return the words of a name that look like ASCII words but contain letters of other scripts.
 
     >>> masked_words("sеnd_mail"), masked_words("поиск_с_фильтром"), masked_words("größe")
     (('sеnd',), (), ())

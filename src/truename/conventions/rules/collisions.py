@@ -1,4 +1,4 @@
-"""Rules of collisions: names that are one, or that something takes for one."""
+"""Find names that collide, or that a client could confuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of integrations: how the key of a server is written, where names are to be canonical."""
+"""Check how a server's key is written, where names have to be canonical."""
 
 from __future__ import annotations
 

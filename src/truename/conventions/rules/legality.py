@@ -1,4 +1,4 @@
-"""Rules of legality: what no server may call a tool, and what a client that matters to the team refuses."""
+"""Find names that no server may use, or that a client of the team refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How orders are found in a text: row by row, sentence by sentence, and only what is used, not what is mentioned."""
+"""Match instructions in a text row by row and sentence by sentence, and skip mere mentions."""
 
 from __future__ import annotations
 

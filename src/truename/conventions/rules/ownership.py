@@ -1,4 +1,4 @@
-"""Rules of ownership: whose a name is, by the convention's table of owners."""
+"""Check names against the convention's table of owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of platforms: a part of a name, what the tool says of itself, and whether it needs a name for each."""
+"""Check the platform in a name against the tool's metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in a text that lead nowhere."""
+"""Find names in a text that refer to no tool."""
 
 from __future__ import annotations
 

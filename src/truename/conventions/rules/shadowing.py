@@ -61,7 +61,7 @@ class SimilarTools:
         self._bags: dict[str, frozenset[str]] = {}
 
     def looking_alike(self) -> Iterator[tuple[Declaration, Declaration]]:
-        """Yield pairs whose names look the same and are not."""
+        """Yield pairs of different names that look the same."""
         for one, other in self._pairs(self._by_skeleton):
             if fold(one.name) != fold(other.name):
                 yield one, other

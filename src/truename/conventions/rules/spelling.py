@@ -1,4 +1,4 @@
-"""Rules of spelling: what `classify` finds wrong with a name, told rule by rule."""
+"""Report, rule by rule, what `classify` finds wrong with a name."""
 
 from __future__ import annotations
 

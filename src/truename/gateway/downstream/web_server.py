@@ -222,7 +222,7 @@ def bind(host: str, port: int) -> socket.socket:
         raise ConfigError(
             file="--http",
             key=f"{host}:{port}",
-            problem=f"it can't be listened on ({getattr(error, 'strerror', None) or error})",
+            problem=f"cannot listen there ({getattr(error, 'strerror', None) or error})",
             remedy="Choose another port or host.",
         ) from error
     return bound

@@ -19,7 +19,7 @@ import anyio.to_thread
 from truename.errors import StoreError
 from truename.gateway.background import background
 from truename.gateway.protocol.session_ids import SessionIds
-from truename.state import Schema, StateFile
+from truename.storage import Database, Schema
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -36,14 +36,19 @@ MOST_ENDED: Final = 100_000
 until then and of which no use is written down: what can't be told from an ended one is not gone on with."""
 
 _SCHEMA: Final = Schema(
-    1,
+    "session",
     (
-        "CREATE TABLE sealing (key BLOB NOT NULL)",
-        "CREATE TABLE used (name BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
-        "CREATE TABLE ended (name BLOB PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID",
-        "CREATE TABLE forgotten (until REAL NOT NULL)",
+        (
+            "CREATE TABLE session_key (key BLOB NOT NULL)",
+            "CREATE TABLE session_used (name BLOB PRIMARY KEY, at REAL NOT NULL)",
+            "CREATE TABLE session_ended (name BLOB PRIMARY KEY, until REAL NOT NULL)",
+            "CREATE TABLE session_forgotten (until REAL NOT NULL)",
+        ),
     ),
 )
+_USED: Final = "INSERT INTO session_used VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
+_ENDED: Final = "INSERT INTO session_ended VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until"
+_UNUSED: Final = "DELETE FROM session_used WHERE at < ? OR name IN (SELECT name FROM session_ended)"
 _KEY: Final = 32
 _EVERY: Final = 10.0
 _UNKEPT: Final = "Sessions will not outlive this process, as the file about them can't be used. %s"
@@ -61,7 +66,7 @@ class SessionRecord:
         self._lasts = lasts
         self._clock = clock
         self._most = most
-        self._file = StateFile(path, _SCHEMA)
+        self._file = Database(path, _SCHEMA)
         # What is not written yet.
         self._used: dict[bytes, float] = {}
         self._ended: dict[bytes, float] = {}
@@ -74,10 +79,10 @@ class SessionRecord:
 
     def _key(self) -> bytes:
         with self._file.change() as data:
-            rows = data.execute("SELECT key FROM sealing").fetchall()
+            rows = data.execute("SELECT key FROM session_key").fetchall()
             if not rows:
                 rows = [(secrets.token_bytes(_KEY),)]
-                data.execute("INSERT INTO sealing VALUES (?)", rows[0])
+                data.execute("INSERT INTO session_key VALUES (?)", rows[0])
         keys = [key for (key,) in rows if isinstance(key, bytes) and len(key) == _KEY]
         if len(rows) != 1 or not keys:
             self._file.refuse("it has not the key that it was made with")
@@ -131,13 +136,13 @@ class SessionRecord:
 
     def _is_good(self, name: bytes, opened: Opened) -> bool:
         until = opened.issued + min(opened.lasts, self._lasts)
-        if name in self._ended or self._file.rows("SELECT 1 FROM ended WHERE name = ?", name):
+        if name in self._ended or self._file.rows("SELECT 1 FROM session_ended WHERE name = ?", name):
             return False
-        used = [at for (at,) in self._file.rows("SELECT CAST(at AS REAL) FROM used WHERE name = ?", name)]
+        used = [at for (at,) in self._file.rows("SELECT CAST(at AS REAL) FROM session_used WHERE name = ?", name)]
         used += [self._used[name]] if name in self._used else []
         if used:
             until = max(until, max(used) + self._lasts)
-        elif self._file.rows("SELECT 1 FROM forgotten WHERE until >= ?", opened.issued + opened.lasts):
+        elif self._file.rows("SELECT 1 FROM session_forgotten WHERE until >= ?", opened.issued + opened.lasts):
             return False
         return self._clock() < until
 
@@ -171,18 +176,26 @@ class SessionRecord:
     def _write(self, used: dict[bytes, float], ended: dict[bytes, float]) -> None:
         now = self._clock()
         with self._file.change() as data:
-            data.executemany("INSERT OR REPLACE INTO used VALUES (?, ?)", used.items())
-            data.executemany("INSERT OR REPLACE INTO ended VALUES (?, ?)", ended.items())
-            data.execute("DELETE FROM used WHERE at < ? OR name IN (SELECT name FROM ended)", (now - self._lasts,))
-            data.execute("DELETE FROM ended WHERE until < ?", (now,))
-            data.execute("DELETE FROM forgotten WHERE until < ?", (now,))
-            (count,) = data.execute("SELECT count(*) FROM ended").fetchone()
+            data.executemany(
+                "INSERT INTO session_used VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at", used.items()
+            )
+            data.executemany(
+                "INSERT INTO session_ended VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until",
+                ended.items(),
+            )
+            data.execute(
+                "DELETE FROM session_used WHERE at < ? OR name IN (SELECT name FROM session_ended)",
+                (now - self._lasts,),
+            )
+            data.execute("DELETE FROM session_ended WHERE until < ?", (now,))
+            data.execute("DELETE FROM session_forgotten WHERE until < ?", (now,))
+            (count,) = data.execute("SELECT count(*) FROM session_ended").fetchone()
             if count > self._most:
-                query = "SELECT until FROM ended ORDER BY until LIMIT 1 OFFSET ?"
+                query = "SELECT until FROM session_ended ORDER BY until LIMIT 1 OFFSET ?"
                 (until,) = data.execute(query, (count - self._most - 1,)).fetchone()
-                data.execute("DELETE FROM ended WHERE until <= ?", (until,))
-                data.execute("DELETE FROM forgotten")
-                data.execute("INSERT INTO forgotten VALUES (?)", (until,))
+                data.execute("DELETE FROM session_ended WHERE until <= ?", (until,))
+                data.execute("DELETE FROM session_forgotten")
+                data.execute("INSERT INTO session_forgotten VALUES (?)", (until,))
 
     def close(self) -> None:
         """Close the file."""

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from truename.audit import AuditLog, AuditRecorder, Redaction, account_of, anchor_file, intent, said
-from truename.config.digest import digest_of
+from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
 from truename.gateway.telemetry.definitions import Definitions
 from truename.gateway.telemetry.withdrawals import Withdrawals

@@ -80,9 +80,9 @@ class Approving:
         self._rounds = Rounds(settings.approvals.expiry)
         self._questions: dict[str, anyio.Event] = {}
 
-    def under(self, settings: Settings) -> Approving:
+    def with_settings(self, settings: Settings) -> Approving:
         """Return the same under other settings; who is asked now stays asked. Raises `StoreError`."""
-        other = Approving(self._decisions.under(settings), settings, self._news)
+        other = Approving(self._decisions.with_settings(settings), settings, self._news)
         other._rounds, other._questions = self._rounds, self._questions
         self._rounds.lasts = settings.approvals.expiry
         return other

@@ -85,7 +85,7 @@ class Decisions:
             self.requests.over(*self._books)
             self._policy = replace(settings.policy, approvals=self._books[0])
 
-    def under(self, settings: Settings) -> Decisions:
+    def with_settings(self, settings: Settings) -> Decisions:
         """Return the same under other settings. Raises `StoreError`."""
         return Decisions(self._path, settings, self._news, self._books, self.requests)
 

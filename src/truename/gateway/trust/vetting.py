@@ -39,8 +39,8 @@ __all__ = ["Vetting"]
 # What was said of definitions is said again at the next list: by id and digest, for a while.
 _REMEMBERED: Final = 50_000
 _LOOK_EVERY: Final = 0.05
-_WHAT: Final = {"new": "is new", "drifted": "is not what it was", "rejected": "was rejected"}
-_DONE: Final = {"warn": "shown all the same", "quarantine": "kept for a review", "block": "not shown"}
+_WHAT: Final = {"new": "is new", "drifted": "changed", "rejected": "was rejected"}
+_DONE: Final = {"warn": "shown with a warning", "quarantine": "quarantined pending review", "block": "not shown"}
 _REVIEW: Final = "Its definition waits for a review: `truename pins diff {id}`, then `truename pins accept {id}`."
 _UNKEYED: Final = "{count:,} tools of the lock are of no server and pin nothing: `truename lock CONFIGURATION` has keys"
 # Of one server, each by itself: beyond that their number.
@@ -74,7 +74,7 @@ class Vetting:
         if self._reviewed.unkeyed:
             news.tell("unkeyed", _UNKEYED.format(count=self._reviewed.unkeyed))
 
-    def under(self, trust: Trust) -> Vetting:
+    def with_settings(self, trust: Trust) -> Vetting:
         """Return the same by other settings, with the same book. Raises `ConfigError` for another lock."""
         reviewed = self._reviewed if trust.lock == self._trust.lock else None
         other = Vetting(self._book, trust, self._news, self._ledger, reviewed=reviewed)

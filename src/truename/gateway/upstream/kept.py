@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import Tool
 
-from truename.config.auth_reading import plain_auth
+from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
 from truename.gateway.faults import printable
 from truename.gateway.protocol.schemas import unreadable

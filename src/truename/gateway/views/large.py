@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog.globs import fits_id
-from truename.config.searching import why_searched
+from truename.config.visibility import why_searched
 from truename.errors import InvalidCall, LedgerError, ResolutionError, UnknownTool, excerpt
 from truename.gateway.views.discovery import Discovery
 from truename.gateway.views.own_tools import (

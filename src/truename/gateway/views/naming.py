@@ -98,12 +98,22 @@ class Namer:
             strict=False,
         )
 
-    def bind(self, catalog: Catalog) -> Catalog:
-        """Record which tool has which id, before any is shown; return the catalogue without those beyond the limit."""
+    def bound(self, catalog: Catalog) -> Catalog:
+        """Record which tool has which id, while others are kept out; see `bind`."""
+        found = self.bind(catalog, since=None)
+        assert found is not None  # noqa: S101 - nobody else wrote
+        return found
+
+    def bind(self, catalog: Catalog, *, since: int | None) -> Catalog | None:
+        """Record which tool has which id, before any is shown; return the catalogue without those beyond the limit.
+
+        None, and nothing is recorded, if the ledger has another revision than ``since``.
+        """
         while not self._ledger.readonly:
             try:
                 origins = ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
-                self._ledger.remember(None, (), origins)
+                if not self._ledger.remember(None, (), origins, since=since):
+                    return None
                 break
             except LedgerError as error:
                 unbound = {

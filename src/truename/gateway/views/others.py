@@ -66,7 +66,7 @@ class Others:
         listed = {key: one.prompts for key, one in lists.items() if one.prompts}
         with self._ledger.transaction():
             found = namer.admit(listed, fleet)
-            self.prompts = namer.bind(found)
+            self.prompts = namer.bound(found)
         for notice in found.notices:
             self._news.tell(("prompt", notice.server, notice.code), f"a prompt is left out: {notice.text}")
         # Last: what it has is what the next lists are compared with.

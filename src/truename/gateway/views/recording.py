@@ -47,7 +47,7 @@ class Recording:
         except StoreError as error:
             self._news.tell("recording", f"{error} Calls are not recorded.")
 
-    def under(self, settings: Settings, exposure: Exposure) -> Recording:
+    def with_settings(self, settings: Settings, exposure: Exposure) -> Recording:
         """Return the recording, in the same file, under other settings, which count from `begin` on."""
         other = Recording(settings, exposure, self._news)
         other._recorder = self._recorder

@@ -66,10 +66,10 @@ class Rights:
         self._sights: dict[ViewSpec, Sights] = {}
         self.recording = Recording(settings, self._exposure, news)
 
-    def under(self, settings: Settings, news: News, vetting: Vetting, approving: Approving) -> Rights:
+    def with_settings(self, settings: Settings, news: News, vetting: Vetting, approving: Approving) -> Rights:
         """Return the rights under other settings; what is recorded is written to the same file."""
         other = Rights(settings, news, vetting, approving)
-        other.recording = self.recording.under(settings, other._exposure)
+        other.recording = self.recording.with_settings(settings, other._exposure)
         return other
 
     def copied(self, vetting: Vetting) -> Rights:

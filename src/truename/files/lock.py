@@ -1,4 +1,4 @@
-"""A lock between processes, on a file beside the one that it protects."""
+"""Lock a file between processes, on a file beside it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
-
-from truename.errors import LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,15 +32,16 @@ else:
 
 @contextmanager
 def locked(path: Path, *, shared: bool, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold the lock ``PATH.lock``: shared for readers, who do without when there is no such file.
+    """Hold the lock ``PATH.lock``, exclusive for writers, shared for readers; it ends with its process.
 
-    Raises `LedgerError` (``busy``) after ``patience`` seconds. The lock ends with its process, however that ends.
+    Readers go on without a lock where the lock file does not exist. Raises `TimeoutError` if another process holds
+    the lock for more than ``patience`` seconds, `OSError` if the lock file cannot be opened.
     """
     name = path.with_name(f"{path.name}.lock")
     if shared and not name.exists():
         yield
         return
-    # A pipe in its place is not waited for.
+    # O_NONBLOCK: opening a named pipe in its place does not wait for a writer.
     descriptor = os.open(name, (os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT) | _NO_WAIT, 0o600)
     try:
         _wait(descriptor, path, time.monotonic() + patience, shared=shared)
@@ -57,7 +56,8 @@ def _wait(descriptor: int, path: Path, deadline: float, *, shared: bool) -> None
             _try_lock(descriptor, shared=shared)
         except OSError as error:
             if time.monotonic() > deadline:
-                raise LedgerError(code="busy", path=path) from error
+                message = f"{path} is locked by another process"
+                raise TimeoutError(message) from error
             time.sleep(_PAUSE)
         else:
             return

@@ -1,21 +1,27 @@
-"""From a file's text to plain values: JSON (comments and trailing commas as editors allow them) or TOML."""
+"""Read the files of a configuration: each once, decoded from JSON or TOML, with a digest of what they say."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import stat
 import tomllib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.config.interpolate import env_bytes, read_env_file
 from truename.errors import config_error, excerpt
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["decode", "read_bytes", "read_text", "text_of"]
+    from truename.config.model import Config
+
+__all__ = ["SETTINGS_FILE", "ConfigFiles", "decode", "digest_of", "read_text"]
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 _REGULAR: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -24,6 +30,7 @@ _TOML_END: Final = re.compile(r" \(at end of document\)\Z")
 # Strings are matched too, so that nothing inside one is taken for what it looks like.
 _COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+SETTINGS_FILE: Final = "truename.toml"
 
 
 def read_text(path: Path) -> str:
@@ -120,3 +127,75 @@ class _Unique:
                 raise config_error(self._file, excerpt(key), "it stands there twice", "Remove or rename one.")
             found[key] = value
         return found
+
+
+class ConfigFiles:
+    """Reads files and keeps their bytes; a file is never read a second time.
+
+    With ``regular`` pipes and devices are refused, and not waited for. All methods raise `ConfigError` for a file that
+    can't be read.
+    """
+
+    def __init__(self, *, regular: bool = False) -> None:
+        self._regular = regular
+        self._read: dict[Path, bytes | None] = {}
+        self._is_sealed = False
+
+    def has(self, path: Path) -> bool:
+        """Tell whether there is such a file; one that is there is read."""
+        return self._bytes(path, lambda: self._raw(path) if path.is_file() else None) is not None
+
+    def text(self, path: Path) -> str:
+        """Return the text of a configuration file."""
+        return text_of(self._bytes(path, lambda: self._raw(path)) or b"", path)
+
+    def env(self, path: Path) -> dict[str, str]:
+        """Return the variables of an ``env_file``; raises groups of `ConfigError`, too."""
+        return read_env_file(path, self._bytes(path, lambda: env_bytes(path)) or b"")
+
+    def seal(self) -> None:
+        """Refuse files that were not read so far: `digest` says nothing of them."""
+        self._is_sealed = True
+
+    def digest(self, base: Path) -> str:
+        """Return the SHA-256 of all files that were read, with their names as seen from a directory."""
+        found = hashlib.sha256()
+        base = base.absolute()
+        for path, raw in sorted(self._read.items()):
+            name = str(path.relative_to(base) if path.is_relative_to(base) else path)
+            for part in (name.encode("utf-8", "surrogateescape"), b"absent" if raw is None else b"file", raw or b""):
+                found.update(len(part).to_bytes(8, "big") + part)
+        return f"sha256:{found.hexdigest()}"
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are there and were read."""
+        return tuple(sorted(path for path, raw in self._read.items() if raw is not None))
+
+    def _raw(self, path: Path) -> bytes:
+        return read_bytes(path, regular=self._regular)
+
+    def _bytes(self, path: Path, read: Callable[[], bytes | None]) -> bytes | None:
+        key = path.absolute()
+        if key not in self._read:
+            if self._is_sealed:
+                raise config_error(str(path), "", "it changed while it was read", "Run the command again.")
+            self._read[key] = read()
+        return self._read[key]
+
+
+"""The file of settings that may stand beside one of servers."""
+
+
+def digest_of(config: Config) -> str:
+    """Return the SHA-256 of the files of a configuration as they are now, by name; "" for one that has none.
+
+    Files that its references name are left out: they hold secrets.
+    """
+    return " ".join(_digests(config.path)) if config.path is not None else ""
+
+
+def _digests(path: Path) -> Iterator[str]:
+    for file in dict.fromkeys((path, path.with_name(SETTINGS_FILE))):
+        with suppress(OSError):
+            yield f"{file.name}=sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"

@@ -1,0 +1,61 @@
+"""Remember beside a database how far it got, so that a lost, emptied or older one is recognised."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Revision", "RevisionFile"]
+
+_LINE: Final = re.compile(rb"truename-state ([0-9a-f]{32}) ([0-9]{20})\n")
+_OPEN: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Revision(NamedTuple):
+    """Which database, and how many changes it has."""
+
+    database: str
+    number: int
+
+
+class RevisionFile:
+    """The file ``PATH.revision``: one line of fixed length, overwritten after each change of the database.
+
+    It may be behind the database (a process was killed between the two), never ahead of it.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self.path = database.with_name(f"{database.name}.revision")
+        self._descriptor = -1
+
+    def read(self) -> Revision | None:
+        """Return what is remembered; None if nothing is. Raises `OSError`."""
+        try:
+            descriptor = os.open(self.path, _OPEN & ~os.O_RDWR | os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            found = _LINE.fullmatch(os.read(descriptor, 128))
+        finally:
+            os.close(descriptor)
+        # A line that a power failure tore says nothing; the next change writes it anew.
+        return None if found is None else Revision(found[1].decode(), int(found[2]))
+
+    def write(self, revision: Revision) -> None:
+        """Remember a revision that is on the disk. A failure is no error: the file is then behind."""
+        with suppress(OSError):
+            if self._descriptor < 0:
+                self._descriptor = os.open(self.path, _OPEN | os.O_CREAT, 0o600)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, b"truename-state %s %020d\n" % (revision.database.encode(), revision.number))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

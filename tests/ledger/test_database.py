@@ -1,0 +1,212 @@
+"""A ledger in a database answers as one in memory does, however much of it is in memory."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.ledger.stories import claim, show
+from tests.ledger.stories import settings as made
+from truename import Ledger, ToolId
+from truename.errors import LedgerError
+from truename.ledger import Bind, Event
+from truename.ledger.ledger import MAX_CLAIMS, LedgerCore
+from truename.ledger.sql import SqlLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NAMES = ("x", "X", "a_b", "a.b", "a@1/x@1", "b/y")
+IDS = tuple(map(ToolId.parse, ("a/x", "a@2/x", "b/y", "b/s.z")))
+SCOPES = ("", "only/a")
+_numbers = count()
+
+names, ids, scopes = st.sampled_from(NAMES), st.sampled_from(IDS), st.sampled_from(SCOPES)
+steps = st.one_of(
+    st.tuples(st.just("claim"), scopes, names, ids, st.sampled_from(("openai", "cursor"))),
+    st.tuples(st.just("redirect"), scopes, names, ids),
+    st.tuples(st.just("retire"), scopes, names),
+    st.tuples(st.just("break"), scopes, names, st.sampled_from((None, *NAMES)), st.sampled_from((None, *IDS))),
+    st.tuples(st.just("restyle"), scopes, st.sampled_from(("prefixed", "on-conflict"))),
+    st.tuples(st.just("bind"), st.sampled_from("ab"), st.sampled_from("xyz"), ids),
+    st.tuples(st.just("own"), names, st.sampled_from("ab")),
+)
+
+_DO: dict[str, Callable[..., None]] = {
+    "claim": lambda ledger, scope, name, id, table: ledger.scoped(scope).record(
+        [claim(name, str(id), table, id.integration)]
+    ),
+    "redirect": lambda ledger, scope, name, id: ledger.scoped(scope).redirect(name, id),
+    "retire": lambda ledger, scope, name: ledger.scoped(scope).retire(name),
+    "break": lambda ledger, scope, name, new, id: ledger.scoped(scope).break_name(name, new, id=id),
+    "restyle": lambda ledger, scope, style: ledger.scoped(scope).restyle(made(style)),
+    "bind": lambda ledger, server, name, id: ledger.remember(None, (), [(server, name, id)]),
+    "own": lambda ledger, uri, server: ledger.own([(uri, server)]),
+}
+
+
+def done(ledger: Ledger, step: tuple[object, ...]) -> str:
+    """Take a step, and return the code of its refusal."""
+    try:
+        _DO[str(step[0])](ledger, *step[1:])
+    except LedgerError as error:
+        return error.code
+    return ""
+
+
+def answers(ledger: Ledger) -> dict[str, object]:
+    """Return all that naming asks a ledger."""
+    found: dict[str, object] = {
+        "bindings": dict(ledger.bindings()),
+        "origins": dict(ledger.origins()),
+        "order": ledger.pinned(reversed(IDS)),
+        "owners": dict(ledger.owners),
+        "scopes": set(ledger.scopes),
+    }
+    for scope in SCOPES:
+        one = ledger.scoped(scope)
+        found[f"in {scope}"] = {
+            "style": one.settings and (one.settings.style, one.server_names),
+            "withdrawn": {name: standing._replace(since="") for name, standing in one.withdrawn.items()},
+            "held": {table: dict(one.held(table)) for table in ("openai", "cursor")},
+            "first": [one.first_version(id) for id in IDS],
+            "names": [
+                (
+                    *(one.standing(name), one.standing_folded(name.lower()), one.holder(name.lower()), one.parts(name)),
+                    *(one.held_first(name.lower()), one.is_withdrawn(name.lower()), set(one.spellings(name.lower()))),
+                    *(one.shown_in(name, "openai"), [one.bars(name, id) for id in IDS]),
+                    [one.is_heir(name.lower(), id) for id in IDS],
+                    [(event.kind, event.plain() | {"at": ""}) for event in one.history(name)],
+                )
+                for name in NAMES
+            ],
+        }
+    return _without_times(found)
+
+
+def _ordered(value: object) -> object:
+    """Return a value in which no order is left that means nothing."""
+    if isinstance(value, dict):
+        return sorted(((repr(key), _ordered(one)) for key, one in value.items()), key=repr)
+    if isinstance(value, set):
+        return sorted(map(repr, value))
+    return [_ordered(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _without_times(found: dict[str, object]) -> dict[str, object]:
+    return {key: re.sub(r"\d{4}-\d\d-\d\dT[0-9:+]*", "", repr(_ordered(value))) for key, value in found.items()}
+
+
+def lazy(path: Path, *, readonly: bool = False) -> Ledger:
+    """Open a ledger of which every row is read when it is asked for, as of a large one."""
+    store = SqlLedger(path, readonly=readonly, patience=1.0, at_once=0)
+    return Ledger(LedgerCore(store, MAX_CLAIMS, readonly=readonly))
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), steps), max_size=25))
+def test_it_answers_as_one_in_memory_whoever_writes_and_however_much_was_read(
+    tmp_path: Path, story: list[tuple[int, tuple[object, ...]]]
+) -> None:
+    path = tmp_path / f"{next(_numbers)}"
+    memory = Ledger.memory()
+    whole, asked = Ledger.open(path), lazy(path)
+    for writer, step in story:
+        if writer == 2:
+            whole.close()
+            whole = Ledger.open(path)
+        assert done(memory, step) == done((whole, asked, whole)[writer], step)
+    expected = answers(memory)
+    for ledger in (whole, asked):
+        ledger.refresh()
+        assert answers(ledger) == expected
+        ledger.close()
+    for ledger in (Ledger.open(path), lazy(path), lazy(path, readonly=True)):
+        assert answers(ledger) == expected
+        ledger.close()
+
+
+def test_a_claim_that_is_repeated_is_kept_once_and_every_holder_for_ever(ledger: Ledger) -> None:
+    for _ in range(3):
+        show(ledger, "a/x")
+        ledger.restyle(made("on-conflict"))
+        show(ledger, "a/x", style="on-conflict")
+        ledger.restyle(made("prefixed"))
+
+    assert [event.kind for event in ledger.history("a_x")] == ["claim"]
+    ledger.redirect("a_x", "b/y")
+    ledger.record([claim("a_x", "b/y", server="b")])
+    ledger.redirect("a_x", "a/x")
+    ledger.record([claim("a_x", "a/x")])
+    assert [str(getattr(event, "id", "")) for event in ledger.history("A_X")] == [
+        *("a@1/x@1", "b@1/y@1", "b@1/y@1", "a@1/x@1")
+    ]
+
+
+def test_rows_of_a_large_ledger_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    writer = Ledger.open(path)
+    writer.record([made(), *(claim(f"n{number}", f"a/n{number}") for number in range(50))])
+    writer.remember(None, (), [("a", f"n{number}", ToolId.parse(f"a/n{number}")) for number in range(50)])
+    ledger = lazy(path)
+
+    held, bindings = ledger.held("openai"), ledger.bindings()
+    assert (held.get(ToolId.parse("a/n7")), held.get(ToolId.parse("a/x")), ToolId.parse("a/n8") in held) == (
+        *("n7", None),
+        True,
+    )
+    with pytest.raises(KeyError):
+        bindings["a", "n50"]
+    assert (len(bindings), len(list(held)), len(held.values()), len(dict(bindings))) == (50, 50, 50, 50)
+    assert repr(ledger.scoped("none").held("openai")) == "{}"
+    writer.record([claim("n50", "a/n50")])
+    assert ledger.refresh()
+    assert held[ToolId.parse("a/n50")] == "n50"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE ledger_holder SET present = 'no id'",
+        'UPDATE ledger_settings SET body = \'{"event": "retire", "name": "x"}\'',
+        "UPDATE ledger_event SET body = 'no event'",
+    ],
+)
+def test_a_row_that_means_nothing_is_refused(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "ledger"
+    writer = Ledger.open(path)
+    writer.record([made(), claim("x", "a/x")])
+    writer.close()
+    with closing(sqlite3.connect(path)) as data:
+        data.execute(statement)
+        data.commit()
+
+    with pytest.raises(LedgerError, match=r"it is damaged \(a row can't be read") as caught:
+        Ledger.open(path).history("x")
+    assert caught.value.code == "corrupt"
+
+
+def test_a_record_made_of_what_is_no_longer_so_is_not_kept(ledger: Ledger) -> None:
+    since = ledger.revision
+    bound = [("a", "x", ToolId.parse("a/x"))]
+    assert ledger.remember(None, (), bound, since=since)
+    assert not ledger.remember(None, [claim("x", "a/x")], (), since=since)
+    assert ledger.holder("x") is None
+    assert ledger.refresh()
+    assert ledger.remember(None, [claim("x", "a/x")], (), since=ledger.revision)
+
+
+def test_a_store_keeps_nothing_under_another_revision(tmp_path: Path) -> None:
+    events: list[Event] = [Bind(server="a", name="x", id=IDS[0])]
+    store = SqlLedger(tmp_path / "ledger", readonly=False, patience=1.0)
+    assert not store.append(events, 7)
+    assert store.append(events, 0)
+    assert (store.snapshot().revision, store.snapshot().origin(IDS[0])) == (1, ("a", "x"))

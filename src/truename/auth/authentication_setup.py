@@ -6,7 +6,7 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from starlette.requests import ClientDisconnect
 
@@ -18,8 +18,9 @@ from truename.policy.principal import LOCAL
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from truename.auth.authorization_server.endpoints import AuthorizationEndpoints
     from truename.auth.inbound.authentication import Authenticator, OnAccess
     from truename.auth.network.fetch import Fetch
     from truename.config import Config
@@ -31,8 +32,16 @@ _PATH: Final = "/mcp"
 _LIVE: Final[Mapping[str, Any]] = {"tokens": {}, "token_name": LOCAL.name}
 
 
-def _nothing(_: str) -> bool:
-    return False
+class WebPages(Protocol):
+    """A group of web pages, as an ASGI application for its own paths."""
+
+    def has(self, path: str) -> bool:
+        """Return whether it serves this path."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for one of its paths."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +53,8 @@ class HttpAuthentication:
 
     authenticators: Authenticators
     resource: ProtectedResource
-    pages: Any = None
-    is_page: Callable[[str], bool] = _nothing
+    pages: ASGIApp
+    is_page: Callable[[str], bool]
     logins: PendingLogins | None = None
 
     def another(self, before: Config, after: Config) -> Callable[[], None]:
@@ -89,7 +98,7 @@ async def front_of(
     )
     async with AsyncExitStack() as stack:
         ways: list[Authenticator] = []
-        pages: Any = None
+        pages: AuthorizationEndpoints | None = None
         if access.oauth or access.sign_in:
             # The network, and the libraries for tokens, are only for who needs them.
             from truename.auth.inbound.issuer_tokens import IssuerAuthenticator  # noqa: PLC0415 - only for who has them
@@ -123,21 +132,27 @@ async def front_of(
         logins = _pending_logins(
             config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access
         )
-        rooms = [] if pages is None else [pages]
+        groups: list[WebPages] = [] if pages is None else [pages]
         if logins is not None:
             stack.push_async_callback(logins.close)
-            rooms.append(LoginPages(logins, settings.server_name))
+            groups.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
             authenticators=authenticators,
             resource=resource,
-            pages=partial(_page, rooms),
-            is_page=partial(_has, rooms),
+            pages=partial(_page, groups),
+            is_page=partial(_has, groups),
             logins=logins,
         )
 
 
 def _pending_logins(
-    config: Config, here: str, pages: Any, *, is_near: bool, clock: Callable[[], float], tell: OnAccess
+    config: Config,
+    here: str,
+    pages: AuthorizationEndpoints | None,
+    *,
+    is_near: bool,
+    clock: Callable[[], float],
+    tell: OnAccess,
 ) -> PendingLogins | None:
     """Return where people log in at servers, if logins are kept."""
     directory = config.access_path()
@@ -150,11 +165,11 @@ def _pending_logins(
     )
 
 
-def _has(rooms: Sequence[Any], path: str) -> bool:
-    return any(room.has(path) for room in rooms)
+def _has(groups: Sequence[WebPages], path: str) -> bool:
+    return any(pages.has(path) for pages in groups)
 
 
-async def _page(rooms: Sequence[Any], scope: Scope, receive: Receive, send: Send) -> None:
+async def _page(groups: Sequence[WebPages], scope: Scope, receive: Receive, send: Send) -> None:
     # Who went away within a request needs no answer.
     with suppress(ClientDisconnect):
-        await next(room for room in rooms if room.has(scope["path"]))(scope, receive, send)
+        await next(pages for pages in groups if pages.has(scope["path"]))(scope, receive, send)

@@ -129,7 +129,7 @@ class IssuerClient:
 
     async def ask(
         self, name: str, typed: str | None, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
-    ) -> Any:
+    ) -> FetchedDocument:
         """Fetch from one of its URLs, which may lead no nearer than the issuer itself is. Raises `FetchError`."""
         url = await self.endpoint(name, typed)
         if typed is not None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.auth.authorization_server.tokens import TokenIssuer
-    from truename.auth.network.fetch import Fetch
+    from truename.auth.network.fetch import Fetch, FetchedDocument
 
 __all__ = [
     "RegisteredClient",
@@ -252,7 +252,7 @@ class RegisteredClients:
         self._documents.put(url, (found,), until=self._clock() + (_KEPT if found is not None else _KEPT / 10))
         return found
 
-    def _read(self, url: str, answer: Any) -> RegisteredClient | None:
+    def _read(self, url: str, answer: FetchedDocument) -> RegisteredClient | None:
         if answer.status != 200 or len(answer.body) > 64 * 1024:
             return None
         said: Mapping[str, Any] = answer.document()

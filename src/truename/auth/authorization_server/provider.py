@@ -294,8 +294,7 @@ class IdentityProvider:
     ) -> FetchedDocument:
         if self._speaker is None:
             return await self._fetch(typed or "", form=form, headers=headers)
-        answer: FetchedDocument = await self._speaker.ask(name, typed, form, headers)
-        return answer
+        return await self._speaker.ask(name, typed, form, headers)
 
 
 def _text(value: object) -> str:

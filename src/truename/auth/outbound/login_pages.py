@@ -203,7 +203,7 @@ class PendingLogins:
             await self._web.close()
 
 
-def _tokens(kept: LoginRegistrations, principal: Principal) -> Any:
+def _tokens(kept: LoginRegistrations, principal: Principal) -> TokenResponse | None:
     whole = kept.of(principal.key)
     return None if whole is None else kept.logins(whole).of(principal.key)
 

@@ -229,5 +229,4 @@ class UserTokens:
         more, headers = proven(self._said, await self._speaker.metadata())
         form = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": self._resource, **more}
         form = {name: value for name, value in form.items() if value}
-        found: FetchedDocument = await self._speaker.ask("token_endpoint", None, form, headers)
-        return found
+        return await self._speaker.ask("token_endpoint", None, form, headers)

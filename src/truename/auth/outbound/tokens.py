@@ -106,8 +106,7 @@ class ClientTokens:
         form = {"grant_type": "client_credentials", "scope": " ".join(said.scopes), **more}
         form |= {"resource": said.resource_of(self._address), "audience": said.audience}
         form = {name: value for name, value in form.items() if value}
-        found: FetchedDocument = await self._speaker.ask("token_endpoint", said.token_url, form, headers)
-        return found
+        return await self._speaker.ask("token_endpoint", said.token_url, form, headers)
 
 
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -240,8 +239,7 @@ class TokenExchanges:
             **more,
         }
         form = {name: value for name, value in form.items() if value}
-        found: FetchedDocument = await self._speaker.ask("token_endpoint", said.token_url, form, headers)
-        return found
+        return await self._speaker.ask("token_endpoint", said.token_url, form, headers)
 
 
 class ExchangedTokens:

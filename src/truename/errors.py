@@ -73,6 +73,7 @@ __all__ = [
     "UnknownTool",
     "config_error",
     "excerpt",
+    "printable",
     "spelling_remedy",
 ]
 
@@ -141,6 +142,16 @@ def excerpt(text: str, limit: int = 80) -> str:
     shown = text if len(text) <= limit else text[:limit]
     quoted = ascii(shown) if not shown.isprintable() else repr(shown)
     return quoted if shown is text else f"{quoted} ({len(text):,} characters)"
+
+
+def printable(text: str, limit: int = 500) -> str:
+    r"""Return foreign text as one printable line, cut at the limit: it goes to logs, terminals and spans.
+
+    >>> printable("a\x1b[31mb\nc"), printable("abcdef", 3)
+    ('a\\x1b[31mb\\nc', 'abc...')
+    """
+    cut = text if len(text) <= limit else f"{text[:limit]}..."
+    return cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 def _choice(names: tuple[str, ...], word: str = "or") -> str:

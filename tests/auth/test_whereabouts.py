@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import sys
+from contextlib import ExitStack
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -179,6 +182,21 @@ async def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
         assert await _get(connections, f"http://tools.example:{port}/") == 200
         await connections.aclose()
     assert len(hosts) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses connections")
+async def test_an_address_that_never_answers_holds_the_next_one_up_for_a_moment_only() -> None:
+    connections = Connections(HostResolver(resolve=Names(("127.0.0.2", "127.0.0.1"))))
+    async with listening() as (port, hosts):
+        with socket.create_server(("127.0.0.2", port), backlog=0) as silent, ExitStack() as waiting:
+            # Nobody accepts, and the queue is full: what comes next is dropped without a word.
+            for _ in range(2):
+                one = waiting.enter_context(socket.socket())
+                one.setblocking(False)
+                one.connect_ex(silent.getsockname())
+            assert await _get(connections, f"http://tools.example:{port}/") == 200
+        await connections.aclose()
+    assert hosts == [f"tools.example:{port}"]
 
 
 async def test_where_none_answers_the_server_can_not_be_reached() -> None:

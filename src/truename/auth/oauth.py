@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from base64 import b64encode, urlsafe_b64encode
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote_plus, urlsplit
@@ -14,6 +13,7 @@ import anyio
 
 from truename.auth.jwt import Invalid, KeySet, imported
 from truename.auth.network.fetch import FetchError
+from truename.cache import TTLCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -196,18 +196,16 @@ class Introspection:
         self._issuer = issuer
         self._speaker = speaker
         self._clock = clock
-        self._answers: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
+        self._answers: TTLCache[bytes, Mapping[str, Any]] = TTLCache(_MOST, _BELIEVED, clock)
 
     async def claims(self, token: str, audience: frozenset[str]) -> Mapping[str, Any]:
         """Return what the issuer says of a token that is good. Raises `Invalid` and `FetchError`."""
         key, now = hashlib.sha256(token.encode()).digest(), self._clock()
-        until, found = self._answers.get(key, (0.0, {}))
-        if now >= until:
+        found = self._answers.get(key)
+        if found is None:
             found = await self._asked(token)
-            self._answers[key] = now + _BELIEVED, found
-            self._answers.move_to_end(key)
-            while len(self._answers) > _MOST:
-                self._answers.popitem(last=False)
+            # It was true when it was asked for.
+            self._answers.put(key, found, until=now + _BELIEVED)
         _check(found, self._issuer, audience, now)
         return found
 

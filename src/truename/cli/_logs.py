@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from truename.audit import masked
 from truename.cli._rendering import printable
 from truename.gateway import UpstreamError
-from truename.gateway.telemetry.account import account_now
+from truename.gateway.running_calls import account_now
 
 if TYPE_CHECKING:
     from truename.cli._options import LogFormat, LogLevel

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import TruenameError
+from truename.errors import TruenameError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,18 +23,7 @@ __all__ = [
     "unusable",
 ]
 
-_MAX_TEXT: Final = 500
 _MAX_LINE: Final = 300
-
-
-def printable(text: str, limit: int = _MAX_TEXT) -> str:
-    r"""Return upstream text as one printable line: it goes to logs and terminals.
-
-    >>> printable("a\x1b[31mb\nc")
-    'a\\x1b[31mb\\nc'
-    """
-    cut = text if len(text) <= limit else f"{text[:limit]}..."
-    return cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 @dataclass(kw_only=True, unsafe_hash=True)

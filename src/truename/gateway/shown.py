@@ -17,7 +17,7 @@ from truename.errors import LedgerError, TruenameError
 from truename.gateway.news import News
 from truename.gateway.protocol.turns import go_on
 from truename.gateway.room import Quota, share_of
-from truename.gateway.telemetry.account import Accounts
+from truename.gateway.running_calls import Accounts
 from truename.gateway.traffic import Traffic
 from truename.gateway.trust.approving import Approving
 from truename.gateway.trust.decisions import Decisions

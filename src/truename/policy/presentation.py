@@ -12,6 +12,7 @@ from itertools import combinations, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.cache import LRUCache
 from truename.catalog import Catalog, unfolded
 from truename.catalog.globs import ById, fault_in, is_wild, may_meet, unversioned
 from truename.conventions.rules.characters import concealed
@@ -77,7 +78,9 @@ class Presentation:
     table: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing, hash=False)
     is_partial: bool = False
     _by_id: ById[Words] = field(init=False, repr=False, compare=False)
-    _known: dict[ToolId, _Presented] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: LRUCache[ToolId, _Presented] = field(
+        default_factory=lambda: LRUCache(_MOST_REMEMBERED), init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", _read(self.table))
@@ -104,8 +107,6 @@ class Presentation:
         if (known := self._known.get(id)) is None:
             named, globbed = self._by_id.about(id)
             words = _both(_strictest(said for _, said in globbed), _strictest(said for _, said in named))
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
             known = self._known[id] = _Presented(words, tuple(key for key, _ in (*named, *globbed)))
         return known
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +24,7 @@ from pydantic import AnyUrl, ValidationError
 from truename.auth.jwt import Invalid
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchError
+from truename.cache import TTLCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -166,7 +166,8 @@ class RegisteredClients:
         self._scopes = scopes
         self._schemes = schemes
         self._clock = clock
-        self._documents: OrderedDict[str, tuple[float, RegisteredClient | None]] = OrderedDict()
+        # An entry is a tuple, for it may say that there is no client.
+        self._documents: TTLCache[str, tuple[RegisteredClient | None]] = TTLCache(_MOST_DOCUMENTS, _KEPT, clock)
         self._limit = anyio.CapacityLimiter(_AT_ONCE)
         self._hosts: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
 
@@ -237,23 +238,18 @@ class RegisteredClients:
         return next((problem for uri in uris if (problem := wrong_redirect(uri, self._schemes))), None)
 
     async def _documented(self, url: str) -> RegisteredClient | None:
-        until, known = self._documents.get(url, (0.0, None))
-        if self._clock() < until:
-            return known
+        if (known := self._documents.get(url)) is not None:
+            return known[0]
         # Anybody may name a host that is slow: its own clients wait for it, and nobody else's.
         own = self._hosts.setdefault(urlsplit(url).hostname or "", anyio.CapacityLimiter(_AT_ONE_HOST))
         async with own, self._limit:
-            until, known = self._documents.get(url, (0.0, None))
-            if self._clock() < until:
-                return known
+            if (known := self._documents.get(url)) is not None:
+                return known[0]
             try:
                 found = self._read(url, await self._fetch(url, named_by=NetworkZone.PUBLIC))
             except FetchError:
                 found = None
-        self._documents[url] = self._clock() + (_KEPT if found is not None else _KEPT / 10), found
-        self._documents.move_to_end(url)
-        while len(self._documents) > _MOST_DOCUMENTS:
-            self._documents.popitem(last=False)
+        self._documents.put(url, (found,), until=self._clock() + (_KEPT if found is not None else _KEPT / 10))
         return found
 
     def _read(self, url: str, answer: Any) -> RegisteredClient | None:

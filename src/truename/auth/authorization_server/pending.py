@@ -13,16 +13,18 @@ from pydantic import AnyUrl, Field
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-__all__ = ["ConsentGiven", "IssuedCode", "IssuedRefreshToken", "SharedQuota", "TTLCache"]
+__all__ = ["ConsentGiven", "IssuedCode", "IssuedRefreshToken", "OwnedTTLCache", "SecretTTLCache"]
 
 _MOST: Final = 10_000
 T = TypeVar("T")
 
 
-class SharedQuota(Generic[T]):
-    """Values of several people that are kept for a time; of too many, who has the most loses the oldest.
+class OwnedTTLCache(Generic[T]):
+    """Values of several owners, kept for a time; beyond the limit the owner with the most loses the oldest one.
 
-    >>> logins = SharedQuota(600.0, lambda: 0.0)
+    So nobody can evict the values of others, as in a plain `TTLCache`.
+
+    >>> logins = OwnedTTLCache(600.0, lambda: 0.0)
     >>> logins.put("n1", "a login", whose="ann")
     >>> for number in range(20_000):
     ...     logins.put(number, "another", whose="eve")
@@ -56,7 +58,7 @@ class SharedQuota(Generic[T]):
         return found
 
     def _to_go(self) -> Hashable:
-        """Return which is to go: one that is over, else the oldest of who has the most."""
+        """Choose what to evict: an expired entry first, else the oldest of the largest owner."""
         oldest = next(iter(self._kept))
         if self._clock() >= self._kept[oldest][0]:
             return oldest
@@ -71,11 +73,11 @@ class SharedQuota(Generic[T]):
                 del self._counts[whose]
 
 
-class TTLCache(Generic[T]):
-    """Values that are shared so, under names that open something: of those, digests are kept."""
+class SecretTTLCache(Generic[T]):
+    """An `OwnedTTLCache` under keys that are secrets: it keeps their digests."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        self._kept: SharedQuota[T] = SharedQuota(seconds, clock)
+        self._kept: OwnedTTLCache[T] = OwnedTTLCache(seconds, clock)
 
     def put(self, name: str, value: T, *, whose: str) -> None:
         """Keep a value."""

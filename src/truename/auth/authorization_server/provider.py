@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.responses import Response
 
 from truename.auth.authorization_server.html import fault_page
-from truename.auth.authorization_server.pending import TTLCache
+from truename.auth.authorization_server.pending import SecretTTLCache
 from truename.auth.inbound.issuer_tokens import groups_in, principal_in
 from truename.auth.jwt import Invalid, UnknownKey, verified
 from truename.auth.network.fetch import FetchError
@@ -75,7 +75,7 @@ class AuthorizationStates:
         self._clock = clock
         self._key = secrets.token_bytes(32)
         # Only who signed in at the provider gets here, so a stranger can't fill it.
-        self._finished: TTLCache[bool] = TTLCache(_SECONDS, clock)
+        self._finished: SecretTTLCache[bool] = SecretTTLCache(_SECONDS, clock)
 
     def begin(self, kind: str, browser: str, said: Sequence[Any]) -> tuple[str, AuthorizationState]:
         """Return an authorization and its state. ``browser`` is the cookie of who leaves, ``said`` is JSON."""

@@ -24,7 +24,7 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from truename.auth.authorization_server.clients import RegisteredClient, digest_of_client, printable_name
-from truename.auth.authorization_server.pending import IssuedCode, IssuedRefreshToken, TTLCache
+from truename.auth.authorization_server.pending import IssuedCode, IssuedRefreshToken, SecretTTLCache
 from truename.auth.authorization_server.provider import NotAllowedIn
 from truename.auth.authorization_server.sessions import PLACE, SignInSession
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
@@ -80,8 +80,8 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         self.authorizations = authorizations
         self._sessions = sessions
         self._vault = vault
-        self._codes: TTLCache[IssuedCode] = TTLCache(_CODE_SECONDS, clock)
-        self._spent: TTLCache[str] = TTLCache(settings.access_seconds, clock)
+        self._codes: SecretTTLCache[IssuedCode] = SecretTTLCache(_CODE_SECONDS, clock)
+        self._spent: SecretTTLCache[str] = SecretTTLCache(settings.access_seconds, clock)
         self._clock = clock
         self._tell = tell
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from truename.auth.inbound.authentication import Authenticated, AuthenticationFa
 from truename.auth.jwt import Invalid, UnknownKey, is_signed, issuer_in, verified
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import Introspection, IssuerClient, IssuerKeys
+from truename.cache import TTLCache
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class IssuerAuthenticator:
         self._clock = clock
         self._keys = IssuerKeys(speaker, issuer.jwks_url, clock)
         self._introspection = Introspection(issuer, speaker, clock)
-        self._good: OrderedDict[bytes, tuple[float, int, Authenticated]] = OrderedDict()
+        self._good: TTLCache[bytes, tuple[int, Authenticated]] = TTLCache(_MOST, _KEPT, clock)
 
     def knows(self, token: str) -> bool:
         """Tell whether a token says that it is this issuer's; one that says nothing may be, if it can be asked."""
@@ -151,20 +151,13 @@ class IssuerAuthenticator:
         if not is_signed(token) or self._issuer.introspection == "always":
             return self._judged(await self._asked(token), self._clock() + _ASKED_AGAIN)
         key, now = hashlib.sha256(token.encode()).digest(), self._clock()
-        until, changes, known = self._good.get(key, (0.0, 0, None))
-        if known is not None and now < until and changes == self._keys.changes:
-            return known
+        known = self._good.get(key)
+        if known is not None and known[0] == self._keys.changes:
+            return known[1]
         found = self._judged(await self._verified(token), float("inf"))
         if isinstance(found, Authenticated):
-            self._remember(key, now, found)
+            self._good.put(key, (self._keys.changes, found), until=min(now + _KEPT, found.until or now))
         return found
-
-    def _remember(self, key: bytes, now: float, admission: Authenticated) -> None:
-        until = min(now + _KEPT, admission.until or now)
-        self._good[key] = until, self._keys.changes, admission
-        self._good.move_to_end(key)
-        while len(self._good) > _MOST:
-            self._good.popitem(last=False)
 
     async def _asked(self, token: str) -> Mapping[str, Any]:
         # What a signed token says of itself counts as well as what its issuer says now.

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
+from truename.cache import LRUCache
 from truename.errors import TruenameError, excerpt
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class PinnedAddressTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._reach = reach
         self._resolve = resolve
-        self._pins: dict[tuple[str, int], IPAddress] = {}
+        self._pins: LRUCache[tuple[str, int], IPAddress] = LRUCache(_MAX_PINNED)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request."""
@@ -246,7 +247,7 @@ class PinnedAddressTransport(httpx2.AsyncBaseTransport):
             return await self._inner.handle_async_request(_to(request, pin, host))
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
             # It may have moved. What it is now is judged at the next request.
-            self._pins.pop((host, port), None)
+            self._pins.pop((host, port))
             raise
 
     async def network_zone(self, host: str, port: int) -> NetworkZone | None:
@@ -256,8 +257,6 @@ class PinnedAddressTransport(httpx2.AsyncBaseTransport):
     async def _pinned(self, host: str, port: int) -> IPAddress:
         addresses = await self._addresses(host, port)
         self._reach.check(host, addresses)
-        while len(self._pins) >= _MAX_PINNED:
-            del self._pins[next(iter(self._pins))]
         self._pins[host, port] = addresses[0]
         return addresses[0]
 

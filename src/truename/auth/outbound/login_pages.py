@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from truename.auth.authorization_server.html import page
-from truename.auth.authorization_server.pending import SharedQuota, TTLCache
+from truename.auth.authorization_server.pending import OwnedTTLCache, SecretTTLCache
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
 from truename.auth.network.fetch import FetchError, Web
 from truename.auth.outbound.authorization import LoginRequest, client_document, login_request, way_back
@@ -106,9 +106,9 @@ class PendingLogins:
         self._clock = clock
         self._web: Web | None = None
         self._vault: Vault | None = None
-        self._open: SharedQuota[LoginAttempt] = SharedQuota(_SECONDS, clock)
-        self._links: TTLCache[LoginAttempt] = TTLCache(_SECONDS, clock)
-        self._authorizations: TTLCache[_PendingLogin] = TTLCache(_SECONDS, clock)
+        self._open: OwnedTTLCache[LoginAttempt] = OwnedTTLCache(_SECONDS, clock)
+        self._links: SecretTTLCache[LoginAttempt] = SecretTTLCache(_SECONDS, clock)
+        self._authorizations: SecretTTLCache[_PendingLogin] = SecretTTLCache(_SECONDS, clock)
 
     def recognizes(self, principal: Principal) -> bool:
         """Tell whether it can be found out that this is who sits at a browser."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
@@ -13,6 +12,7 @@ import anyio
 
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, TokenResponse, granted, proven
+from truename.cache import LRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,7 +171,7 @@ class TokenExchanges:
         self._resource = said.resource_of(address)
         self._speaker = IssuerClient(said.issuer or "", fetch, clock)
         self._clock = clock
-        self._had: OrderedDict[bytes, _Had] = OrderedDict()
+        self._had: LRUCache[bytes, _Had] = LRUCache(_MOST)
 
     async def token(self, admission: Authenticated | None) -> str:
         """Return an access token that is good for the server, for whoever was let in so.
@@ -209,10 +209,8 @@ class TokenExchanges:
 
     def _of(self, token: str) -> _Had:
         key = _digest(token)
-        had = self._had.setdefault(key, _Had())
-        self._had.move_to_end(key)
-        while len(self._had) > _MOST:
-            self._had.popitem(last=False)
+        if (had := self._had.get(key)) is None:
+            had = self._had[key] = _Had()
         return had
 
     async def _renew(self, had: _Had, token: str) -> None:

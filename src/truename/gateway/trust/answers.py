@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.telemetry.account import account_now
+from truename.gateway.running_calls import account_now
 from truename.identity import fold
 from truename.trust.screening import said_in, suspicions
 

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, StoreError
 from truename.gateway.faults import printable
-from truename.gateway.telemetry.account import account_now
+from truename.gateway.running_calls import account_now
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
+from truename.cache import LRUCache
 from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.faults import printable
@@ -60,7 +61,7 @@ class Vetting:
         self._reviewed = ReviewedDefinitions(trust.lock) if reviewed is None else reviewed
         self._news = news
         self._ledger = ledger
-        self._said: OrderedDict[tuple[ToolId, str], Sequence[Finding]] = OrderedDict()
+        self._said: LRUCache[tuple[ToolId, str], Sequence[Finding]] = LRUCache(_REMEMBERED)
         # Of each server's instructions the last that were not trusted.
         self._said_of: dict[str, tuple[str, Sequence[Finding]]] = {}
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
@@ -247,9 +248,7 @@ class Vetting:
             found = screened(new, trusted, self.names_of)
             for tool in new:
                 self._said[tool.id, self.digest_of(tool)] = tuple(found.get(tool.id, ()))
-            while len(self._said) > _REMEMBERED:
-                self._said.popitem(last=False)
-        return {tool.id: self._said.get((tool.id, self.digest_of(tool)), ()) for tool in tools}
+        return {tool.id: self._said.get((tool.id, self.digest_of(tool))) or () for tool in tools}
 
     def _tell(self, drifts: Sequence[Drift]) -> None:
         alike: defaultdict[tuple[str, str, Handling], list[Drift]] = defaultdict(list)

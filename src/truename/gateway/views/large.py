@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import OrderedDict
 from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.cache import LRUCache
 from truename.catalog.globs import fits_id
 from truename.config.visibility import why_searched
 from truename.errors import InvalidCall, LedgerError, ResolutionError, UnknownTool, excerpt
@@ -69,9 +69,9 @@ class Large:
     def __init__(self, hub: ShownTools, news: News) -> None:
         self._hub = hub
         self._news = news
-        self._discoveries: OrderedDict[Limits, Discovery] = OrderedDict()
-        self._were_large: OrderedDict[ViewSpec, None] = OrderedDict()
-        self._looked_at: OrderedDict[int, _Looked] = OrderedDict()
+        self._discoveries: LRUCache[Limits, Discovery] = LRUCache(_MOST_INDEXES)
+        self._were_large: LRUCache[ViewSpec, bool] = LRUCache(_MOST_VIEWS)
+        self._looked_at: LRUCache[int, _Looked] = LRUCache(_MOST_VIEWS)
 
     def over(self, shown: ShownTools) -> Large:
         """Return the same over what is made beside; it remembers together with this what was large."""
@@ -92,8 +92,9 @@ class Large:
 
     def drop(self, view: View) -> None:
         """Forget what was decided about a view that is kept no more, and about its parts."""
-        for number in [number for number, one in self._looked_at.items() if view is one.view or view is one.view.whole]:
-            del self._looked_at[number]
+        for one in self._looked_at.values():
+            if view is one.view or view is one.view.whole:
+                self._looked_at.pop(id(one.view))
 
     def claim(self, view: View) -> None:
         """Have the ledger hold our names in a view that needs them, when it is made: a call must not depend on that.
@@ -117,10 +118,6 @@ class Large:
         # The entry holds its view, so its number can't be another's.
         if found is None:
             found = self._looked_at[id(view)] = self._decided(view)
-            if len(self._looked_at) > _MOST_VIEWS:
-                self._looked_at.popitem(last=False)
-        else:
-            self._looked_at.move_to_end(id(view))
         return found
 
     def _decided(self, view: View) -> _Looked:
@@ -136,9 +133,7 @@ class Large:
         only = "" if spec.only is None else f" of server {excerpt(spec.only)}"
         text = f"the list for {spec.client or spec.dialect}{only} is searched, and few tools are in it: {why}"
         self._news.tell(("searched", spec), text, level=logging.INFO if spec.search else logging.WARNING)
-        self._were_large[spec] = None
-        if len(self._were_large) > _MOST_VIEWS:
-            self._were_large.popitem(last=False)
+        self._were_large[spec] = True
 
     def _why_searched(self, view: View) -> str:
         if view.spec.search:
@@ -219,10 +214,8 @@ class Large:
 
     def _discovery(self, limits: Limits) -> Discovery:
         """Return the index of what these limits leave: the order must not tell how common a word is elsewhere."""
-        found = self._discoveries.setdefault(limits, Discovery())
-        self._discoveries.move_to_end(limits)
-        if len(self._discoveries) > _MOST_INDEXES:
-            self._discoveries.popitem(last=False)
+        if (found := self._discoveries.get(limits)) is None:
+            found = self._discoveries[limits] = Discovery()
         return found
 
     def _describe(self, view: View, arguments: Mapping[str, Any], find: Find, own: OwnNames) -> dict[str, Any]:

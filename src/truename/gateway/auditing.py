@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +15,8 @@ import anyio.to_thread
 from truename.audit import AuditLog, AuditRecorder, Redaction, account_of, anchor_file, intent, said
 from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
-from truename.gateway.telemetry.definitions import Definitions
-from truename.gateway.telemetry.withdrawals import Withdrawals
+from truename.trust.approval_queue import about_definition
+from truename.trust.pins import BY_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -24,16 +25,25 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.config.audit import Audit
     from truename.gateway.hub import Hub
-    from truename.gateway.telemetry.account import RunningCall
+    from truename.gateway.running_calls import RunningCall
     from truename.gateway.trust.requests import Requests
     from truename.gateway.upstream.showing import ShownEvent
+    from truename.ledger import Ledger, Standing
     from truename.policy.call import CallEvent
     from truename.trust import PinStore
+    from truename.trust.pins import PinnedTool, SeenDefinition
+
+    Pins = Mapping[str, PinnedTool]
+    Withdrawn = Mapping[str, Standing]
 
 __all__ = ["Auditing", "auditing"]
 
 log: Final = logging.getLogger("truename.audit")
 
+# Records of one kind at one look: beyond this only their number.
+_MOST: Final = 1_000
+# Whoever else reviewed a definition did it by a command.
+_BY_ITSELF: Final = frozenset({"", BY_LOCK})
 _UNWRITTEN: Final = "the audit journal can't be written now, and what can't be written down is not done"
 
 
@@ -219,3 +229,86 @@ def _opened(settings: Audit) -> AuditRecorder | None:
         log.warning("%s Nothing is written down.", error)
         return None
     return AuditRecorder(journal, most_waiting=settings.max_waiting)
+
+
+class Definitions:
+    """Compares the book of pins with what it held at the last look. What it held at the first is no news."""
+
+    def __init__(self, book: PinStore) -> None:
+        self._book = book
+        self._pins, self._seen = book.pins(), book.seen()
+
+    def news(self) -> Iterator[dict[str, Any]]:
+        """Yield what the gateway did since the last look, as fields of a record."""
+        pins, seen = self._book.pins(), self._book.seen()
+        old_pins, old_seen = self._pins, self._seen
+        if pins is old_pins and seen is old_seen:
+            return
+        self._pins, self._seen = pins, seen
+        new_pins = [one for key, one in pins.items() if old_pins.get(key) != one and one.by in _BY_ITSELF]
+        new_seen = [one for key, one in seen.items() if _word(old_seen.get(key)) != one.word and one.by in _BY_ITSELF]
+        yield from _definition_records([(_became(one, old_pins), one) for one in new_pins])
+        yield from _definition_records([(_became(one, pins), one) for one in new_seen])
+
+
+def _word(seen: SeenDefinition | None) -> str:
+    return "" if seen is None else seen.word
+
+
+def _became(one: PinnedTool, pins: Pins) -> str:
+    """Return what became of a definition, of whose tool another one may have been trusted."""
+    is_other = one.key in pins
+    match getattr(one, "word", ""):
+        case "waiting":
+            return "quarantined" if is_other else "held"
+        case "rejected":
+            return "blocked"
+        case _:
+            return "accepted" if one.by else "changed" if is_other else "pinned"
+
+
+def _definition_records(found: list[tuple[str, PinnedTool]]) -> Iterator[dict[str, Any]]:
+    if len(found) > _MOST:
+        for (what, server), count in Counter((what, one.server) for what, one in found).items():
+            yield {"what": what, "server": server, "count": count}
+        return
+    for what, one in found:
+        yield {"what": what, **about_definition(one), "by": one.by}
+
+
+class Withdrawals:
+    """Compares what is withdrawn in a ledger with what was at the last look. What was at the first is no news."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._counts: dict[str, int] = {}
+        self._known: dict[str, Withdrawn] = {}
+        for _ in self.news():
+            pass
+
+    def news(self) -> Iterator[dict[str, Any]]:
+        """Yield what was redirected, retired or broken off since the last look, as fields of a record."""
+        for scope in self._ledger.scopes:
+            space = self._ledger.scoped(scope)
+            if self._counts.get(scope, 0) == space.withdrawals:
+                continue
+            before, now = self._known.get(scope, {}), dict(space.withdrawn)
+            self._counts[scope], self._known[scope] = space.withdrawals, now
+            changed = {name: one for name, one in now.items() if before.get(name) != one}
+            if len(changed) > _MOST:
+                yield {"what": "many", "scope": scope, "count": len(changed)}
+                continue
+            for name, one in changed.items():
+                yield _name_record(name, one, scope)
+
+
+def _name_record(name: str, standing: Standing, scope: str) -> dict[str, Any]:
+    tool = standing.id and str(standing.id)
+    return {
+        "what": standing.status,
+        "name": name,
+        "tool": tool,
+        "successor": None if standing.successor == tool else standing.successor,
+        "until": standing.until,
+        "scope": scope,
+    }

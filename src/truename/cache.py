@@ -84,7 +84,7 @@ class LRUCache(Generic[K, V]):
 
 
 class TTLCache(Generic[K, V]):
-    """A cache whose entries expire ``ttl`` seconds after they were put; beyond ``maxsize`` the oldest is evicted.
+    """A cache whose entries expire ``ttl`` seconds after they were put; one too many evicts the least recently used.
 
     >>> now = 0.0
     >>> cache = TTLCache[str, int](2, ttl=60.0, clock=lambda: now)

@@ -182,7 +182,7 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
                     yield HistoryMention(kind="call", place=block, id_key="id", named=block)
                 case "tool_result":
                     yield HistoryMention(kind="result", place=block, id_key="tool_use_id")
-                    yield from map(_reference, filter(_is_reference, _blocks(block)))
+                    yield from (_reference(one) for one in _blocks(block) if one.get("type") == "tool_reference")
                 case "tool_search_tool_result":
                     found = block.inside("content")
                     yield from map(_reference, found.each("tool_references"))
@@ -191,10 +191,6 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
 def _blocks(place: PayloadPlace) -> Iterator[PayloadPlace]:
     if not isinstance(place.get("content"), str):
         yield from place.each("content")
-
-
-def _is_reference(block: PayloadPlace) -> bool:
-    return bool(block.get("type") == "tool_reference")
 
 
 def _reference(block: PayloadPlace) -> HistoryMention:

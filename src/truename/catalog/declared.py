@@ -36,10 +36,6 @@ _DIGEST: Final = re.compile(r"-[0-9a-f]{8}")
 _DIGEST_LENGTH: Final = 9
 
 
-def _nothing() -> Mapping[str, int]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class ServerIdentity:
     """The identity that an operator declares for a server: integration, its version, and versions of single tools.
@@ -54,7 +50,7 @@ class ServerIdentity:
 
     integration: str | None = None
     version: int | None = None
-    versions: Mapping[str, int] = field(default_factory=_nothing, hash=False)
+    versions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __post_init__(self) -> None:
         if self.integration is not None:

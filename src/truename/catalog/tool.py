@@ -36,10 +36,6 @@ def estimated_tokens(definitions: Iterable[Mapping[str, Any]]) -> int:
     return sum(map(len, texts)) // _CHARACTERS_A_TOKEN
 
 
-def _nothing() -> Mapping[str, Any]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a tool comes from: the server's key and the tool's own name there, both verbatim.
@@ -66,7 +62,7 @@ class Tool:
     id: ToolId
     origin: Origin
     definition: Mapping[str, Any] = field(hash=False)
-    presented: Mapping[str, Any] = field(default_factory=_nothing, hash=False)
+    presented: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     offered: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property

@@ -101,7 +101,7 @@ def read_input(sources: Sequence[str], project: Path | None, environ: Mapping[st
     addresses: list[Startable] = []
     for source in sources:
         if is_address(source):
-            addresses.append(_address(source))
+            addresses.append(Startable(server=server_at(source), path=None, clients=(), of_project=False))
         elif (path := _there(source)).suffix.lower() == _TOML and _is_our_own(path):
             direct += _configured(path, environ)
         elif (dumped := _dumped(path)) is not None:
@@ -128,10 +128,6 @@ def _there(source: str) -> Path:
             fact=f"file not found: {source}", advice="Give a dump, a configuration, or a server's http(s) address."
         )
     return path.absolute()
-
-
-def _address(source: str) -> Startable:
-    return Startable(server=server_at(source), path=None, clients=(), of_project=False)
 
 
 def _is_our_own(path: Path) -> bool:
@@ -437,18 +433,15 @@ def look(
     # Dumps beside the files of a client are meant for that client.
     meant = wanted.dialects or tuple(dict.fromkeys(case.dialect for case in cases)) or general_dialects()
     cases += _general(intake, left, answers, meant)
+    of_nobody = [found for found in intake.files if not found.file.client]
     return DoctorResult(
         intake=intake,
-        report=examine(cases, [*failures, *about_files(_of_nobody(intake), dialects.get("universal"))]),
+        report=examine(cases, [*failures, *about_files(of_nobody, dialects.get("universal"))]),
         unasked=tuple(one for key, one in own.items() if key not in agreed),
         of_project=tuple(held.values()),
         asked=len(agreed),
         declined=leave is False,
     )
-
-
-def _of_nobody(intake: DoctorInput) -> list[FoundFile]:
-    return [found for found in intake.files if not found.file.client]
 
 
 def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, Any], tuple[ToolDump, ...]]:

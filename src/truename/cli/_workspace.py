@@ -163,7 +163,10 @@ class ToolWorkspace:
                 dialect,
                 style=style,
                 ledger=self.ledger,
-                overrides={name: _by_id(fixed) for name, fixed in self.settings.overrides.items()},
+                overrides={
+                    name: {ToolId.parse(id): one for id, one in fixed.items()}
+                    for name, fixed in self.settings.overrides.items()
+                },
                 server_name=self.settings.server_name,
             )
         except LedgerError as error:
@@ -182,7 +185,8 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
     found = find_sources(sources)
     memory = _memory(found, making.ledger)
     recorded = memory.settings if memory is not None else None
-    settings = configured(adopted(_settings(found), recorded), making)
+    given = next((one.config.settings for one in found if one.config is not None), Settings())
+    settings = configured(adopted(given, recorded), making)
     if making.ledger is None and making.is_otherwise and recorded is not None:
         other = wanted(settings, recorded.style)
         if not recorded.same(other):
@@ -235,14 +239,6 @@ def existing_ledger(path: Path) -> Path:
     if not path.is_file():
         raise UsageError(fact=f"no ledger found at {path}", advice="`truename serve` begins one; check the path.")
     return path
-
-
-def _by_id(fixed: Mapping[str, str]) -> Mapping[ToolId | str, str]:
-    return {ToolId.parse(id): name for id, name in fixed.items()}
-
-
-def _settings(found: Iterable[Source]) -> Settings:
-    return next((one.config.settings for one in found if one.config is not None), Settings())
 
 
 def _memory(found: Sequence[Source], wanted: str | None) -> Ledger | None:

@@ -129,7 +129,8 @@ def _entry(words: list[str]) -> tuple[str, dict[str, Any]]:
     for word in rest:
         flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
         if word == "--":
-            _command(entry, list(rest))
+            if command := list(rest):
+                entry["command"], entry["args"] = command[0], command[1:]
         elif flag == "--disabled":
             entry["disabled"] = value != "false"
         elif flag:
@@ -137,11 +138,6 @@ def _entry(words: list[str]) -> tuple[str, dict[str, Any]]:
         else:
             name = name or value
     return name, entry
-
-
-def _command(entry: dict[str, Any], words: list[str]) -> None:
-    if words:
-        entry["command"], entry["args"] = words[0], words[1:]
 
 
 def _set(entry: dict[str, Any], flag: str, value: str) -> None:

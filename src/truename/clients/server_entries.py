@@ -263,7 +263,8 @@ def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
     fixed = form.stdio if server.type == "stdio" else form.http
     entry |= {name: _copied(value) for name, value in fixed.items() if name not in entry}
     if server.timeout is not None and form.timeout:
-        entry[form.timeout] = _whole(server.timeout * form.per_second)
+        timeout = server.timeout * form.per_second
+        entry[form.timeout] = int(timeout) if timeout == int(timeout) else timeout
     if form.off and (form.always or server.disabled):
         name, value = form.off
         entry[name] = value if server.disabled else not value
@@ -425,10 +426,6 @@ def _variables(value: object) -> tuple[str, ...]:
 def _pairs(value: object) -> dict[str, str]:
     items = value.items() if isinstance(value, dict) else ()
     return {str(name): said for name, item in items if (said := _said(item)) is not None}
-
-
-def _whole(number: float) -> float:
-    return int(number) if number == int(number) else number
 
 
 def _copied(value: Any) -> Any:

@@ -33,10 +33,6 @@ __all__ = [
 ]
 
 
-def _nothing() -> Mapping[str, tuple[str, ...]]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Metadata:
     """The metadata of one tool; the defaults are those of a tool that says nothing.
@@ -53,7 +49,7 @@ class Metadata:
     app: str = ""
     owner: str = ""
     family: str = ""
-    parameter_platforms: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing, hash=False)
+    parameter_platforms: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
 
 _MOST: Final = 64

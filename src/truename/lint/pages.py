@@ -67,13 +67,12 @@ def _index(rules: Iterable[Rule]) -> str:
         of_family = [rule for rule in rules if rule.code.startswith(prefix)]
         if of_family:
             parts += [f"## {title}", "", "| rule | severity | what is found |", "|---|---|---|"]
-            parts += [f"| {_link(rule)} | {rule.severity.value} | {_cell(rule.what)} |" for rule in of_family]
+            parts += [
+                f"| [{rule.code}]({rule.code}.md) {rule.name} | {rule.severity.value} | {_cell(rule.what)} |"
+                for rule in of_family
+            ]
             parts.append("")
     return "\n".join(parts)
-
-
-def _link(rule: Rule) -> str:
-    return f"[{rule.code}]({rule.code}.md) {rule.name}"
 
 
 def _cell(text: str) -> str:

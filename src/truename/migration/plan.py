@@ -81,10 +81,6 @@ class PlanRemark:
         return f"{self.fact}. {self.remedy}"
 
 
-def _nothing() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class RenamePlan:
     """The renames, old to new; why it can't be carried out; what to look at; which tools perform upgrades.
@@ -96,7 +92,7 @@ class RenamePlan:
     refusals: tuple[PlanRemark, ...] = ()
     warnings: tuple[PlanRemark, ...] = ()
     control_plane: tuple[str, ...] = ()
-    spellings: Mapping[str, str] = field(default_factory=_nothing)
+    spellings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def ok(self) -> bool:

@@ -46,10 +46,6 @@ _STRICT: Final = MappingProxyType(
 )
 
 
-def _nothing() -> Mapping[str, Mapping[str, Any]]:
-    return MappingProxyType({})
-
-
 class _Presented(NamedTuple):
     """What is said of a tool, and under which keys."""
 
@@ -75,7 +71,7 @@ class Presentation:
     ('Deletes files.', 'Tidies up.', True)
     """
 
-    table: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing, hash=False)
+    table: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     is_partial: bool = False
     _by_id: ById[Words] = field(init=False, repr=False, compare=False)
     _known: LRUCache[ToolId, _Presented] = field(

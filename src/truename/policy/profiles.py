@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Profile", "Profiles"]
 
 
-def _nothing() -> Mapping[str, bool]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """A set of tools for an audience.
@@ -52,7 +48,7 @@ class Profile:
     tools: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
-    annotations: Mapping[str, bool] = field(default_factory=_nothing, hash=False)
+    annotations: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     families: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     prompts: tuple[str, ...] | None = None

@@ -121,18 +121,15 @@ class _PeriodicExport:
         """Read the registry in the loop, where nothing changes meanwhile, and send in a thread. Raises nothing."""
         is_well = False
         try:
-            data = self._measured()
+            found = self._converter.convert(self._registry.collect(), time.time_ns())
+            scope = ScopeMetrics(scope=self._scope, metrics=found, schema_url="")
+            data = MetricsData([ResourceMetrics(resource=self._resource, scope_metrics=[scope], schema_url="")])
             is_well = await asyncio.wrap_future(in_daemon_thread(partial(self._send, data)))
         except Exception:  # whatever is wrong with the metrics or the collector: calls go on
             log.debug("metrics", exc_info=True)
         if self._is_well and not is_well:
             log.warning("Cannot send metrics by OTLP; the next attempt is in %g seconds.", self._every / 1_000)
         self._is_well = is_well
-
-    def _measured(self) -> MetricsData:
-        found = self._converter.convert(self._registry.collect(), time.time_ns())
-        scope = ScopeMetrics(scope=self._scope, metrics=found, schema_url="")
-        return MetricsData([ResourceMetrics(resource=self._resource, scope_metrics=[scope], schema_url="")])
 
     def _send(self, data: MetricsData) -> bool:
         with self._turn:

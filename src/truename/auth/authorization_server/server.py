@@ -223,7 +223,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         proof: ProviderLogin | None = None
         if kept is not None:
             try:
-                proof = await self.provider.again(_unsealed(kept), session.principal)
+                proof = await self.provider.again(str(json.loads(kept)["refresh_token"]), session.principal)
             except (NotAllowedIn, Invalid) as problem:
                 self._end(session.id, str(problem))
                 raise TokenError("invalid_grant", "The sign-in has ended. Sign in again.") from problem
@@ -288,7 +288,3 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
             log.warning("a sign-in with %s has ended: %s", session.client, why)
             key = session.principal.key
             self._tell(AccessEvent(what="sign_in_ended", principal=key, client=session.client, why=why))
-
-
-def _unsealed(kept: bytes) -> str:
-    return str(json.loads(kept)["refresh_token"])

@@ -16,17 +16,17 @@ from truename.editing import (
     Backup,
     Document,
     KeyPath,
+    apply_edits,
     backups,
+    cannot_edit,
     check_file,
     digest,
-    edited,
-    left_alone,
+    edit,
+    is_same_value,
     merge,
-    reached,
     remove_file,
     replace_file,
-    replayed,
-    same,
+    value_at,
 )
 from truename.errors import ConfigError, excerpt
 
@@ -127,7 +127,7 @@ def _undone(path: Path, changes: Sequence[Backup], notes: list[PlanNote]) -> tup
             raw = change.original()
             now = None if raw is None else Document.parse(raw, path, format_)
         elif now is None:
-            raise left_alone(path, "it is gone", "Nothing was changed; if it is to be there, copy its backup back.")
+            raise cannot_edit(path, "it is gone", "Nothing was changed; if it is to be there, copy its backup back.")
         else:
             now, is_exact = _in_place(now, change, notes), False
     after = None if now is None else now.raw
@@ -148,7 +148,7 @@ def _current(path: Path, format_: str) -> Document:
     try:
         return Document.read(path, format_)
     except ConfigError as error:
-        raise left_alone(path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key) from error
+        raise cannot_edit(path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key) from error
 
 
 def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
@@ -156,10 +156,10 @@ def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
     raw = change.original()
     before = {} if raw is None else Document.parse(raw, now.path, now.format).value
     try:
-        after = replayed(before, from_plain(change.note["edits"]))
+        after = apply_edits(before, from_plain(change.note["edits"]))
         entries = [tuple(where) for where in change.note["entries"]]
     except (LookupError, TypeError, ValueError) as error:
-        raise left_alone(now.path, "the record of what was changed can't be read") from error
+        raise cannot_edit(now.path, "the record of what was changed can't be read") from error
     theirs = now.value
     for where in entries:
         theirs = _without_ours(theirs, before, after, where)
@@ -170,7 +170,7 @@ def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
             fact = f"{excerpt(str(where[-1]))} in {now.path} was changed since, so it stays as it is now"
             advice = f"What it was before is in {change.copy}."
             notes.append(PlanNote(kind="left", subject=str(where[-1]), fact=fact, advice=advice))
-    return edited(now, merged)
+    return edit(now, merged)
 
 
 def _without_ours(theirs: Any, before: Any, after: Any, where: KeyPath) -> Any:
@@ -179,18 +179,18 @@ def _without_ours(theirs: Any, before: Any, after: Any, where: KeyPath) -> Any:
     if _entry(before, where) is not ABSENT or not isinstance(ours, dict) or not isinstance(found, dict):
         return theirs
     targets = [key for key in _TARGETS if key in ours]
-    if targets and all(same(ours[key], found.get(key, ABSENT)) for key in targets):
-        return replayed(theirs, [(_place(theirs, where), ours)])
+    if targets and all(is_same_value(ours[key], found.get(key, ABSENT)) for key in targets):
+        return apply_edits(theirs, [(_place(theirs, where), ours)])
     return theirs
 
 
 def _entry(value: Any, where: KeyPath) -> Any:
-    return reached(value, _place(value, where))
+    return value_at(value, _place(value, where))
 
 
 def _place(value: Any, where: KeyPath) -> KeyPath:
     """Return the place of an entry by its key: in a list, the one that has this name, or the one after the last."""
-    holder = reached(value, where[:-1])
+    holder = value_at(value, where[:-1])
     if not isinstance(holder, list):
         return where
     names = [item.get("name") if isinstance(item, dict) else None for item in holder]
@@ -200,9 +200,9 @@ def _place(value: Any, where: KeyPath) -> KeyPath:
 def _restored(merged: Any, where: KeyPath, theirs: Any) -> Any:
     """Have an entry go on as somebody left it, or stay away if they took it out."""
     place, kept = _place(merged, where), _entry(theirs, where)
-    if kept is ABSENT and reached(merged, place) is ABSENT:
+    if kept is ABSENT and value_at(merged, place) is ABSENT:
         return merged
-    return replayed(merged, [(place, kept)])
+    return apply_edits(merged, [(place, kept)])
 
 
 def _with_backup(error: ConfigError, changes: Sequence[Backup]) -> ConfigError:

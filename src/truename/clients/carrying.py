@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename import dialects
 from truename.clients.kept_names import KeptName, matches, respelled
-from truename.editing import KeyPath, reached, replayed
+from truename.editing import KeyPath, apply_edits, value_at
 from truename.errors import UnknownDialect
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def beyond_text(kept: KeptName, value: Any) -> str:
     """Say why a name can't follow its server to another key by its text alone; "" if it can."""
     if kept.spelling == _TOOL and kept.server in kept.where[:-1]:
         return f"it stands under {kept.server}, and that key is no server's any more"
-    rule = reached(value, kept.where[:-1])
+    rule = value_at(value, kept.where[:-1])
     if kept.where[-1:] == (_RULE_SERVER,) and isinstance(rule, dict) and _RULE_TOOL not in rule:
         return "as a rule for a whole server it would be one for all servers of the gateway"
     return ""
@@ -139,8 +139,8 @@ def with_text(value: Any, kept: KeptName, texts: Sequence[str]) -> Any:
     Several items or keys stand in place of one; where a value can be only one, the item around it is repeated for each.
     Raises `ValueError` where the name is not, or no item is around it.
     """
-    where, current = kept.where, reached(value, kept.where)
-    holder = reached(value, where[:-1])
+    where, current = kept.where, value_at(value, kept.where)
+    holder = value_at(value, where[:-1])
     if kept.is_key and isinstance(holder, dict) and where[-1] in holder:
         return _put(value, where[:-1], _with_keys(holder, str(where[-1]), texts))
     if kept.within and isinstance(current, str) and kept.text in current.split(_ALTERNATIVES):
@@ -170,7 +170,7 @@ def _with_keys(holder: Mapping[str, Any], old: str, texts: Sequence[str]) -> dic
 
 def _repeated(value: Any, where: KeyPath, texts: Sequence[str]) -> Any:
     for length in range(len(where) - 1, 0, -1):
-        items = reached(value, where[: length - 1])
+        items = value_at(value, where[: length - 1])
         if isinstance(items, list):
             place = int(where[length - 1])
             copies = [_put(items[place], where[length:], text) for text in texts]
@@ -218,24 +218,24 @@ def joined(entry: dict[str, Any], servers: Sequence[LeavingEntry], file: ConfigF
         for kept in server.names:
             place = server.place(kept)
             if kept.is_key:
-                value = reached(server.former, place)
+                value = value_at(server.former, place)
                 settings |= {(*place[:-1], wire): deepcopy(value) for wire in images(kept, server.move)}
             elif kept.effect != _ONLY:
                 lists[place[:-1]] = [*lists.get(place[:-1], _listed(entry, place[:-1])), *images(kept, server.move)]
     edits = [(place, list(dict.fromkeys(texts))) for place, texts in lists.items()]
-    found: dict[str, Any] = replayed(entry, [*edits, *settings.items()])
+    found: dict[str, Any] = apply_edits(entry, [*edits, *settings.items()])
     return found
 
 
 def _listed(entry: Mapping[str, Any], place: KeyPath) -> list[Any]:
     """Return the list that the one entry has already, if it was there before."""
-    found = reached(entry, place)
+    found = value_at(entry, place)
     return found if isinstance(found, list) else []
 
 
 def _offered(servers: Sequence[LeavingEntry], file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
     for kind in file.entry:
-        restricting = [_restricts(reached(server.former, kind.path), file.shape) for server in servers]
+        restricting = [_restricts(value_at(server.former, kind.path), file.shape) for server in servers]
         if kind.effect != _ONLY or not any(restricting):
             continue
         yield kind.path, [wire for server in servers for wire in _offers(server, kind.path, file.shape)]
@@ -247,7 +247,7 @@ def _restricts(listed: object, shape: str) -> bool:
 
 def _offers(server: LeavingEntry, place: KeyPath, shape: str) -> list[str]:
     names: Mapping[str, str] = server.move.names or {}
-    if not _restricts(reached(server.former, place), shape):
+    if not _restricts(value_at(server.former, place), shape):
         return list(names.values())
     about = [kept for kept in server.names if server.place(kept)[:-1] == place]
     return [wire for kept in about for wire in images(kept, server.move)]

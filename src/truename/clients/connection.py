@@ -37,7 +37,7 @@ from truename.clients.selection import (
 )
 from truename.clients.server_entries import speaks_http
 from truename.clients.table import config_files
-from truename.editing import ABSENT, Document, KeyPath, left_alone, reached
+from truename.editing import ABSENT, Document, KeyPath, cannot_edit, value_at
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class _Making:
 
     def _has_settings(self, one: SelectedServer) -> bool:
         """Tell whether an entry says more than the way to its server, and which single tools are left out."""
-        former = reached(document_of(one.found).value, one.sighting.where)
+        former = value_at(document_of(one.found).value, one.sighting.where)
         follows = {kind.path[0] for kind in one.found.file.entry if kind.effect != "only"}
         return not isinstance(former, dict) or bool(former.keys() - WAY - follows - _NAMING)
 
@@ -453,7 +453,7 @@ class _Making:
         listed = isinstance(holder, list)
         taken = any(isinstance(one, dict) and one.get("name") == name for one in holder) if listed else False
         if taken or (isinstance(holder, dict) and name in holder):
-            raise left_alone(
+            raise cannot_edit(
                 document.path, f"it has a server {excerpt(name)} already", "Choose another key with --name."
             )
         place = (*where, len(holder) if listed else name)

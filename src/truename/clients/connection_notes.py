@@ -11,7 +11,7 @@ from truename.clients.gateway_address import TOKEN, WAY, client_of, entry_for, r
 from truename.clients.kept_names import matches
 from truename.clients.plan import PlanNote
 from truename.clients.selection import READ_ONLY, SelectedServer, document_of
-from truename.editing import ABSENT, reached
+from truename.editing import ABSENT, value_at
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ _MAX_SEARCHING: Final = 3
 
 def restricted(found: FoundFile, sighting: Sighting) -> bool:
     """Tell whether an entry says which tools it offers, if only that it offers none."""
-    former = None if found.document is None else reached(found.document.value, sighting.where)
-    return any(reached(former, kind.path) is not ABSENT for kind in found.file.entry if kind.effect == "only")
+    former = None if found.document is None else value_at(found.document.value, sighting.where)
+    return any(value_at(former, kind.path) is not ABSENT for kind in found.file.entry if kind.effect == "only")
 
 
 def lists_about(mine: Sequence[FoundFile], choice: ServerSelection) -> Iterator[tuple[str, Path]]:
@@ -220,7 +220,7 @@ def way_of(one: SelectedServer) -> str:
 def lost_settings(group: Iterable[SelectedServer], entry: Mapping[str, Any]) -> Iterator[PlanNote]:
     """Yield the settings of single servers that the one entry in their place does not have."""
     for one in group:
-        former = reached(document_of(one.found).value, one.sighting.where)
+        former = value_at(document_of(one.found).value, one.sighting.where)
         told = entry_for(one.sighting.server, one.found.file.shape)
         kept = entry.keys() | told.keys() | WAY
         lost = [key for key in former if key not in kept] if isinstance(former, dict) else []

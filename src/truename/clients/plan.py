@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from truename.clients.carrying import with_text
-from truename.editing import ABSENT, edited, edits, left_alone, reached, replayed, same
+from truename.editing import ABSENT, apply_edits, cannot_edit, edit, edits, is_same_value, value_at
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class PlanDraft:
 
     def value(self, document: Document, where: KeyPath) -> Any:
         """Return what is to be at a place, as far as is known by now; `ABSENT` for nothing."""
-        return reached(self._values.get(document.path, document.value), where)
+        return value_at(self._values.get(document.path, document.value), where)
 
     def enter(self, document: Document, where: KeyPath, key: str, entry: Any, change: FileChange) -> None:
         """Have a server's entry at a place, or `ABSENT`: none. Raises `ConfigError` where there can be none."""
@@ -119,10 +119,10 @@ class PlanDraft:
     def put(self, document: Document, where: KeyPath, value: Any, change: FileChange | None = None) -> None:
         """Have a value at a place, or `ABSENT`: nothing. Raises `ConfigError` where there can be none."""
         try:
-            wanted = replayed(self._value(document), [(where, value)])
+            wanted = apply_edits(self._value(document), [(where, value)])
         except TypeError as error:
             problem = f"what stands above {excerpt(str(where[-1]))} is no object and no list"
-            raise left_alone(document.path, problem, "Nothing was changed; mend the file by hand.") from error
+            raise cannot_edit(document.path, problem, "Nothing was changed; mend the file by hand.") from error
         self._set(document, wanted, change)
 
     def respell(self, document: Document, kept: KeptName, texts: Sequence[str], change: FileChange) -> None:
@@ -133,9 +133,9 @@ class PlanDraft:
         """Yield what is to be done, file by file; nothing for files that say it already. Raises `ConfigError`."""
         for path, document in self._documents.items():
             wanted = self._values[path]
-            if same(document.value, wanted):
+            if is_same_value(document.value, wanted):
                 continue
-            after = edited(document, wanted)
+            after = edit(document, wanted)
             yield PlanStep(
                 path=path,
                 before=document,

@@ -16,7 +16,7 @@ from truename.clients.server_entries import entries_of, read_entry
 from truename.clients.table import config_files
 from truename.config.entries import FoundEntry, address, program, take_apart
 from truename.config.templates import Ref, spelling_of, translate
-from truename.editing import left_alone
+from truename.editing import cannot_edit
 from truename.errors import excerpt
 from truename.files.user import at_home
 
@@ -323,7 +323,7 @@ class ServerSelection:
 def document_of(found: FoundFile) -> Document:
     """Return the document of a file that is `usable`. Raises `ConfigError` for any other."""
     if found.document is None:
-        raise left_alone(found.path, "it is no document")
+        raise cannot_edit(found.path, "it is no document")
     return found.document
 
 
@@ -333,10 +333,10 @@ def usable(found: Iterable[FoundFile], scopes: frozenset[str]) -> list[FoundFile
     for one in chosen:
         if one.problem is not None:
             error = one.problem
-            raise left_alone(one.path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key)
+            raise cannot_edit(one.path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key)
         _check_form(one)
         if one.servers and (one.document is None or one.file.format not in _EDITABLE):
-            raise left_alone(one.path, "it is a script, which is not changed in place")
+            raise cannot_edit(one.path, "it is a script, which is not changed in place")
     return [one for one in chosen if one.document is not None]
 
 
@@ -346,7 +346,7 @@ def _check_form(found: FoundFile) -> None:
         if quirk.kind in found.file.refuses:
             problem = f"{_FORMS[quirk.kind]}, and {found.file.title} does not read that"
             remedy = "Nothing was changed. Remove it, and connect again."
-            raise left_alone(found.path, problem, remedy, key=f"line {quirk.line}, column {quirk.column}")
+            raise cannot_edit(found.path, problem, remedy, key=f"line {quirk.line}, column {quirk.column}")
 
 
 def doubtful_forms(files: Iterable[FoundFile]) -> Iterator[PlanNote]:

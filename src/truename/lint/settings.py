@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from truename.config import find_convention
 from truename.config.files import decode, read_text
 from truename.conventions import Convention, Location
-from truename.editing import ABSENT, Document, reached
+from truename.editing import ABSENT, Document, value_at
 from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.lint.baseline import DEFAULT_NAME
 from truename.lint.dumps import fault_of
@@ -213,4 +213,4 @@ def _place(file: Path, document: Document | None, key: str) -> Location:
 
 
 def _has(document: Document, where: KeyPath) -> bool:
-    return reached(document.value, where) is not ABSENT
+    return value_at(document.value, where) is not ABSENT

@@ -80,7 +80,7 @@ async def test_where_one_name_was_found_lets_no_other_come_nearer() -> None:
     await where.addresses("here.example", 8443)
     await where.addresses("there.example", 443)
     known["there.example"] = "127.0.0.1"
-    with pytest.raises(AddressRefused, match=r"^'there\.example' leads to 127\.0\.0\.1"):
+    with pytest.raises(AddressRefused, match=r"^'there\.example' resolves to 127\.0\.0\.1"):
         await where.addresses("there.example", 443)
 
     assert asked == [("here.example", 8443), ("there.example", 443), ("there.example", 443)]
@@ -232,7 +232,7 @@ async def test_a_connection_to_one_name_never_serves_another_at_the_same_address
         transport._resolve = Names(("127.0.0.1",))
     async with listening_safely(context) as (port, asked_for):
         assert (await fetch(f"https://attacker.example:{port}/")).status == 200
-        with pytest.raises(Exception, match="can't be reached"):
+        with pytest.raises(Exception, match="cannot be reached"):
             await fetch(f"https://idp.example:{port}/", form={"client_secret": "s"})
         await fetch.close()
     assert asked_for == ["attacker.example", "idp.example"]

@@ -55,7 +55,7 @@ def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
     done = run("audit", "verify", "truename.toml")
     assert (done.status, done.out.splitlines()[0]) == (
         1,
-        "changed 000001.jsonl:3: the line was changed: its hash is that of another record",
+        "changed 000001.jsonl:3: the line was changed: its hash does not match its content",
     )
     assert run("audit", "export", "truename.toml").status == 1
 

@@ -129,7 +129,7 @@ def test_a_broken_setting_is_told(run: Run, here: Path) -> None:
     done = run("rename", "fs.list", "fs_list")
 
     assert done.status == 2
-    assert "migration.exclude: it is no list of texts" in " ".join(done.err.split())
+    assert "migration.exclude: it is not a list of strings" in " ".join(done.err.split())
 
 
 def test_help_says_what_there_is(run: Run) -> None:

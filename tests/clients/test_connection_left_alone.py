@@ -88,7 +88,7 @@ def test_a_file_that_is_gone_is_not_made_again(home: Home) -> None:
 
     (problem,) = home.undo().problems
 
-    assert "it is gone" in problem.problem
+    assert "it no longer exists" in problem.problem
     assert not home.servers.exists()
 
 
@@ -110,7 +110,7 @@ def test_a_damaged_backup_is_told_and_nothing_is_changed(home: Home) -> None:
 
     (problem,) = home.undo().problems
 
-    assert "not what was saved" in problem.problem
+    assert "does not match the recorded digest" in problem.problem
     assert home.servers.read_bytes() == connected
 
 

@@ -97,7 +97,7 @@ def test_swapped_names_are_told_as_what_they_are() -> None:
 
     assert told(changes) == [("swapped", "a", "b"), ("swapped", "b", "a")]
     assert len(changes.breaking) == 2
-    assert "'b' means now what 'a' meant, and the other way round." in str(changes.changes[0])
+    assert "'b' means now what 'a' meant, and vice versa." in str(changes.changes[0])
 
 
 def test_swapped_names_of_tools_that_say_little_are_told_as_a_guess() -> None:
@@ -239,7 +239,7 @@ def test_a_lost_promise_is_told_loudly() -> None:
     old = tool("a", annotations={"readOnlyHint": True})
     (change,) = diff([old], [tool("a", annotations={})])
 
-    assert "it changes something now, and was called read-only (annotations.readOnlyHint)." in change.fact
+    assert "it is no longer read-only (annotations.readOnlyHint)." in change.fact
     assert next(one for one in change.details if one.breaking).effect is ChangeEffect.RESTATED
 
 

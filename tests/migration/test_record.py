@@ -113,13 +113,13 @@ def test_what_a_project_says_is_read() -> None:
     [
         ([], "migration", "it is no table"),
         ({"excludes": []}, "migration.excludes", "it is not a setting"),
-        ({"exclude": "x"}, "migration.exclude", "it is no list of texts"),
-        ({"exclude": [1]}, "migration.exclude", "it is no list of texts"),
+        ({"exclude": "x"}, "migration.exclude", "it is not a list of strings"),
+        ({"exclude": [1]}, "migration.exclude", "it is not a list of strings"),
         ({"record": 1}, "migration.record", "it is no text"),
         ({"protocol": "0.2"}, "migration.protocol", "it is no table"),
         ({"protocol": {"version": "0.2"}}, "migration.protocol.version", "it is not a setting"),
         ({"protocol": {"pattern": 1}}, "migration.protocol.pattern", "it is no text"),
-        ({"protocol": {"pattern": "x"}}, "migration.protocol.pattern", "'x' is no pattern of a protocol version"),
+        ({"protocol": {"pattern": "x"}}, "migration.protocol.pattern", "'x' is not a pattern of a protocol version"),
     ],
 )
 def test_what_is_no_setting_is_told_with_its_key(table: object, key: str, problem: str) -> None:

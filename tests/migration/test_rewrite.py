@@ -257,7 +257,7 @@ def test_a_pattern_of_ones_own_says_how_the_version_is_stated() -> None:
 
 @pytest.mark.parametrize("pattern", ["", "VERSION", "{version}", "a{version}{version}", "x" * 300 + "{version}"])
 def test_a_pattern_without_a_place_for_the_version_is_refused(pattern: str) -> None:
-    with pytest.raises(MigrationError, match="is no pattern of a protocol version"):
+    with pytest.raises(MigrationError, match="is not a pattern of a protocol version"):
         ProtocolStatement.after("0.2", pattern=pattern)
 
 

@@ -1,4 +1,4 @@
-"""Build the whole HTTP authentication of a gateway from its configuration."""
+"""Build the HTTP authentication of a gateway from its configuration."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from truename.auth.network.fetch import Fetch
     from truename.config import Config
 
-__all__ = ["HttpAuthentication", "front_of"]
+__all__ = ["HttpAuthentication", "http_authentication"]
 
 _PATH: Final = "/mcp"
-# What counts as soon as it is said; for the rest connections and keys are there already.
+# The settings that a reload applies; the others are fixed while connections and keys are in use.
 _LIVE: Final[Mapping[str, Any]] = {"tokens": {}, "token_name": LOCAL.name}
 
 
@@ -46,9 +46,9 @@ class WebPages(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class HttpAuthentication:
-    """What the gateway's HTTP server needs to authenticate callers; ``pages`` serves sign-in and logins at servers.
+    """The authentication of the gateway's HTTP server; ``pages`` serves sign-in and per-user logins at servers.
 
-    ``logins`` is where people are sent to log in at servers, None where there is no page for that.
+    ``logins`` are the pending logins at servers; None if this gateway has no login pages.
     """
 
     authenticators: Authenticators
@@ -58,22 +58,22 @@ class HttpAuthentication:
     logins: PendingLogins | None = None
 
     def another(self, before: Config, after: Config) -> Callable[[], None]:
-        """Return what has another configuration's tokens count. Raises `ConfigError` if more would change."""
+        """Prepare a reload of the tokens. Raises `ConfigError` if other settings of authentication changed."""
         old, new = (replace(config.settings.access, **_LIVE) for config in (before, after))
         if old != new or before.access_path() != after.access_path():
-            problem = "more than tokens and token_name can't change while the gateway runs"
+            problem = "only tokens and token_name can change while the gateway runs"
             raise ConfigError(
                 file=str(after.path or "settings"),
                 key="access",
                 problem=problem,
-                remedy="Restart the gateway, or change it back.",
+                remedy="Restart the gateway, or undo the change.",
             )
         settings, store = after.settings, token_store(after)
         return partial(self.authenticators.reload, store, token=settings.token, token_name=settings.access.token_name)
 
 
 @asynccontextmanager
-async def front_of(
+async def http_authentication(
     config: Config,
     address: str,
     *,
@@ -82,10 +82,10 @@ async def front_of(
     on_access: OnAccess = ignore_access,
     is_near: bool = False,
 ) -> AsyncIterator[HttpAuthentication]:
-    """Build what stands in front of a gateway at this address, ``http://HOST:PORT``, while the block lasts.
+    """Build the authentication of a gateway at this address, ``http://HOST:PORT``, for the duration of the block.
 
-    ``fetch`` is the network, if not the real one; ``on_access`` is told what happens at the door; ``is_near`` says that
-    the gateway can be reached from this machine alone.
+    ``fetch`` replaces the network; ``on_access`` receives access events; ``is_near`` means that only this machine can
+    reach the gateway.
     """
     settings, access = config.settings, config.settings.access
     here = access.public_url or address
@@ -100,7 +100,7 @@ async def front_of(
         ways: list[Authenticator] = []
         pages: AuthorizationEndpoints | None = None
         if access.oauth or access.sign_in:
-            # The network, and the libraries for tokens, are only for who needs them.
+            # Import the network and the token libraries only for configurations that need them.
             from truename.auth.inbound.issuer_tokens import IssuerAuthenticator  # noqa: PLC0415 - only for who has them
             from truename.auth.network.fetch import web  # noqa: PLC0415 - only for who has them
 
@@ -154,7 +154,7 @@ def _pending_logins(
     clock: Callable[[], float],
     tell: OnAccess,
 ) -> PendingLogins | None:
-    """Return where people log in at servers, if logins are kept."""
+    """Build the pending logins at servers; None if the configuration keeps no state."""
     directory = config.access_path()
     if directory is None:
         return None
@@ -170,6 +170,6 @@ def _has(groups: Sequence[WebPages], path: str) -> bool:
 
 
 async def _page(groups: Sequence[WebPages], scope: Scope, receive: Receive, send: Send) -> None:
-    # Who went away within a request needs no answer.
+    # A client that disconnected during a request needs no response.
     with suppress(ClientDisconnect):
         await next(pages for pages in groups if pages.has(scope["path"]))(scope, receive, send)

@@ -24,8 +24,8 @@ from truename.cli._proposal import (
     show_variables,
 )
 from truename.cli._rendering import print_json, say, say_error, show, styled
-from truename.clients import FoundFile, Machine, Sighting, find, read_source
-from truename.clients.selection import LOCAL, OF_PROJECT, seen_of
+from truename.clients import ClientServer, FoundFile, Machine, find, read_source
+from truename.clients.selection import LOCAL, OF_PROJECT, found_entry
 from truename.config import Settings
 from truename.config.entries import FoundEntry
 from truename.config.proposal import Proposal, propose
@@ -81,14 +81,15 @@ def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> FoundS
     return _gathered(
         find(machine),
         machine,
-        lambda sighting, base: (
-            sighting.scope not in OF_PROJECT or (project and (sighting.scope != LOCAL or base == machine.project))
+        lambda client_server, base: (
+            client_server.scope not in OF_PROJECT
+            or (project and (client_server.scope != LOCAL or base == machine.project))
         ),
     )
 
 
 def _gathered(
-    found: Iterable[FoundFile], machine: Machine, counts: Callable[[Sighting, Path | None], bool]
+    found: Iterable[FoundFile], machine: Machine, counts: Callable[[ClientServer, Path | None], bool]
 ) -> FoundServers:
     seen: list[FoundEntry] = []
     unnamed: list[FoundEntry] = []
@@ -96,9 +97,9 @@ def _gathered(
     for one in found:
         if one.problem is not None:
             problems.setdefault(str(one.problem), one.problem)
-        for sighting in one.servers:
-            it = seen_of(sighting, one, machine).guarded
-            (seen if counts(sighting, it.base) else unnamed).append(it)
+        for client_server in one.servers:
+            it = found_entry(client_server, one, machine).guarded
+            (seen if counts(client_server, it.base) else unnamed).append(it)
     return FoundServers(seen=tuple(seen), problems=tuple(problems.values()), unnamed=tuple(unnamed))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
-from truename.audit import AuditLog, AuditRecorder, Redaction, account_of, anchor_file, intent, said
+from truename.audit import AuditLog, AuditRecorder, Redaction, anchor_file, begin_fields, call_record, record_fields
 from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
 from truename.trust.approval_queue import about_definition
@@ -104,7 +104,7 @@ class Auditing:
     def called(self, event: CallEvent) -> None:
         """Write down a call that is over."""
         if self._recorder is not None:
-            self._recorder.write("call", account_of(event, self._redaction))
+            self._recorder.write("call", call_record(event, self._redaction))
 
     async def before(self, account: RunningCall) -> None:
         """Write down, to the disk, that a call is about to be sent, where it has to be.
@@ -122,7 +122,7 @@ class Auditing:
             raise NotAllowed(id=account.tool.id, rule="audit", decision=_UNWRITTEN, code="unrecorded") from None
 
     async def _begun(self, event: CallEvent) -> None:
-        await asyncio.wrap_future(self.require().written("begin", account_of(event, self._redaction)))
+        await asyncio.wrap_future(self.require().written("begin", call_record(event, self._redaction)))
 
     def require(self) -> AuditRecorder:
         """Return what writes. Raises `StoreError` if what is recorded now would not be written."""
@@ -134,7 +134,7 @@ class Auditing:
     def note(self, kind: str, **fields: object) -> None:
         """Write down something else than a call."""
         if self._recorder is not None:
-            self._recorder.write(kind, said(**fields))
+            self._recorder.write(kind, record_fields(**fields))
 
     @asynccontextmanager
     async def deciding(self, kind: str, about: dict[str, Any]) -> AsyncIterator[None]:
@@ -143,7 +143,7 @@ class Auditing:
         Raises `StoreError` before the block where it has to be on the disk first that this is begun, and can't be.
         """
         if self._required:
-            await asyncio.wrap_future(self.require().written("begin", intent(kind, [about])))
+            await asyncio.wrap_future(self.require().written("begin", begin_fields(kind, [about])))
         yield
         self.note(kind, **about)
 

@@ -1,4 +1,4 @@
-"""Weigh what was found by a convention, suppressions and a baseline, into one report."""
+"""Weigh findings by a convention, suppressions and a baseline, and combine them into one report."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ _MOST: Final = 400
 
 
 def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> list[Declaration]:
-    """Return the declarations with what the operator's table says of them, as a gateway would read it.
+    """Return the declarations with the operator's metadata, as a gateway would read it.
 
-    Which server will have the tools of a source is not known, so of such only entries for every server are about them:
-    ``*/ios_*``, ``*``.
+    The server of a tool in a source is unknown, so only entries for every server apply to it: ``*/ios_*``, ``*``.
     """
     judge = _Suppressions(entries)
     return [
@@ -47,7 +46,7 @@ def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Map
 
 
 def unreadable(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
-    """Yield a finding for each tool whose metadata can't be read; what the operator says of a field mends it."""
+    """Yield a finding for each tool with invalid metadata; the operator's value for a field takes precedence."""
     judge = _Suppressions(entries)
     for one in declarations:
         faults = judge.exposure(one).faults(_tool(one)) if not one.definition.keys().isdisjoint(_SPOKEN) else {}
@@ -56,7 +55,7 @@ def unreadable(declarations: Iterable[Declaration], entries: Mapping[str, Mappin
 
 
 class _Suppressions:
-    """The operator's entries: all of them, and those that are about every server."""
+    """The operator's metadata entries: all of them, and those for every server."""
 
     def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
         self._all = Exposure(metadata=entries)
@@ -84,22 +83,22 @@ def _finding(one: Declaration, faults: Mapping[str, str]) -> Finding:
     rule = UPKEEP["unreadable_metadata"]
     return Finding(
         rule=rule if is_hidden else replace(rule, severity=Severity.WARNING),
-        fact=f"{excerpt(one.name)} has metadata that can't be read{', so nobody is shown it' if is_hidden else ''} "
+        fact=f"{excerpt(one.name)} has invalid metadata{', so it is hidden from everybody' if is_hidden else ''} "
         f"({told if len(told) <= _MOST else f'{told[:_MOST]}...'}).",
-        remedy="Mend its definition, or say it in [metadata] of the settings.",
+        remedy="Correct its definition, or set its metadata in [metadata] of the settings.",
         location=one.location,
         server=one.server,
         tools=(one.name,),
     )
 
 
-# A finding that was taken back, by what, and the reason.
+# A suppressed finding, its suppression, and the reason.
 Back = tuple[Finding, Literal["comment", "convention"], str]
 
-# What can't be read was not checked: that is told whatever anybody says.
+# An unreadable part was not checked, which cannot be suppressed.
 ALWAYS: Final = frozenset({"unreadable_source", "unknown_rule"})
 _ALL: Final = "*"
-# Rules that look at several tools: one file alone can't show that a suppression of theirs is needless.
+# Rules that compare several tools: a single file cannot show that their suppressions are unused.
 _TOGETHER: Final = frozenset(
     {
         "duplicate_name", "folded_collision", "merged_by_client", "clashing_app", "needless_platform_split",
@@ -111,9 +110,10 @@ _TOGETHER: Final = frozenset(
 def taken_back(
     findings: Iterable[Finding], comments: Sequence[InlineSuppression], entries: Sequence[Suppression]
 ) -> tuple[list[Finding], list[Back], frozenset[Suppression]]:
-    """Part off what comments and the convention take back of the linter's own findings, with the entries that did.
+    """Split the linter's own findings into those that count and those that comments or the convention suppress.
 
-    Those of the other rules were parted off before. An entry for all names (``*``) is about findings without one, too.
+    Also returns the convention's entries that suppressed one. Findings of other rules were split before. An entry for
+    all names (``*``) also applies to findings without a tool.
     """
     at_place = {(place, _code(one.rule)): one.reason for one in comments for place in one.names if one.reason}
     by_rule: defaultdict[str, list[tuple[Suppression, Globs]]] = defaultdict(list)
@@ -148,7 +148,7 @@ def _code(word: str) -> str:
 def unused_comments(
     declared: DeclaredTools, linted: Linted, chosen: frozenset[str], *, is_whole: bool
 ) -> Iterator[InlineSuppression]:
-    """Yield the comments that take nothing back, as far as what was read can tell."""
+    """Yield the comments that suppress nothing, as far as the linted files can tell."""
     idle = {(one.location, word) for one, word in linted.unused_ignored}
     named: defaultdict[tuple[Location | None, str], bool] = defaultdict(bool)
     for finding in declared.findings:
@@ -166,20 +166,20 @@ def unused_comments(
 
 
 def about_comments(suppressions: Sequence[InlineSuppression], unused: Sequence[InlineSuppression]) -> Iterator[Finding]:
-    """Yield what is wrong with comments: no such rule, no reason, no effect."""
+    """Yield the findings about comments: unknown rule, no reason, no effect."""
     for one in suppressions:
         if rule_named(one.rule) is None:
             yield no_such_rule(one.rule, one.location)
         elif not one.reason:
             yield _unexplained(
-                f"The comment takes {one.rule} back and gives no reason, so it has no effect.", one.location
+                f"The comment suppresses {one.rule} without a reason, so it has no effect.", one.location
             )
     for one in unused:
-        what = f"Nothing is found here that {one.rule} would say" if one.names else "It stands at no tool's name"
+        what = f"{one.rule} finds nothing here" if one.names else "It is not on a line of a tool's name"
         yield Finding(
             rule=UPKEEP["unused_suppression"],
             fact=f"{what}, so the comment has no effect.",
-            remedy="Remove it: `truename lint --fix` does.",
+            remedy="Remove it, or run `truename lint --fix`.",
             location=one.location,
         )
 
@@ -187,7 +187,7 @@ def about_comments(suppressions: Sequence[InlineSuppression], unused: Sequence[I
 def about_convention(
     configured: LintConfiguration, linted: Linted, used: frozenset[Suppression], *, is_whole: bool
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the convention's own suppressions and severities."""
+    """Yield the findings about the convention's own suppressions and severities."""
     idle = frozenset(linted.unused) - used if is_whole else frozenset()
     for key, word in configured.convention.named_rules:
         if rule_named(word) is None:
@@ -200,7 +200,7 @@ def about_convention(
         elif one in idle and rule_named(one.rule) is not None:
             yield Finding(
                 rule=UPKEEP["unused_suppression"],
-                fact=f"Nothing is found that the suppression of {one.rule} would take back.",
+                fact=f"The suppression of {one.rule} matches no finding.",
                 remedy="Remove it.",
                 location=configured.place(key),
             )
@@ -210,7 +210,7 @@ def _unexplained(fact: str, location: Location) -> Finding:
     return Finding(
         rule=UPKEEP["unexplained_suppression"],
         fact=fact,
-        remedy="Write why, for those who review it and for those who would remove it.",
+        remedy="State the reason, for reviewers and for later maintenance.",
         location=location,
     )
 
@@ -220,7 +220,7 @@ Hidden = Literal["", "comment", "convention", "baseline"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedFindings:
-    """A finding with its fingerprint; ``hidden`` says what takes it back ("" if nothing does), and ``reason`` why."""
+    """A finding with its fingerprint; ``hidden`` names its suppression ("" for none), and ``reason`` the reason."""
 
     finding: Finding
     fingerprint: str
@@ -229,16 +229,16 @@ class WeighedFindings:
 
     @property
     def can_be_accepted(self) -> bool:
-        """Whether a baseline may hold it."""
+        """Whether a baseline may accept it."""
         return is_acceptable(self.finding)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LintReport:
-    """What is wrong with all that was declared together.
+    """The result of linting all declarations together.
 
-    ``shown`` are the findings that count, ``hidden`` those that somebody took back; ``unused`` are comments that take
-    nothing back, ``stale`` entries of the baseline that stand for nothing any more.
+    ``shown`` are the findings that count, ``hidden`` the suppressed ones; ``unused`` are comments that suppress
+    nothing, ``stale`` baseline entries that match nothing.
     """
 
     shown: tuple[WeighedFindings, ...]
@@ -254,11 +254,11 @@ class LintReport:
         return tuple(one.finding for one in self.shown)
 
     def count(self, severity: Severity) -> int:
-        """How many findings of this severity count."""
+        """Return the number of findings of this severity that count."""
         return sum(one.rule.severity is severity for one in self.findings)
 
     def without_mended(self) -> LintReport:
-        """Return the report without the comments and entries that do nothing, once they are removed."""
+        """Return the report without unused comments and stale entries, after they were removed."""
         gone = {one.location for one in self.unused}
         shown = tuple(
             one
@@ -268,7 +268,7 @@ class LintReport:
         return replace(self, shown=shown, unused=(), stale=())
 
     def entries(self, base: Path) -> tuple[BaselineEntry, ...]:
-        """Return what a baseline would have to hold so that nothing counts that can be accepted."""
+        """Return the entries of a baseline that accepts all findings, as far as they can be accepted."""
         accepted = [*self.shown, *(one for one in self.hidden if one.hidden == "baseline")]
         made = (entry_of(one.finding, one.fingerprint, base) for one in accepted)
         return tuple(one for one in made if one is not None)
@@ -283,10 +283,10 @@ def weigh(
     rules: Iterable[str] = (),
     is_whole: bool = True,
 ) -> LintReport:
-    """Lint what was declared, and take back what comments, the convention and the baseline accept.
+    """Lint the declarations, and apply suppressions by comments, the convention and the baseline.
 
-    ``rules`` (codes) leaves only findings of these; ``is_whole`` False says that only a part of what belongs together
-    was read, so that nothing is said of suppressions which the rest may need.
+    ``rules`` (codes) restricts the findings to these rules; with ``is_whole`` False only a part of the sources was
+    read, so suppressions that the rest may need are not reported as unused.
 
     >>> from truename.lint import DeclaredTools, weigh
     >>> from truename.conventions import Declaration
@@ -313,7 +313,7 @@ def weigh(
 
 
 def _judged(declared: DeclaredTools, configured: LintConfiguration) -> DeclaredTools:
-    """Return what was declared with the metadata that counts, and with findings for what of it can't be read."""
+    """Return the declarations with their effective metadata, and findings about invalid metadata."""
     return replace(
         declared,
         declarations=tuple(with_metadata(declared.declarations, configured.metadata)),
@@ -366,7 +366,7 @@ def _accepted(one: WeighedFindings, entries: dict[str, BaselineEntry]) -> Weighe
 
 
 def _marked(weighed: Iterable[WeighedFindings], base: Path) -> list[WeighedFindings]:
-    """Give each its fingerprint, in the order of the text, so that alike ones keep their ordinals."""
+    """Add fingerprints in the order of the text, so that equal findings keep their ordinals."""
     order = sorted(weighed, key=_order)
     marks = fingerprinted([one.finding for one in order], base)
     return [replace(one, fingerprint=mark) for one, (_, mark) in zip(order, marks, strict=True)]
@@ -383,7 +383,7 @@ def _is_chosen(finding: Finding, chosen: frozenset[str]) -> bool:
 
 
 def _graded(findings: Iterable[Finding], configured: LintConfiguration) -> Iterator[Finding]:
-    """Give our own findings the severity that the convention says; one that is off is left out."""
+    """Apply the convention's severities to the linter's own findings; omit those that are off."""
     for one in findings:
         severity = one.rule.severity if one.rule.name in ALWAYS else configured.convention.severity(one.rule)
         if severity is not None:
@@ -391,7 +391,7 @@ def _graded(findings: Iterable[Finding], configured: LintConfiguration) -> Itera
 
 
 def _placed(finding: Finding, configured: LintConfiguration) -> Finding:
-    """Point at the line of the convention's file where a finding is about the convention itself."""
+    """Add the line in the convention's file to a finding about the convention itself."""
     location = finding.location
     if location is None or location.line or not configured.is_in(location.file):
         return finding

@@ -1,4 +1,4 @@
-"""Change names: compare, plan, apply everywhere at once, and undo."""
+"""Change names: compare lists of tools, plan renames, apply them everywhere at once, and undo them."""
 
 from truename.errors import MigrationError
 from truename.migration.adr import FIELDS, OldNamesDecision, decision_record, file_name, next_number

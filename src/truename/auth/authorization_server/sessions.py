@@ -1,4 +1,4 @@
-"""Who is signed in, with which client: one row for each time that somebody was, whatever tokens it had since."""
+"""Store sign-in sessions: one row for each sign-in of a person with a client, whatever tokens it received since."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["PLACE", "SESSIONS", "VAULT", "SignInSession", "SignInSessions", "ended", "signed_in"]
+__all__ = ["PLACE", "SESSIONS", "VAULT", "SignInSession", "SignInSessions", "end_sessions", "load_sessions"]
 
 SESSIONS: Final = "sign-ins.db"
 VAULT: Final = "vault.db"
@@ -43,7 +43,7 @@ _COLUMNS: Final = "id, name, issuer, client, client_name, groups, scopes, turn, 
 
 @dataclass(frozen=True, kw_only=True)
 class SignInSession:
-    """Somebody signed in. ``turn`` counts how often its refresh token was used; ``client`` is a digest of who acts."""
+    """A sign-in session. ``turn`` counts the uses of its refresh token; ``client`` is a digest of the client's id."""
 
     id: str
     name: str
@@ -58,19 +58,19 @@ class SignInSession:
 
     @property
     def principal(self) -> Principal:
-        """Who it is."""
+        """The principal of the session."""
         return Principal(name=self.name, issuer=self.issuer, client=self.client, groups=self.groups, scopes=self.scopes)
 
 
 class SignInSessions:
-    """All sessions, shared by the gateways of one configuration. All methods raise `StoreError`."""
+    """The sessions of all gateways of one configuration. All methods raise `StoreError`."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float]) -> None:
         self._file = Database(path, _SCHEMA)
         self._clock = clock
 
     def begin(self, session: SignInSession) -> frozenset[str]:
-        """Keep a new one, and return the ids of those that ended for it: somebody's oldest, and those that expired."""
+        """Store a session; return the ids of those that end: expired ones, and the person's oldest over the limit."""
         with self._file.change() as data:
             ended = [id for (id,) in data.execute("SELECT id FROM sign_in WHERE until <= ?", (self._clock(),))]
             query = "SELECT id FROM sign_in WHERE issuer = ? AND name = ? ORDER BY made DESC"
@@ -80,18 +80,18 @@ class SignInSessions:
             data.executemany("DELETE FROM sign_in WHERE id = ?", [(id,) for id in ended])
             (count,) = data.execute("SELECT count(*) FROM sign_in").fetchone()
             if count >= _MOST:
-                self._file.refuse(f"{count:,} people are signed in already", "full", "Revoke sessions.")
+                self._file.refuse(f"the limit of {_MOST:,} sessions is reached", "full", "Revoke sessions.")
             data.execute(f"INSERT INTO sign_in ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(session))  # noqa: S608 - a constant
         return frozenset(ended)
 
     def get(self, id: str) -> SignInSession | None:
-        """Return a session that is good now."""
+        """Return a valid session; None if it has ended or expired."""
         rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE id = ?", id)  # noqa: S608 - a constant
         found = self._read(rows[0]) if rows else None
         return found if found is not None and self._clock() < found.until else None
 
     def all(self) -> tuple[SignInSession, ...]:
-        """Return all that are good now, by name."""
+        """Return all valid sessions, sorted by name."""
         rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE until > ? ORDER BY name, made", self._clock())  # noqa: S608 - a constant
         return tuple(map(self._read, rows))
 
@@ -99,12 +99,13 @@ class SignInSessions:
         try:
             return _session(row)
         except (ValueError, TypeError, RecursionError):
-            self._file.refuse("an entry is none")
+            self._file.refuse("a row is not a session")
 
     def turn(self, session: SignInSession) -> SignInSession | None:
-        """Count a use of its refresh token, and keep what is known now of whose it is.
+        """Count a use of the session's refresh token, and store its groups.
 
-        None if it was used meanwhile, or has ended: of two that use it at once, one comes second.
+        Returns None if the token was used meanwhile or the session has ended: of two concurrent uses, only one
+        succeeds.
         """
         after = replace(session, turn=session.turn + 1)
         with self._file.change() as data:
@@ -115,17 +116,17 @@ class SignInSessions:
         return after if done else None
 
     def end(self, id: str) -> bool:
-        """End a session; tell whether there was one."""
+        """End a session; return whether it existed."""
         with self._file.change() as data:
             return data.execute("DELETE FROM sign_in WHERE id = ?", (id,)).rowcount > 0
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         self._file.close()
 
 
-def signed_in(config: Config) -> tuple[SignInSession, ...]:
-    """Return who is signed in at a gateway of this configuration. Raises `StoreError`."""
+def load_sessions(config: Config) -> tuple[SignInSession, ...]:
+    """Return the sessions of a gateway with this configuration. Raises `StoreError`."""
     directory = config.access_path()
     if directory is None or not (directory / SESSIONS).exists():
         return ()
@@ -136,14 +137,14 @@ def signed_in(config: Config) -> tuple[SignInSession, ...]:
         sessions.close()
 
 
-def ended(config: Config, ids: Iterable[str]) -> None:
-    """End sessions, and forget the provider's tokens of theirs. Raises `StoreError`."""
+def end_sessions(config: Config, ids: Iterable[str]) -> None:
+    """End sessions, and delete the provider's tokens of them. Raises `StoreError`."""
     from truename.auth.vault import Vault  # noqa: PLC0415 - costly, and who lists needs none
 
     directory = config.access_path()
     assert directory is not None  # noqa: S101 - there are sessions
     sessions = SignInSessions(directory / SESSIONS, time.time)
-    # What is only removed needs no key.
+    # Deleting an entry needs no key.
     with Vault(directory / VAULT, ()) as vault:
         for id in ids:
             sessions.end(id)
@@ -163,7 +164,7 @@ def _row(one: SignInSession) -> tuple[Any, ...]:
 def _session(row: tuple[Any, ...]) -> SignInSession:
     id, name, issuer, client, client_name, groups, scopes, turn, made, until = row
     if not all(isinstance(text, str) for text in row[:7]) or not all(isinstance(number, int) for number in row[7:]):
-        message = "texts are texts, and numbers are numbers"
+        message = "a column has the wrong type"
         raise TypeError(message)
     return SignInSession(
         id=id,

@@ -1,4 +1,4 @@
-"""Issue and check static access tokens: each is shown once, and kept as a digest."""
+"""Issue and check static access tokens: each is shown once, and stored as a digest."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ __all__ = [
     "SharedFile",
     "StaticToken",
     "StaticTokenStore",
+    "create_token",
     "digest_of",
-    "fresh",
-    "minted",
-    "named_id",
-    "readable_name",
+    "generate_token",
+    "is_token_name",
+    "token_id",
 ]
 
 T = TypeVar("T")
 _LARGEST: Final = 16 * 1024 * 1024
 _SCHEMA: Final = 1
-# Which file it is, as far as a look at it says: each one that is put in place is another file.
+# The identity of a file as far as its metadata shows it: each replacement is another file.
 _Seen = tuple[int, int, int]
 
 
 class SharedFile(Generic[T]):
-    """What a JSON file holds, as values: ``read`` makes them of its content, ``write`` the content of them.
+    """A JSON file of values: ``read`` decodes its content, ``write`` encodes it.
 
-    Without a path it is kept in memory only. All methods raise `StoreError`: ``corrupt`` (what ``read`` does not
-    take is), ``newer``, ``busy``, ``unusable``. A file that was there and is gone is ``unusable`` too: what was
-    revoked in it would be good again.
+    Without a path the values are in memory only. All methods raise `StoreError`: ``corrupt`` (``read`` does not accept
+    the content), ``newer``, ``busy``, ``unusable``. A file that existed and is missing is ``unusable`` too: otherwise
+    everything revoked in it would become valid again.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SharedFile(Generic[T]):
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever kept; what can't be looked at, or leads nowhere, counts as something."""
+        """Whether anything was ever stored; a path that cannot be inspected, or a broken link, counts as stored."""
         if self.path is None or self._seen is not None:
             return self._seen is not None
         try:
@@ -79,7 +79,7 @@ class SharedFile(Generic[T]):
         return True
 
     def now(self) -> T:
-        """Return what is kept now, for looking only: it costs a look at the file."""
+        """Return the current value, read-only, after checking whether the file changed."""
         if self.path is None:
             return self._value
         try:
@@ -87,7 +87,7 @@ class SharedFile(Generic[T]):
         except FileNotFoundError:
             if self._seen is None:
                 return self._value
-            self._fail("it was there, and is gone")
+            self._fail("the file is missing")
         except OSError as error:
             self._fail(error.strerror or str(error), error)
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
@@ -99,7 +99,7 @@ class SharedFile(Generic[T]):
 
     @contextmanager
     def change(self) -> Iterator[T]:
-        """Keep everybody else out; what is done to the value is kept when the block ends well."""
+        """Lock the file, and store the changes that the block makes unless it raises."""
         with self._lock:
             if self.path is None:
                 draft = self._read(self._write(self._value))
@@ -107,7 +107,7 @@ class SharedFile(Generic[T]):
                 self._value = draft
                 return
             with self._alone(self.path):
-                # Values are made anew, so that a block that fails has changed nothing.
+                # Decoded again, so that a block that raises has changed nothing.
                 draft = self._read(self._write(self.now()))
                 yield draft
                 self._replace(self.path, draft)
@@ -120,14 +120,14 @@ class SharedFile(Generic[T]):
         except (ValueError, RecursionError) as error:
             self._corrupt("it is not JSON", error)
         if not isinstance(content, dict) or not isinstance(schema := content.pop("schema", None), int):
-            self._corrupt("it is no file of Truename's")
+            self._corrupt("it is not a file of Truename")
         if schema > _SCHEMA:
             problem = f"it was written by a newer Truename (schema {schema})"
             raise StoreError(file=str(path), key="schema", problem=problem, remedy="Upgrade Truename.", code="newer")
         try:
             return self._read(content)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            self._corrupt("it holds what can't be understood", error)
+            self._corrupt("its content is not valid", error)
 
     @contextmanager
     def _alone(self, path: Path) -> Iterator[None]:
@@ -136,7 +136,7 @@ class SharedFile(Generic[T]):
             lock = locked(path, shared=False)
             lock.__enter__()
         except TimeoutError as error:
-            problem, remedy = "another process has its lock", "Wait for it, or end it, and try again."
+            problem, remedy = "another process holds its lock", "Wait for that process, or end it, and try again."
             raise StoreError(file=str(path), key="", problem=problem, remedy=remedy, code="busy") from error
         except OSError as error:
             self._fail(error.strerror or str(error), error)
@@ -164,28 +164,28 @@ class SharedFile(Generic[T]):
         self._value, self._seen = value, (found.st_ino, found.st_mtime_ns, found.st_size)
 
     def _corrupt(self, problem: str, cause: Exception | None = None) -> NoReturn:
-        remedy = "Restore it from a copy; nothing was changed."
+        remedy = "Restore it from a backup; nothing was changed."
         raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="corrupt") from cause
 
     def _fail(self, problem: str, cause: OSError | None = None) -> NoReturn:
-        remedy = "Check the path and the disk; nobody is let in by it meanwhile."
+        remedy = "Check the path and the disk; static tokens are refused until then."
         raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="unusable") from cause
 
 
 MOST_TOKENS: Final = 10_000
 PREFIX: Final = "tn1_"
-"""What static tokens begin with."""
+"""The prefix of static tokens."""
 _TOKEN: Final = re.compile(PREFIX + r"(?P<id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _ID: Final = re.compile(r"[0-9a-f]{16}")
 _SHA: Final = re.compile(r"[0-9a-f]{64}")
-# Compared with where an id is not known, so that this takes as long as where it is.
+# Compared for an unknown id, so that it takes as long as for a known one.
 _NOBODY: Final = hashlib.sha256(b"nobody's").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class StaticToken:
-    """One token as it is kept. Times are in seconds since 1970; ``expires`` None is never."""
+    """A static token as it is stored. Times are in seconds since 1970; ``expires`` None means never."""
 
     id: str
     name: str
@@ -198,42 +198,42 @@ class StaticToken:
     def __post_init__(self) -> None:
         texts = (self.id, self.name, self.digest, *self.groups, *self.scopes)
         if not all(isinstance(text, str) for text in texts) or not _NAME.fullmatch(self.name):
-            message = "a token's name, groups and scopes are words"
+            message = "a token's name, groups and scopes must be words"
             raise ValueError(message)
         if not _ID.fullmatch(self.id) or not _SHA.fullmatch(self.digest):
-            message = "a token's id and digest are hexadecimal"
+            message = "a token's id and digest must be hexadecimal"
             raise ValueError(message)
 
     @property
     def principal(self) -> Principal:
-        """Who has it. No issuer vouches for that but the gateway's own operator."""
+        """The principal of the token. It has no issuer: the operator of the gateway assigned the name."""
         return Principal(name=self.name, groups=frozenset(self.groups), scopes=frozenset(self.scopes))
 
     def is_good(self, now: float) -> bool:
-        """Tell whether it has not expired."""
+        """Return whether the token has not expired."""
         return self.expires is None or now < self.expires
 
 
-def readable_name(text: str) -> bool:
-    """Tell whether somebody with a token can be called this."""
+def is_token_name(text: str) -> bool:
+    """Return whether a text can be the name of a token's owner."""
     return _NAME.fullmatch(text) is not None
 
 
-def minted() -> tuple[str, str]:
-    """Return a new token and its id. The token is what its owner sends; it is nowhere else.
+def generate_token() -> tuple[str, str]:
+    """Generate a token and its id. Only its owner has the token; it is stored nowhere.
 
-    >>> token, id = minted()
-    >>> named_id(token) == id, len(token)
+    >>> token, id = generate_token()
+    >>> token_id(token) == id, len(token)
     (True, 64)
     """
     id = secrets.token_hex(8)
     return f"tn1_{id}_{secrets.token_urlsafe(32)}", id
 
 
-def named_id(token: str) -> str | None:
-    """Return the id that a text names if it has the form of a static token.
+def token_id(token: str) -> str | None:
+    """Return the id in a text that has the form of a static token.
 
-    >>> named_id("tn1_0123"), named_id("eyJhbGciOiJub25lIn0.e30.")
+    >>> token_id("tn1_0123"), token_id("eyJhbGciOiJub25lIn0.e30.")
     (None, None)
     """
     found = _TOKEN.fullmatch(token)
@@ -241,7 +241,7 @@ def named_id(token: str) -> str | None:
 
 
 def digest_of(token: str) -> str:
-    """Return what is kept of a token."""
+    """Return the digest under which a token is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -254,7 +254,7 @@ class StaticTokenStore:
 
     @property
     def exists(self) -> bool:
-        """Whether a token was ever made for this gateway: from then on it asks for one."""
+        """Whether a token was ever created for this gateway: from then on the gateway requires one."""
         return bool(self._configured) or self._kept.exists
 
     def now(self) -> dict[str, StaticToken]:
@@ -262,12 +262,12 @@ class StaticTokenStore:
         return {**self._kept.now(), **self._configured}
 
     def is_configured(self, id: str) -> bool:
-        """Tell whether a token stands in the configuration, and so can't be revoked here."""
+        """Return whether a token is in the configuration, and so cannot be revoked in the store."""
         return id in self._configured
 
     def holder(self, token: str, now: float) -> StaticToken | None:
-        """Return the kept token that this text is, unless it has expired or was revoked. Raises `StoreError`."""
-        id = named_id(token) or ""
+        """Return the stored token of a text, unless it has expired or was revoked. Raises `StoreError`."""
+        id = token_id(token) or ""
         found = self._configured.get(id) or self._kept.now().get(id)
         wanted = _NOBODY if found is None else found.digest
         if not hmac.compare_digest(digest_of(token), wanted) or found is None:
@@ -275,12 +275,12 @@ class StaticTokenStore:
         return found if found.is_good(now) else None
 
     def stands(self, token: StaticToken, now: float) -> bool:
-        """Tell whether a token that was good still is. Raises `StoreError`."""
+        """Return whether a token that was valid still is. Raises `StoreError`."""
         kept = self._configured.get(token.id) or self._kept.now().get(token.id)
         return kept == token and token.is_good(now)
 
     def add(self, token: StaticToken) -> None:
-        """Keep a new token. Raises `StoreError`."""
+        """Store a new token. Raises `StoreError`."""
         with self._kept.change() as tokens:
             if len(tokens) >= MOST_TOKENS:
                 problem, remedy = f"it holds {MOST_TOKENS:,} tokens", "Revoke those that are not needed."
@@ -288,17 +288,17 @@ class StaticTokenStore:
             tokens[token.id] = token
 
     def revoke(self, ids: frozenset[str]) -> None:
-        """Forget tokens: running gateways refuse them from their next look at the file on. Raises `StoreError`."""
+        """Delete tokens: running gateways refuse them from their next check of the file. Raises `StoreError`."""
         with self._kept.change() as tokens:
             for id in ids:
                 tokens.pop(id, None)
 
 
-def fresh(
+def create_token(
     name: str, *, groups: tuple[str, ...], scopes: tuple[str, ...], expires: float | None
 ) -> tuple[str, StaticToken]:
-    """Return a new token for somebody, and what is kept of it. Raises `ValueError` for what can't be a name."""
-    text, id = minted()
+    """Create a token; return its text and its stored form. Raises `ValueError` for an unusable name."""
+    text, id = generate_token()
     kept = StaticToken(
         id=id,
         name=name,
@@ -319,7 +319,7 @@ def _configured(token: KnownToken) -> StaticToken:
 
 
 def _read(content: dict[str, Any]) -> dict[str, StaticToken]:
-    # What says something else than tokens is damaged, and not without any.
+    # A file with other content is damaged, not empty.
     rows = content["tokens"] if content else {}
     return {
         id: StaticToken(
@@ -337,7 +337,7 @@ def _read(content: dict[str, Any]) -> dict[str, StaticToken]:
 
 def _words(said: object) -> tuple[str, ...]:
     if not isinstance(said, list) or not all(isinstance(word, str) for word in said):
-        message = "words are a list of texts"
+        message = "groups and scopes must be lists of strings"
         raise TypeError(message)
     return tuple(said)
 

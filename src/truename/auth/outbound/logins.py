@@ -1,4 +1,4 @@
-"""Keep the tokens that people have at servers, and refresh them: one process at a time, nobody else's ever."""
+"""Store the tokens of people at servers, and refresh them, in one process at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ import anyio
 
 from truename.auth.authorization_server.sessions import VAULT
 from truename.auth.network.fetch import FetchError
-from truename.auth.oauth import IssuerClient, TokenRefused, TokenResponse, granted, proven, revoked
+from truename.auth.oauth import (
+    IssuerClient,
+    TokenRefused,
+    TokenResponse,
+    client_authentication,
+    parse_token_response,
+    revoke_tokens,
+)
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
 from truename.auth.vault import Vault, vault_keys
 from truename.errors import StoreError
@@ -34,18 +41,17 @@ __all__ = ["Logins", "UserTokens", "login_vault", "turn"]
 
 log: Final = logging.getLogger("truename.auth")
 
-# Longer than a renewal takes: its metadata and its token are each waited for ten seconds at most.
+# Longer than a renewal, which waits ten seconds at most for metadata and ten for the token.
 _PATIENCE: Final = 30.0
 _TURNS_PAUSE: Final = 0.02
 
 
 @asynccontextmanager
 async def turn(path: Path | None, *what: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
-    """Keep out everybody else who would do the same, in all processes that share the file at ``path``.
+    """Hold one of 256 locks, shared by all processes that use the file at ``path``.
 
-    There are 256 locks, beside that file: two things that happen to have the same one wait for each other. A lock ends
-    with its process, however that ends. Who holds one for longer than ``patience`` (a process that was stopped) is not
-    waited for any more. Without a path nothing is shared.
+    The hash of ``what`` chooses the lock, so unrelated holders may wait for each other. A lock ends with its process.
+    After ``patience`` seconds, a holder that was suspended is no longer waited for. Without a path there is no lock.
     """
     if path is None:
         yield
@@ -62,15 +68,19 @@ async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
         while True:
             try:
                 make_private(folder)
-                # A thread that waited could not be cancelled.
+                # A thread that waits for a lock cannot be cancelled.
                 stack.enter_context(locked(folder / name, shared=False, patience=-1.0))
                 break
             except TimeoutError:
                 if anyio.current_time() > deadline:
-                    log.warning("another process holds %s for longer than %g seconds", folder / name, patience)
+                    log.warning(
+                        "Another process holds %s for longer than %g seconds; continuing without the lock",
+                        folder / name,
+                        patience,
+                    )
                     break
             except OSError as error:
-                log.warning("nobody else can be kept out by %s: %s", folder, error.strerror or error)
+                log.warning("Cannot lock %s: %s; continuing without the lock", folder, error.strerror or error)
                 break
             await anyio.sleep(_TURNS_PAUSE)
         return stack.pop_all()
@@ -82,7 +92,7 @@ _PAUSE: Final = 5.0
 
 
 def login_vault(directory: Path | None) -> Vault:
-    """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
+    """Open the vault of a configuration, in memory if it keeps no state. Raises `StoreError` and `ConfigError`."""
     if directory is None:
         return Vault(None, [secrets.token_bytes(32)])
     return Vault(directory / VAULT, vault_keys(os.environ, directory / _KEY))
@@ -96,32 +106,32 @@ class Logins:
         self._vault = vault
 
     def of(self, principal: str) -> TokenResponse | None:
-        """Return somebody's tokens."""
+        """Return the tokens of a person, or None."""
         raw = self._vault.get(self._place, principal)
         return None if raw is None else _read(raw)
 
     def keep(self, principal: str, had: TokenResponse) -> None:
-        """Keep somebody's tokens, all in one step, in the place of those before."""
+        """Store the tokens of a person, replacing earlier ones in one step."""
         self._vault.put(self._place, principal, _written(had))
 
     def follow(self, principal: str, before: TokenResponse, new: TokenResponse | None) -> bool:
-        """Keep the successors of tokens, or none; False if they are not there any more.
+        """Replace tokens by new ones, or delete them; return False if ``before`` is no longer stored.
 
-        Who logged out meanwhile, or in anew, is not logged in by what was renewed of the login before.
+        A renewal must not log in somebody who logged out meanwhile, or replace the tokens of a new login.
         """
         written = None if new is None else _written(new)
         return self._vault.replace(self._place, principal, lambda raw: _read(raw) == before, written)
 
     def turn(self, principal: str) -> AbstractAsyncContextManager[None]:
-        """Keep out whoever else would renew somebody's tokens, in all processes, while the block lasts."""
+        """Lock the renewal of a person's tokens, in all processes, for the duration of the block."""
         return turn(self._vault.path, self._place, principal)
 
     def forget(self, principal: str) -> bool:
-        """Forget somebody's tokens; tell whether there were any."""
+        """Delete the tokens of a person; return whether there were any."""
         return self._vault.remove(self._place, principal)
 
     def principals(self) -> list[tuple[str, int]]:
-        """Return who is logged in, and since when their tokens are these."""
+        """Return each person who is logged in, with the time of their current tokens."""
         return [(principal, at) for place, principal, at in self._vault.entries() if place == self._place]
 
 
@@ -136,7 +146,7 @@ def _written(had: TokenResponse) -> bytes:
 
 
 class UserTokens:
-    """One person's tokens for one server, read anew at each request: a logout counts at once, in all processes."""
+    """The tokens of one person for one server, read at each request: a logout takes effect at once everywhere."""
 
     def __init__(
         self,
@@ -152,7 +162,7 @@ class UserTokens:
         self._resource = said.resource_of(address)
         self._principal = principal
         self._logins = logins
-        self._speaker = IssuerClient(said.issuer, fetch, clock)
+        self._issuer_client = IssuerClient(said.issuer, fetch, clock)
         self._clock = clock
         self._refused = ""
         self._failure = ""
@@ -169,7 +179,7 @@ class UserTokens:
             return had.token if self._is_good(had) else (await self._renewed(had)).token
 
     def refused(self, token: str) -> None:
-        """Renew it next."""
+        """Renew the token at the next request, since the server refused it."""
         self._refused = token
 
     def _is_good(self, had: TokenResponse) -> bool:
@@ -179,10 +189,10 @@ class UserTokens:
         try:
             had = self._logins.of(self._principal)
         except (StoreError, ValueError, KeyError, TypeError) as error:
-            message = str(error) if isinstance(error, StoreError) else "what is kept of the login can't be read"
+            message = str(error) if isinstance(error, StoreError) else "the stored login is not readable"
             raise NoCredential(message) from error
         if had is None:
-            message = f"{self._principal} is not logged in there"
+            message = f"{self._principal} is not logged in at the server"
             raise LoginNeeded(message)
         return had
 
@@ -193,8 +203,8 @@ class UserTokens:
         if self._clock() < self._failed_at + _PAUSE:
             raise NoCredential(self._failure)
         try:
-            new = granted(await self._asked(had.refresh), self._clock())
-            # A server that does not change its refresh token leaves out the one that there is.
+            new = parse_token_response(await self._asked(had.refresh), self._clock())
+            # A server that does not rotate its refresh token may omit it.
             new = new if new.refresh else TokenResponse(new.token, new.until, had.refresh)
             is_kept = self._logins.follow(self._principal, had, new)
         except TokenRefused as error:
@@ -205,28 +215,28 @@ class UserTokens:
         return new if is_kept else await self._had_anew(new)
 
     async def _had_anew(self, stray: TokenResponse) -> TokenResponse:
-        """Return what there is now; what was renewed for who logged out meanwhile is revoked, as far as can be."""
+        """Return the current tokens; if the person logged out meanwhile, try to revoke the renewed ones."""
         try:
             return self._had()
         except LoginNeeded:
             with suppress(FetchError):
-                await revoked(self._said, stray, self._speaker)
+                await revoke_tokens(self._said, stray, self._issuer_client)
             raise
 
     def _after(self, error: TokenRefused, had: TokenResponse) -> TokenResponse:
-        """Judge a refusal: whoever did not wait may have renewed it meanwhile, else the login is over."""
+        """Handle a refused renewal: use the tokens that another process renewed meanwhile, else end the login."""
         now = self._had()
         if now.refresh != had.refresh:
             return now
         if error.error == "invalid_grant":
             self._logins.follow(self._principal, had, None)
-            message = f"the login of {self._principal} is over"
+            message = f"the login of {self._principal} has ended"
             raise LoginNeeded(message) from error
         self._failure, self._failed_at = str(error), self._clock()
         raise NoCredential(self._failure) from error
 
     async def _asked(self, refresh: str) -> FetchedDocument:
-        more, headers = proven(self._said, await self._speaker.metadata())
+        more, headers = client_authentication(self._said, await self._issuer_client.metadata())
         form = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": self._resource, **more}
         form = {name: value for name, value in form.items() if value}
-        return await self._speaker.ask("token_endpoint", None, form, headers)
+        return await self._issuer_client.ask("token_endpoint", None, form, headers)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 from starlette.responses import JSONResponse
 
-from truename.auth.authentication_setup import front_of
+from truename.auth.authentication_setup import http_authentication
 from truename.auth.inbound.authentication import Authenticated, asks_for_credentials, ignore_access
 from truename.errors import ConfigError
 from truename.gateway.background import background
@@ -192,7 +192,7 @@ async def listening(
     host = bound.getsockname()[0]
     async with (
         background() as serving,
-        front_of(
+        http_authentication(
             gateway.config, _address(bound), on_access=_noted(gateway, on_access), is_near=is_loopback(host)
         ) as front,
     ):

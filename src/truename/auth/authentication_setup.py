@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +12,11 @@ from starlette.requests import ClientDisconnect
 
 from truename.auth.inbound.authentication import Authenticators, ProtectedResource, ignore_access, token_store
 from truename.auth.outbound.login_pages import LoginPages, PendingLogins
-from truename.errors import ConfigError
-from truename.policy.principal import LOCAL
+from truename.config.fields import fixed_changes
+from truename.errors import ConfigErrors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from starlette.types import Receive, Scope, Send
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["HttpAuthentication", "front_of"]
 
 _PATH: Final = "/mcp"
-# What counts as soon as it is said; for the rest connections and keys are there already.
-_LIVE: Final[Mapping[str, Any]] = {"tokens": {}, "token_name": LOCAL.name}
 
 
 def _nothing(_: str) -> bool:
@@ -49,16 +47,17 @@ class HttpAuthentication:
     logins: PendingLogins | None = None
 
     def another(self, before: Config, after: Config) -> Callable[[], None]:
-        """Return what has another configuration's tokens count. Raises `ConfigError` if more would change."""
-        old, new = (replace(config.settings.access, **_LIVE) for config in (before, after))
-        if old != new or before.access_path() != after.access_path():
-            problem = "more than tokens and token_name can't change while the gateway runs"
-            raise ConfigError(
-                file=str(after.path or "settings"),
-                key="access",
-                problem=problem,
-                remedy="Restart the gateway, or change it back.",
-            )
+        """Return a function that takes over another configuration's tokens.
+
+        Raises `ConfigError`, or a group of them, if fields of `Access` change that are fixed while the gateway runs.
+        """
+        fixed = [f"access.{key}" for key in fixed_changes(before.settings.access, after.settings.access)]
+        if before.access_path() != after.access_path():
+            fixed.append("access.state")
+        faults = ConfigErrors(str(after.path or "settings"))
+        for key in dict.fromkeys(fixed):
+            faults.add(key, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
+        faults.raise_any()
         settings, store = after.settings, token_store(after)
         return partial(self.authenticators.reload, store, token=settings.token, token_name=settings.access.token_name)
 

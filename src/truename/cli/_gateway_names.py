@@ -15,7 +15,7 @@ from truename.cli._errors import UsageError
 from truename.cli._rendering import say, styled
 from truename.clients.gateway_address import UpcomingNames, alone, alone_path, remembered, together
 from truename.config import Config, ServerConfig, Settings
-from truename.config.model import MEMORY
+from truename.config.field_types import MEMORY
 from truename.errors import TruenameError, excerpt
 from truename.files.user import at_home
 from truename.ledger import Ledger

@@ -273,7 +273,7 @@ def test_a_variable_that_is_not_set_costs_its_server_alone(entry: dict[str, Any]
 
     config = parse(text, Path("/t.json"), {"HOME": "/h", "EMPTY": ""})
 
-    assert [one.unset for one in config.servers] == [unset, ()]
+    assert [tuple(reference.name for reference in one.unset) for one in config.servers] == [unset, ()]
 
 
 def test_a_server_may_stand_in_one_place_only() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from truename.config.interpolate import Sources
+    from truename.config.interpolate import Sources, UnsetReference
     from truename.errors import ConfigErrors
 
 __all__ = [
@@ -300,7 +300,7 @@ class ServerConfig:
     )
     auth: Auth | None = setting(None, _AUTH, "How the gateway gets access tokens for the server.", live=True)
     identity: ServerIdentity = UNDECLARED
-    unset: tuple[str, ...] = ()
+    unset: tuple[UnsetReference, ...] = ()
 
 
 _IDENTITY: Final[Mapping[str, Setting]] = MappingProxyType(
@@ -397,8 +397,8 @@ def read_servers(
 ) -> tuple[ServerConfig, ...]:
     """Return the servers of one ``mcpServers`` object in its order; faults are noted, not raised.
 
-    Keys that mean nothing here are ignored (`about_keys` tells of them). A disabled entry is not looked into. A
-    variable that is not set is no fault: it costs this server alone (`ServerConfig.unset`).
+    Keys that mean nothing here are ignored (`about_keys` reports them). A disabled entry is not read. A reference
+    without a value is not an error: it costs this server alone (`ServerConfig.unset`).
     """
     read = partial(_tolerant, base=base, sources=sources, faults=faults)
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())

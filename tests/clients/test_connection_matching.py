@@ -15,10 +15,12 @@ from truename.clients.gateway_address import ONLY_STYLE, alone_path, names_alone
 from truename.clients.selection import find_counterpart
 from truename.config import Config, ServerConfig, Settings, parse, render
 from truename.config.entries import FoundEntry
+from truename.config.interpolate import UnsetReference
 from truename.config.proposal import propose
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.view import read_path
 
+UNSET = UnsetReference(name="UNSET", problem="the environment variable UNSET is not set", remedy="Set it.")
 GITHUB = ServerConfig(key="github", command="npx", args=("-y", "server-github"), env={"TOKEN": "one"})
 LISTED = {"github": ["search", "fs.list", "Create-Issue"], "weather": ["search"]}
 
@@ -51,7 +53,7 @@ SAME = [
         )
     ),
     (npx("x", "a", command="/opt/node/bin/node"), npx("x", "a", command="node")),
-    (npx("x", "a", env={"TOKEN": "${UNSET}"}), npx("x", "a", env={"TOKEN": "${UNSET}"}, unset=("UNSET",))),
+    (npx("x", "a", env={"TOKEN": "${UNSET}"}), npx("x", "a", env={"TOKEN": "${UNSET}"}, unset=(UNSET,))),
     (npx("x", "${UNSET:-a}"), npx("x", "a")),
     (npx("x", "${SET_AND_EMPTY}"), npx("x", "")),
     (at("https://X.test/mcp/"), at("https://x.test/mcp", "b")),
@@ -123,7 +125,7 @@ def test_the_same_command_goes_before_another_spelling_of_it() -> None:
 @pytest.mark.parametrize("text", ["${UNSET}", "a ${UNSET} b ${UNSET}", "Bearer ${UNSET}"])
 def test_without_its_variable_a_server_is_known_by_what_it_was_made_of_alone(text: str) -> None:
     client = npx("x", env={"A": text.replace("${UNSET}", "value")})
-    gateway = npx("x", env={"A": text}, unset=("UNSET",))
+    gateway = npx("x", env={"A": text}, unset=(UNSET,))
 
     unknown = find_counterpart(seen(client), [gateway], {})
 
@@ -143,7 +145,7 @@ def test_what_only_the_client_can_fill_in_is_no_value_of_the_gateway() -> None:
 
 
 def test_no_text_passes_for_a_variable_that_has_no_value() -> None:
-    gateway = npx("x", "${UNSET}", unset=("UNSET",))
+    gateway = npx("x", "${UNSET}", unset=(UNSET,))
 
     assert find_counterpart(seen(npx("x", "\0$UNSET\0")), [gateway], {}).server is None
 
@@ -171,7 +173,7 @@ def test_a_projects_server_may_have_no_directory_in_the_gateway() -> None:
 
 
 def test_many_unknowns_cost_no_more_than_their_length() -> None:
-    gateway = npx("x", "${A}a" * 20_000 + "b", unset=("A",))
+    gateway = npx("x", "${A}a" * 20_000 + "b", unset=(replace(UNSET, name="A"),))
 
     assert find_counterpart(seen(npx("x", "a" * 20_000)), [gateway], {}).differing == ("args",)
 

@@ -153,10 +153,10 @@ BAD = [
     (
         one(command="x", isolation="none"),
         "mcpServers.s.isolation",
-        "'none' is not a kind of isolation",
-        "shared, session",
+        "'none' is not one of: shared, session, user",
+        "Write one",
     ),
-    (one(command="x", start="late"), "mcpServers.s.start", "'late' is not a way to start", "eager, lazy"),
+    (one(command="x", start="late"), "mcpServers.s.start", "'late' is not one of: eager, lazy", "Write one"),
     (one(command="x", idle_timeout=-1), "mcpServers.s.idle_timeout", "it is -1, not a number of at least 0", "0"),
     (one(command="x", timeout=0), "mcpServers.s.timeout", "it is 0, not a number above 0", "number"),
     (one(command="x", disabled="yes"), "mcpServers.s.disabled", "it is a text, not true or false", "true"),
@@ -176,7 +176,7 @@ BAD = [
     (one(url="http://h/", headers={"a": "x\r\ny: z"}), "mcpServers.s.headers.'a'", "not a legal HTTP", "ASCII"),
     (one(command="x", type="http"), "mcpServers.s.type", "'http' needs a url", "Correct"),
     (one(url="http://h/", type="stdio"), "mcpServers.s.type", "'stdio' needs a command", "Correct"),
-    (one(command="x", type="pigeon"), "mcpServers.s.type", "'pigeon' is not a kind of transport", "stdio"),
+    (one(command="x", type="pigeon"), "mcpServers.s.type", "'pigeon' is not a transport", "stdio"),
     ({"mcpServers": {"": {"command": "x"}}}, "mcpServers.", "the server's key is empty", "name"),
     ({"mcpServers": {" ": {"command": "x"}}}, "mcpServers. ", "the server's key is empty", "name"),
     ({"mcpServers": {"a\u200bb": {"command": "x"}}}, "'mcpServers.a\\u200bb'", "U+200B", "Remove"),
@@ -186,9 +186,14 @@ BAD = [
     ({"mcpServers": {}, "servers": {}, "truename": []}, "truename", "it is not an object", "object"),
     ({"mcpServers": {}, "truename": {"stile": "x"}}, "stile", "it is not a setting", "Did you mean 'style'?"),
     ({"mcpServers": {}, "truename": {"zzz": 1}}, "zzz", "it is not a setting", "Use one of: access"),
-    ({"mcpServers": {}, "truename": {"names": "all"}}, "names", "'all' is not a choice", "canonical"),
+    (
+        {"mcpServers": {}, "truename": {"names": "all"}},
+        "names",
+        "'all' is not one of: universal, detect, canonical",
+        "Write one",
+    ),
     ({"mcpServers": {}, "truename": {"style": 1}}, "style", "it is 1, not a text", "text"),
-    ({"mcpServers": {}, "truename": {"style": "prefix"}}, "style", "'prefix' is not a style", "'prefixed'"),
+    ({"mcpServers": {}, "truename": {"style": "prefix"}}, "style", "'prefix' is not one of: canonical, ", "'prefixed'"),
     ({"mcpServers": {}, "truename": {"server_name": "\x07"}}, "server_name", "can't be a server's name", "word"),
     ({"mcpServers": {}, "truename": {"token": "a b"}}, "token", "can't be sent as a bearer token", "ASCII"),
     ({"mcpServers": {}, "truename": {"server_name": "n" * 65}}, "server_name", "can't be a server's name", "word"),
@@ -198,12 +203,22 @@ BAD = [
     ({"mcpServers": {}, "truename": {"max_tools": 0}}, "max_tools", "not a whole number above 0", "whole"),
     ({"mcpServers": {}, "truename": {"max_instructions": -1}}, "max_instructions", "not a whole number, 0", "above"),
     ({"mcpServers": {}, "truename": {"idle_timeout": "x"}}, "idle_timeout", "it is a text, not a number", "at least 0"),
-    ({"mcpServers": {}, "truename": {"reload": "always"}}, "reload", "'always' is not a choice", "watch"),
+    (
+        {"mcpServers": {}, "truename": {"reload": "always"}},
+        "reload",
+        "'always' is not one of: watch, signal, off",
+        "Write one",
+    ),
     ({"mcpServers": {}, "truename": {"max_body": 1.5}}, "max_body", "it is 1.5, not a whole number", "whole"),
     ({"mcpServers": {}, "truename": {"call_timeout": True}}, "call_timeout", "it is true, not", "number"),
     ({"mcpServers": {}, "truename": {"aliases": ["sf"]}}, "aliases", "it is a list, not an object", "object"),
     ({"mcpServers": {}, "truename": {"overrides": 1}}, "overrides", "not an object", "dialect"),
-    ({"mcpServers": {}, "truename": {"overrides": {"curser": {}}}}, "overrides.curser", "is known as", "'cursor'"),
+    (
+        {"mcpServers": {}, "truename": {"overrides": {"curser": {}}}},
+        "overrides.curser",
+        "Unknown client or provider",
+        "'cursor'",
+    ),
     ({"mcpServers": {}, "truename": {"overrides": {"cursor": {"a b": "x"}}}}, "overrides.cursor", "'a b'", "Write"),
 ]
 
@@ -258,7 +273,7 @@ def test_a_variable_that_is_not_set_costs_its_server_alone(entry: dict[str, Any]
 
     config = parse(text, Path("/t.json"), {"HOME": "/h", "EMPTY": ""})
 
-    assert [one.unset for one in config.servers] == [unset, ()]
+    assert [tuple(reference.name for reference in one.unset) for one in config.servers] == [unset, ()]
 
 
 def test_a_server_may_stand_in_one_place_only() -> None:
@@ -350,14 +365,14 @@ def test_identities_that_are_none_are_told() -> None:
     faults = faults_of(one(command="x", **entry))
     assert [fault.key for fault in faults] == [
         "mcpServers.s.integration",
-        "mcpServers.s.versions.a",
         "mcpServers.s.version",
+        "mcpServers.s.versions.a",
     ]
 
 
 def test_limits_that_are_none_are_told() -> None:
     faults = faults_of(one(command="x", tool_timeouts={"slow": 0}, max_concurrent=0))
-    assert [fault.key for fault in faults] == ["mcpServers.s.tool_timeouts.slow", "mcpServers.s.max_concurrent"]
+    assert [fault.key for fault in faults] == ["mcpServers.s.max_concurrent", "mcpServers.s.tool_timeouts.slow"]
 
 
 @pytest.mark.parametrize("place", ["ledger", "audit.path", "approvals.path", "trust.pins", "access.state"])

@@ -330,11 +330,11 @@ async def test_without_it_there_are_no_such_tools(lab: Lab, connect: Any, said: 
 @pytest.mark.parametrize(
     ("setting", "value", "expected"),
     [
-        ("tool_search", "maybe", "is not a choice"),
+        ("tool_search", "maybe", "is not one of: auto, on, off"),
         ("max_listed", 0, "a whole number above 0"),
         ("list_budget", "much", "a whole number above 0"),
         ("pinned", "github/*", "a list of texts"),
-        ("pinned", ["create_*"], "'create_*' is no glob on ids: it has no '/'"),
+        ("pinned", ["create_*"], "'create_*' is not a glob on tool ids: it has no '/'"),
     ],
 )
 def test_a_setting_that_can_not_be_is_told(tmp_path: Path, setting: str, value: Any, expected: str) -> None:

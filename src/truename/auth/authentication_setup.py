@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from starlette.requests import ClientDisconnect
 
 from truename.auth.inbound.authentication import Authenticators, ProtectedResource, ignore_access, token_store
 from truename.auth.outbound.login_pages import LoginPages, PendingLogins
-from truename.errors import ConfigError
-from truename.policy.principal import LOCAL
+from truename.config.fields import fixed_changes
+from truename.errors import ConfigErrors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["HttpAuthentication", "http_authentication"]
 
 _PATH: Final = "/mcp"
-# The settings that a reload applies; the others are fixed while connections and keys are in use.
-_LIVE: Final[Mapping[str, Any]] = {"tokens": {}, "token_name": LOCAL.name}
 
 
 class WebPages(Protocol):
@@ -58,16 +56,17 @@ class HttpAuthentication:
     logins: PendingLogins | None = None
 
     def another(self, before: Config, after: Config) -> Callable[[], None]:
-        """Prepare a reload of the tokens. Raises `ConfigError` if other settings of authentication changed."""
-        old, new = (replace(config.settings.access, **_LIVE) for config in (before, after))
-        if old != new or before.access_path() != after.access_path():
-            problem = "only tokens and token_name can change while the gateway runs"
-            raise ConfigError(
-                file=str(after.path or "settings"),
-                key="access",
-                problem=problem,
-                remedy="Restart the gateway, or undo the change.",
-            )
+        """Prepare a reload of the tokens.
+
+        Raises `ConfigError`, or a group of them, if fields of `Access` change that are fixed while the gateway runs.
+        """
+        fixed = [f"access.{key}" for key in fixed_changes(before.settings.access, after.settings.access)]
+        if before.access_path() != after.access_path():
+            fixed.append("access.state")
+        faults = ConfigErrors(str(after.path or "settings"))
+        for key in dict.fromkeys(fixed):
+            faults.add(key, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
+        faults.raise_any()
         settings, store = after.settings, token_store(after)
         return partial(self.authenticators.reload, store, token=settings.token, token_name=settings.access.token_name)
 

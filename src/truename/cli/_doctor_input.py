@@ -36,7 +36,7 @@ from truename.clients.doctor import (
 )
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.config import Config, ServerConfig, Settings, parse
-from truename.config.interpolate import read_env_file
+from truename.config.interpolate import VARIABLE, UnsetReference, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, TruenameError, excerpt
@@ -273,27 +273,33 @@ def _filled(one: StartableServer) -> ServerConfig:
         raise ConfigError(
             file=str(path),
             key=server.key,
-            problem=_not_set(found.unset),
-            remedy=f"Set it, or write ${{{found.unset[0]}:-default}}.",
+            problem=unset_problem(found.unset),
+            remedy=found.unset[0].remedy,
         )
     return found
 
 
-def _not_set(names: Sequence[str]) -> str:
-    many = len(names) > 1
-    return f"the environment variable{'s' * many} {', '.join(names)} {'are' if many else 'is'} not set"
-
-
 def unavailable(plan: Iterable[StartableServer]) -> list[Finding]:
     """Return the findings about servers of Truename's own configurations that can't start as they are configured."""
-    remedy = "Set it where the gateway is started, or run `truename init --copy-secrets`."
     return [
         _failed(
-            one, ConfigError(file=str(one.path), key=one.server.key, problem=_not_set(one.server.unset), remedy=remedy)
+            one,
+            ConfigError(
+                file=str(one.path),
+                key=one.server.key,
+                problem=unset_problem(one.server.unset),
+                remedy=_unset_remedy(one.server.unset[0]),
+            ),
         )
         for one in plan
         if one.server.unset
     ]
+
+
+def _unset_remedy(reference: UnsetReference) -> str:
+    if VARIABLE.fullmatch(reference.name):
+        return "Set it where the gateway is started, or run `truename init --copy-secrets`."
+    return reference.remedy
 
 
 def _texts(server: ServerConfig) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from truename.clients.gateway_address import (
     tools_in_ledger,
 )
 from truename.config import Config, ServerConfig, Settings
-from truename.config.model import MEMORY
+from truename.config.field_types import MEMORY
 from truename.errors import TruenameError, excerpt
 from truename.files.user import at_home
 from truename.ledger import Ledger

@@ -106,7 +106,7 @@ def find_counterpart(
         return ServerMatch(made)
     if possible:
         one, places = possible[0]
-        return ServerMatch(None, one.key, tuple(places), one.unset)
+        return ServerMatch(None, one.key, tuple(places), tuple(reference.name for reference in one.unset))
     near = ((one, places) for one, places in compared if one.key == seen.server.key or not _MAIN & places.keys())
     return next((ServerMatch(None, one.key, tuple(places)) for one, places in near), ServerMatch(None))
 
@@ -130,8 +130,8 @@ def _value(part: Ref, environ: Mapping[str, str]) -> str:
 
 def _of_gateway(server: ServerConfig) -> _Texts:
     def resolve(text: str) -> str:
-        for name in server.unset:
-            text = text.replace(f"${{{name}}}", f"\0${name}\0")
+        for reference in server.unset:
+            text = text.replace(f"${{{reference.name}}}", f"\0${reference.name}\0")
         return text
 
     return _texts(server, resolve)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from truename.config.interpolate import VARIABLE
-from truename.config.model import ServerConfig
 from truename.config.secrets import in_args, in_command, in_env, in_header, in_url, masked, repeated
+from truename.config.servers import ServerConfig
 from truename.config.templates import Hole, Ref, Template, translate, variable_name, written
 
 if TYPE_CHECKING:

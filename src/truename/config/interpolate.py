@@ -11,16 +11,27 @@ import re
 import stat
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import ConfigError, ConfigErrors, config_error
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["VARIABLE", "Sources", "env_bytes", "interpolate", "literal", "read_env_file", "write_env_lines"]
+__all__ = [
+    "VARIABLE",
+    "Sources",
+    "UnsetReference",
+    "env_bytes",
+    "interpolate",
+    "literal",
+    "read_env_file",
+    "unset_problem",
+    "write_env_lines",
+]
 
 KINDS: Final = ("file", "keyring")
 _LONGEST: Final = 64 * 1024
@@ -51,13 +62,36 @@ _EDITORS: Final = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnsetReference:
+    """A reference that has no value now: its text inside ``${}``, what is wrong, and what to do."""
+
+    name: str
+    problem: str
+    remedy: str
+
+
+def unset_problem(references: Iterable[UnsetReference]) -> str:
+    """Return what is wrong with references that have no value, as one clause."""
+    references = tuple(references)
+    variables = [one.name for one in references if VARIABLE.fullmatch(one.name)]
+    many = len(variables) > 1
+    told = f"the environment variable{'s' * many} {', '.join(variables)} {'are' if many else 'is'} not set"
+    others = (one.problem for one in references if one.name not in variables)
+    return ", ".join((*((told,) if variables else ()), *others))
+
+
 class NoValue(Exception):
-    """A reference has no value: what is wrong with it, and what to do. Nothing of a value is in it."""
+    """A reference has no value: what is wrong with it, and what to do. It holds nothing of a value."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.problem = problem
         self.remedy = remedy
+
+
+class _IllegalReference(NoValue):
+    """A reference that can't have a value, whatever the machine has."""
 
 
 class Sources(Mapping[str, str]):
@@ -70,20 +104,20 @@ class Sources(Mapping[str, str]):
         self._environ = environ
         self._files: dict[Path, None] = {}
         self._standin: Callable[[str], str] | None = None
-        self.unset: tuple[str, ...] = ()
+        self.unset: tuple[UnsetReference, ...] = ()
 
     def tolerant(self, standin: Callable[[str], str]) -> Sources:
-        """Return the same, in which ``standin`` stands for a variable that is not set; ``unset`` are those."""
+        """Return the same sources, where ``standin`` replaces references without a value; ``unset`` collects these."""
         other = Sources(self._environ)
         other._files, other._standin = self._files, standin
         return other
 
-    def without(self, name: str) -> str | None:
-        """Return what stands for a variable that is not set; None where that is a fault."""
+    def without(self, reference: UnsetReference) -> str | None:
+        """Return the replacement of a reference without a value; None if such a reference is an error."""
         if self._standin is None:
             return None
-        self.unset = tuple(dict.fromkeys((*self.unset, name)))
-        return self._standin(name)
+        self.unset = tuple(dict.fromkeys((*self.unset, reference)))
+        return self._standin(reference.name)
 
     def __getitem__(self, name: str) -> str:
         return self._environ[name]
@@ -109,8 +143,8 @@ class Sources(Mapping[str, str]):
     def _in_file(self, what: str) -> str:
         path = at_home(what)
         if not path.is_absolute() or "\0" in what:
-            problem = f"{what!r} is no absolute path"
-            raise NoValue(problem, "Write the whole path: ${file:/run/secrets/NAME}.")
+            problem = f"{what!r} is not an absolute path"
+            raise _IllegalReference(problem, "Write the whole path: ${file:/run/secrets/NAME}.")
         self._files[path] = None
         try:
             raw = _read(path)
@@ -125,7 +159,7 @@ def _read(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is no regular file")
+            raise OSError(0, "it is not a regular file")
         return stream.read(_LONGEST + 1)
 
 
@@ -145,7 +179,7 @@ def _in_keyring(what: str) -> str:
     service, _, name = what.rpartition("/")
     if not service or not name:
         problem = f"{what!r} names no entry of a keyring"
-        raise NoValue(problem, "Write ${keyring:SERVICE/NAME}.")
+        raise _IllegalReference(problem, "Write ${keyring:SERVICE/NAME}.")
     try:
         import keyring  # noqa: PLC0415 - an extra, and slow to import
         from keyring.errors import KeyringError  # noqa: PLC0415
@@ -320,16 +354,25 @@ def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Confi
 def _missing(said: str, name: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
     if remedy := _EDITORS.get(name):
         faults.add(key, f"{said} is known to an editor only", remedy)
-    elif isinstance(environ, Sources) and (standin := environ.without(name)) is not None:
+        return ""
+    problem = f"the environment variable {name} is not set"
+    reference = UnsetReference(name=name, problem=problem, remedy=f"Set it, or write ${{{name}:-default}}.")
+    return _replaced(reference, environ, faults, key)
+
+
+def _replaced(reference: UnsetReference, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
+    if isinstance(environ, Sources) and (standin := environ.without(reference)) is not None:
         return standin
-    else:
-        faults.add(key, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
+    faults.add(key, reference.problem, reference.remedy)
     return ""
 
 
 def _elsewhere(sources: Sources, kind: str, what: str, faults: ConfigErrors, key: str) -> str:
     try:
         return sources.value(kind, what)
-    except NoValue as error:
+    except _IllegalReference as error:
         faults.add(key, error.problem, error.remedy)
         return ""
+    except NoValue as error:
+        reference = UnsetReference(name=f"{kind}:{what}", problem=error.problem, remedy=error.remedy)
+        return _replaced(reference, sources, faults, key)

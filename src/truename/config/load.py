@@ -1,4 +1,4 @@
-"""Reading a configuration file: every fault in it is told at once, with its place and its remedy."""
+"""Read a configuration file; all its errors are reported at once, each with its place and what to do."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.fields import Fields
+from truename.config.fields import Fields, read_table
 from truename.config.files import ConfigFiles, decode
 from truename.config.interpolate import Sources
-from truename.config.model import Config, ServerConfig, Settings
-from truename.config.servers import about_keys, read_servers
-from truename.config.settings import SETTINGS
-from truename.errors import ConfigErrors, excerpt, spelling_remedy
+from truename.config.model import Config
+from truename.config.servers import ServerConfig, about_keys, read_servers
+from truename.config.settings import SETTINGS, Settings
+from truename.errors import ConfigErrors
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def env_file_of(text: str, path: Path, environ: Mapping[str, str] | None = None)
 
 def _env_file(section: Mapping[str, Any], path: Path, environ: Mapping[str, str]) -> Path | None:
     # It is read with the rest too, which tells what is wrong with it.
-    fields = Fields(section, "", environ, ConfigErrors(str(path)))
-    found = SETTINGS[_ENV_FILE].read(fields, _ENV_FILE, path.absolute().parent)
+    fields = Fields(section, "", environ, ConfigErrors(str(path)), path.absolute().parent)
+    found = SETTINGS[_ENV_FILE].type.read(fields, _ENV_FILE)
     return None if found is None else Path(found)
 
 
@@ -133,9 +133,5 @@ def _section(content: Mapping[str, Any], faults: ConfigErrors, *, toml: bool) ->
 
 
 def _settings(section: Mapping[str, Any], base: Path, environ: Mapping[str, str], faults: ConfigErrors) -> Settings:
-    fields = Fields(section, "", environ, faults)
-    for key in section:
-        if key not in SETTINGS:
-            faults.add(excerpt(key)[1:-1], "it is not a setting", spelling_remedy(key, SETTINGS))
-    given = {name: setting.read(fields, name, base) for name, setting in SETTINGS.items()}
-    return Settings(**{name: value for name, value in given.items() if value is not None})
+    # JSON can write null where TOML leaves a key out.
+    return Settings(**read_table(Fields(section, "", environ, faults, base), SETTINGS, accept_null=True))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from truename.catalog import Catalog
-    from truename.config.model import Settings
+    from truename.config.settings import Settings
     from truename.identity import ToolId
     from truename.ledger import Ledger
 

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.config.entries import FoundEntry, TemplatedEntry, Variable, Variables, is_gateway, marked, take_apart
 from truename.config.load import parse
-from truename.config.model import Config, ServerConfig, Settings
-from truename.config.servers import STANDINS
+from truename.config.model import Config
+from truename.config.servers import STANDINS, ServerConfig
 from truename.config.templates import Ref
 from truename.errors import ConfigError, config_error
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from truename.config.settings import Settings
 
 __all__ = ["Proposal", "propose"]
 

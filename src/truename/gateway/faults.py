@@ -6,10 +6,13 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from truename.config.interpolate import VARIABLE, unset_problem
 from truename.errors import TruenameError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from truename.config.interpolate import UnsetReference
 
 __all__ = [
     "BrokenOff",
@@ -97,16 +100,18 @@ def unavailable(server: str, problem: UpstreamError | None) -> UpstreamError:
     )
 
 
-def unset(server: str, names: Sequence[str]) -> UpstreamError:
-    """Build the error for a server whose entry refers to variables that have no value."""
-    many = len(names) > 1
-    told = ", ".join(map(printable, names))
+def unset(server: str, references: Sequence[UnsetReference]) -> UpstreamError:
+    """Build the error for a server whose entry has references without a value."""
+    variable = (
+        "Set it where the gateway is started, or in its env_file: `truename init --copy-secrets` writes one with the "
+        "values that your clients have."
+    )
+    remedies = dict.fromkeys(variable if VARIABLE.fullmatch(one.name) else one.remedy for one in references)
     return UpstreamError(
         server=server,
         kind="unset",
-        problem=f"is not available: the environment variable{'s' * many} {told} {'are' if many else 'is'} not set",
-        remedy="Set it where the gateway is started, or in its env_file: `truename init --copy-secrets` writes one "
-        "with the values that your clients have.",
+        problem=f"is not available: {printable(unset_problem(references), 500)}",
+        remedy=" ".join(remedies),
         code="variable_unset",
     )
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from truename.config import Settings, verify
+from truename.config.fields import fixed_changes
 from truename.errors import ConfigErrors, config_error
 from truename.gateway.report import Reloaded
 
@@ -14,32 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from truename.config import Config
-    from truename.config.audit import Audit
     from truename.gateway.hub import Hub
     from truename.gateway.upstream.fleet import Fleet
 
     # Looks at a configuration, and returns what is done when it is taken. Raises what speaks against it.
     Guard = Callable[[Config], Callable[[], None]]
 
-__all__ = ["LIVE", "Guard", "differences", "limited", "take"]
+__all__ = ["Guard", "differences", "limited", "take"]
 
-# What counts from the moment at which it is said. All else is built into what runs.
-LIVE: Final = frozenset(
-    (
-        *("call_timeout", "startup_timeout", "answer_timeout", "max_rounds", "max_held", "max_held_bytes"),
-        *("max_isolated", "isolation_idle"),
-        *("max_concurrent", "max_waiting", "breaker_failures", "breaker_seconds", "drain_timeout", "max_result"),
-        *("max_tools", "tool_search", "max_listed", "list_budget", "pinned", "overrides", "names_in_texts"),
-        *("policy", "metadata", "convention", "context", "contexts", "protocol", "token", "access", "env_file"),
-        *("audit", "tools"),
-        *("reload", "trust", "profiles", "approvals"),
-        *("start", "idle_timeout", "server_instructions", "max_instructions"),
-        # These may say what the ledger remembers, or leave it open: the ledger judges that.
-        *("style", "aliases", "server_name"),
-    )
-)
-_LEDGER: Final = "ledger"
-_OF_THE_JOURNAL: Final = ("path", "key", "max_segment", "max_waiting")
+# Compared by the place that is meant, or checked by the HTTP authentication, which a gateway over stdio has none of.
+_APART: Final = ("ledger", "approvals.path", "access.")
 
 
 async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable[Guard] = ()) -> Reloaded:
@@ -76,20 +61,14 @@ def differences(before: Config, after: Config) -> Reloaded:
 
 def _refuse_fixed(before: Config, after: Config) -> None:
     faults = ConfigErrors(str(after.path or "settings"))
-    fixed = [name for name in differences(before, after).settings if name not in LIVE and name != _LEDGER]
-    fixed += _fixed_audit(before.settings.audit, after.settings.audit)
+    fixed = [name for name in fixed_changes(before.settings, after.settings) if not name.startswith(_APART)]
     if before.ledger_path() != after.ledger_path():
-        fixed.append(_LEDGER)
+        fixed.append("ledger")
     if before.approvals_path() != after.approvals_path():
         fixed.append("approvals.path")
     for name in fixed:
         faults.add(name, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
     faults.raise_any()
-
-
-def _fixed_audit(before: Audit, after: Audit) -> list[str]:
-    """Return what can't change of a journal that is open: where it is, and how it is written."""
-    return [f"audit.{name}" for name in _OF_THE_JOURNAL if getattr(before, name) != getattr(after, name)]
 
 
 def limited(config: Config, keys: Collection[str]) -> Config:

@@ -13,7 +13,7 @@ from truename.catalog.globs import fits_all, fits_id
 from truename.conventions.findings import Finding, Rule, Severity
 from truename.errors import ApprovalRequired, ConfigError, ConfigErrors, NotAllowed, excerpt, spelling_remedy
 from truename.policy.call import annotations_of, claims_of
-from truename.policy.rules import STRICTNESS, TERMS, CallRule, Decision, Outcome, hint
+from truename.policy.rules import HINTS, STRICTNESS, TERMS, CallRule, Decision, Outcome, hint
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -325,6 +325,12 @@ def _terms(entry: object, where: str, faults: ConfigErrors) -> dict[str, Any] | 
         term = _WRITTEN.get(key)
         if term is None:
             faults.add(f"{where}.{_shown(key)}", "it is no field of a rule", spelling_remedy(key, _WRITTEN))
+            continue
+        hints = value if term == "annotations" and isinstance(value, Mapping) else {}
+        unknown = [name for name in hints if name not in HINTS]
+        for name in unknown:
+            faults.add(f"{where}.{key}.{_shown(name)}", "it is not an annotation", spelling_remedy(name, HINTS))
+        if unknown:
             continue
         try:
             found[term] = TERMS[term](value)

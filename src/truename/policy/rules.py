@@ -120,7 +120,8 @@ def _hints(value: object) -> Mapping[str, bool]:
         raise ValueError(message)
     for name, wanted in value.items():
         if name not in HINTS or not isinstance(wanted, bool):
-            message = f"{excerpt(str(name))} is none of {', '.join(HINTS)}, or is neither true nor false"
+            wrong = "neither true nor false" if name in HINTS else f"not one of: {', '.join(HINTS)}"
+            message = f"{excerpt(str(name))} is {wrong}"
             raise ValueError(message)
     return MappingProxyType(dict(value))
 

@@ -10,7 +10,7 @@ import yaml
 
 from truename.config.entries import FoundEntry
 from truename.config.files import decode, read_text
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.conventions import Finding, Location, Rule, Severity
 from truename.errors import ConfigError, excerpt
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys, bearer, read_server
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import excerpt
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import excerpt
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.cache import LRUCache
-from truename.catalog.globs import fits_id
-from truename.config.visibility import why_searched
+from truename.config.tool_search import pinned_tools, why_searched
 from truename.errors import InvalidCall, LedgerError, ResolutionError, UnknownTool, excerpt
 from truename.gateway.views.discovery import Discovery
 from truename.gateway.views.own_tools import (
@@ -142,17 +141,14 @@ class Large:
 
     def _selected(self, view: View, names: OwnNames) -> View:
         own = definitions(names, view.table)
-        pinned = [one for one in view.described if self._is_pinned(one[0])]
-        most = max(0, (view.spec.rules.max_tools or len(pinned) + len(own)) - len(own))
-        if len(pinned) > most:
-            text = f"{len(pinned):,} tools are pinned, and {view.spec.dialect} takes {most:,}: the others are searched"
+        pinned, left_out = pinned_tools(view.described, len(own), self._hub.settings, view.spec.rules.max_tools)
+        if left_out:
+            there, room = len(pinned) + left_out, len(pinned)
+            text = f"{there:,} tools are pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
             self._news.tell(("pinned", view.spec), text)
-        described = [(id, _always_loaded(tool)) for id, tool in pinned[:most]]
+        described = [(id, _always_loaded(tool)) for id, tool in pinned]
         mine = [(ToolId.parse(tool["canonical_name"]), tool) for tool in own]
         return View(view.spec, view.table, (*described, *mine), view, view.texts)
-
-    def _is_pinned(self, id: ToolId) -> bool:
-        return any(fits_id(glob, id) for glob in self._hub.settings.pinned)
 
     def hint(self, view: View) -> str:
         """Return what to add to the text about a wrong name: that tools can be searched, where they can."""

@@ -104,7 +104,7 @@ class Document:
             reading = language.read(text)
         except SyntaxFault as error:
             where = "" if error.offset is None else "line {}, column {}".format(*place(text, error.offset))
-            _refuse(path, where, error.problem, "Mend the file there." if where else "Mend the file.", error)
+            _refuse(path, where, error.problem, "Correct the file there." if where else "Correct the file.", error)
         marks = [("bom", 0)] if raw.startswith(_BOM.encode()) else []
         quirks = tuple(_quirks(text, (*marks, *reading.marks)))
         return cls(path, format, raw, reading.value, quirks, exists, _reading=reading)

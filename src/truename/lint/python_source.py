@@ -294,7 +294,7 @@ def _parsed(text: str) -> ast.Module:
             return ast.parse(text)
     except SyntaxError as error:
         problem = f"it is not Python ({error.msg})"
-        raise UnreadableSource(problem, "Mend the file there.", error.lineno or 0, error.offset or 0) from error
+        raise UnreadableSource(problem, "Correct the file there.", error.lineno or 0, error.offset or 0) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnreadableSource(f"it can't be parsed ({str(error)[:80] or 'nested too deeply'})", "Mend it.") from error
 

@@ -346,7 +346,7 @@ def read_plain(path: Path) -> dict[str, Any]:
         found = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, made stricter
         _measure(found, {})
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise _fault(path, f"it is not YAML ({_said_source(error)})", "Mend the file there.") from None
+        raise _fault(path, f"it is not YAML ({_said_source(error)})", "Correct the file there.") from None
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise _fault(path, "it is not an object with named keys", "Give a gateway's configuration file.")
     return found

@@ -190,7 +190,7 @@ def test_an_error_has_its_fields_as_json(run: Run, tmp_path: Path) -> None:
 
     assert error["code"] == "invalid_config"
     assert error["file"] == str(path)
-    assert error["remedy"] == "Mend the file there."
+    assert error["remedy"] == "Correct the file there."
 
 
 def test_a_fault_of_our_own_shows_a_traceback_only_when_asked(

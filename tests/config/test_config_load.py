@@ -130,12 +130,12 @@ def test_transports_have_many_names(named: str | None, kind: str) -> None:
 
 BAD = [
     # text, key, problem, remedy
-    ("", "line 1, column 1", "it is not JSON", "Mend"),
-    ('{"a": 1,\n  "b": }', "line 2, column 8", "it is not JSON", "Mend"),
+    ("", "line 1, column 1", "it is not JSON", "Correct"),
+    ('{"a": 1,\n  "b": }', "line 2, column 8", "it is not JSON", "Correct"),
     ("[1]", "", "it is not an object", "mcpServers"),
-    ('{"mcpServers": {"a": {}, "a": {}}}', "'a'", "it stands there twice", "rename"),
+    ('{"mcpServers": {"a": {}, "a": {}}}', "'a'", "the key is there twice", "rename"),
     ("[" * 100_000, "", "nested too deeply", "flatter"),
-    ({}, "", "it names no servers", 'Add "mcpServers"'),
+    ({}, "", "it has no servers", 'Add "mcpServers"'),
     ({"mcpServers": []}, "mcpServers", "it is not an object", "one entry"),
     ({"mcpServers": {"s": 5}}, "mcpServers.s", "it is not an object", "command"),
     (one(), "mcpServers.s", "neither a command nor a url", "Add"),
@@ -278,7 +278,7 @@ def test_a_variable_that_is_not_set_costs_its_server_alone(entry: dict[str, Any]
 
 def test_a_server_may_stand_in_one_place_only() -> None:
     (fault,) = faults_of({"mcpServers": {"a": {"command": "x"}}, "servers": {"a": {"command": "y"}}})
-    assert (fault.key, fault.problem) == ("servers.a", "it stands under both keys")
+    assert (fault.key, fault.problem) == ("servers.a", "it is under both keys")
 
 
 @pytest.mark.parametrize(
@@ -426,9 +426,9 @@ def test_an_unknown_key_of_an_entry_is_a_warning_in_a_file_of_clients(word: str,
 @pytest.mark.parametrize(
     ("path", "text", "problem"),
     [
-        ("mcp.json", '{"servers": {}}', "it names no servers"),
+        ("mcp.json", '{"servers": {}}', "it has no servers"),
         ("mcp.json", '{"mcpServers": {"s": {"command": "x", "disabled": true}}}', "switched off"),
-        ("truename.toml", "[mcpServers]", "it names no servers"),
+        ("truename.toml", "[mcpServers]", "it has no servers"),
     ],
 )
 def test_a_configuration_with_nothing_to_serve_is_told(path: str, text: str, problem: str) -> None:

@@ -70,7 +70,7 @@ def test_no_word_of_them_is_no_profile() -> None:
         ("[profiles.a]", "profiles.a", "it shows nothing"),
         ('[profiles.a]\ntools = ["*"]', "profiles.a", "nobody has it"),
         ('[profiles.a]\ntools = ["*"]\neveryone = false', "profiles.a", "nobody has it"),
-        ('[profiles.a]\ntools = []\neveryone = true', "profiles.a.tools", "it has not 1 to 1,000 texts"),
+        ('[profiles.a]\ntools = []\neveryone = true', "profiles.a.tools", "it does not have 1 to 1,000 texts"),
         ('[profiles.a]\ntools = "*"\neveryone = true', "profiles.a.tools", "it is a text, not a list"),
         ('[profiles.a]\ntools = ["read"]\neveryone = true', "profiles.a.tools[0]", "is not a glob on tool ids"),
         ('[profiles.a]\nexcept = ["read"]\neveryone = true', "profiles.a.except[0]", "is not a glob on tool ids"),
@@ -79,7 +79,7 @@ def test_no_word_of_them_is_no_profile() -> None:
         ('[profiles.a]\nannotations = {hint = true}\neveryone = true', "profiles.a.annotations.hint", "an annotation"),
         ('[profiles.a.annotations]\nreadOnlyHint = "x"', "profiles.a.annotations.readOnlyHint", "not true or false"),
         ('[profiles."a/b"]\ntools = ["*"]\neveryone = true', "profiles.a/b", "can't be a name"),
-        ('[profiles.a]\nservers = [" "]\neveryone = true', "profiles.a.servers", "it has not"),
+        ('[profiles.a]\nservers = [" "]\neveryone = true', "profiles.a.servers", "it does not have"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told(text: str, key: str, told: str) -> None:

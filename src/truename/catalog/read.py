@@ -119,7 +119,7 @@ def _label(item: Mapping[str, Any], default: str, keys: tuple[str, ...] = _LABEL
 def _not_json(path: Path, error: Exception, number: int) -> ConfigError:
     line = number + getattr(error, "lineno", 1) - 1
     where = f"line {line}, column {getattr(error, 'colno', 1)}"
-    return _fault(path, where, f"it is not JSON ({getattr(error, 'msg', error)})", "Mend the file there.")
+    return _fault(path, where, f"it is not JSON ({getattr(error, 'msg', error)})", "Correct the file there.")
 
 
 def _fault(path: Path, key: str, problem: str, remedy: str) -> ConfigError:

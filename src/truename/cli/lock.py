@@ -110,7 +110,7 @@ def protocol_here() -> str:
         told = ", ".join(f"{version} ({file})" for version, file in sorted(found.items()))
         raise UsageError(
             fact=f"the protocol version is stated in several ways: {told}",
-            advice="Mend the files, or say --protocol VERSION.",
+            advice="Correct the files, or say --protocol VERSION.",
         )
     return next(iter(found), "")
 

@@ -172,7 +172,7 @@ class SignIn:
 
     @property
     def vouches(self) -> str:
-        """Whose word it is that somebody is who they are."""
+        """The issuer that vouches for the people who sign in."""
         return self.issuer or self.authorization_url or ""
 
 

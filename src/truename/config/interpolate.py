@@ -1,4 +1,4 @@
-"""References in a configuration, and where their values come from: the environment, env files, files, the keyring.
+"""Replace references in a configuration by their values: of the environment, env files, files or the keyring.
 
 ``${VAR}``, ``${VAR:-default}`` and ``${env:VAR}``; ``$${`` is a plain ``${``. In the gateway's own configuration also
 ``${file:PATH}`` and ``${keyring:SERVICE/NAME}`` (`Sources`).
@@ -50,7 +50,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=~-]+")
 _REFERENCE: Final = re.compile(r"\$(?P<escape>\$(?=\{))|\$\{(?P<inside>[^{}]*)\}")
 _VARIABLE: Final = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 _PLACE: Final = "Write the path itself; cwd may be relative to this file."
-# What editors fill in themselves: as no environment variable it would be a riddle why it is not set.
+# Editors fill these in themselves; an error that calls them unset variables would help nobody.
 _EDITORS: Final = {
     "workspaceFolder": _PLACE,
     "workspaceFolderBasename": "Write the directory's name itself.",
@@ -95,9 +95,9 @@ class _IllegalReference(NoValue):
 
 
 class Sources(Mapping[str, str]):
-    """The environment, and files and the keyring besides; ``files`` are those that were asked for.
+    """The environment, files and the keyring; ``files`` are those that references have named.
 
-    Only the gateway's own configuration has it: what other programs' files refer to stays there.
+    Only the gateway's own configuration uses it: references in other programs' files are not followed.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -133,7 +133,7 @@ class Sources(Mapping[str, str]):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files whose text is in the configuration now."""
+        """The files that references have named."""
         return tuple(self._files)
 
     def value(self, kind: str, what: str) -> str:
@@ -155,7 +155,7 @@ class Sources(Mapping[str, str]):
 
 
 def _read(path: Path) -> bytes:
-    # What is no file (a pipe, a device) may never end, and must not be waited for.
+    # A pipe or a device may never end, and must not be waited for.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -198,13 +198,13 @@ def _in_keyring(what: str) -> str:
 
 
 def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
-    r"""Return what the lines of the file say, or those of its bytes; nothing in a value is replaced or run.
+    r"""Return the variables of an env file, or of its bytes; nothing in a value is replaced or run.
 
-    A value is all that follows the ``=``, without blanks around it; in ``'...'`` it is taken as it is, in ``"..."``
+    A value is everything after the ``=``, without blanks around it; in ``'...'`` it is taken as it is, in ``"..."``
     with the escapes ``\n \r \t \\ \" \$``. Lines beginning with ``#`` are comments; ``export`` is skipped. Raises
     `ConfigError`, or an `ExceptionGroup` of them, for a file that others may read (POSIX), that is no regular file,
-    over 1 MiB or not UTF-8, and for each line that is not KEY=VALUE. No error shows anything of a value. Surprising:
-    ``KEY=a # b`` is refused, since half of the programs that read such files would take ``# b`` for a comment.
+    over 1 MiB or not UTF-8, and for each line that is not KEY=VALUE. No error shows a value. Surprising:
+    ``KEY=a # b`` is refused, because half of the programs that read such files take ``# b`` for a comment.
     """
     faults = ConfigErrors(str(path))
     found: dict[str, str] = {}
@@ -216,7 +216,7 @@ def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
         if isinstance(read, str):
             faults.add(f"line {number}", read, "Write KEY=VALUE or KEY='VALUE'.")
         elif read[0] in found:
-            faults.add(f"line {number}", f"{read[0]} stands there twice", "Remove one.")
+            faults.add(f"line {number}", f"{read[0]} is there twice", "Remove one.")
         else:
             found[read[0]] = read[1]
     faults.raise_any()
@@ -269,9 +269,9 @@ def _unquoted(text: str) -> str | None:
 
 
 def env_bytes(path: Path) -> bytes:
-    """Return the bytes of such a file. Raises `ConfigError`, as `read_env_file` does."""
+    """Return the bytes of an env file. Raises `ConfigError`, as `read_env_file` does."""
     try:
-        # Without waiting: a pipe in its place must not hang whoever reads the configuration.
+        # Without waiting: a pipe in its place must not block the reader.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
@@ -296,7 +296,7 @@ def _env_text(raw: bytes, path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"the env_file is not UTF-8 (byte {error.start})"
-        # Without the cause: it carries the bytes of the file, and what prints a traceback would show them.
+        # Without the cause: it carries the bytes of the file, which a traceback would show.
         raise config_error(str(path), "", problem, "Save it as UTF-8.") from None
 
 
@@ -316,7 +316,7 @@ def _remedy(inside: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return the text as it has to be written so that it is read as it is, whatever it looks like.
+    """Return the text with ``${`` escaped, so that it is read back as it is.
 
     >>> literal("echo ${HOME}")
     'echo $${HOME}'
@@ -325,9 +325,9 @@ def literal(text: str) -> str:
 
 
 def interpolate(text: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
-    """Return the text with its references replaced, once; what they bring in is not looked through again.
+    """Return the text with its references replaced, once: references in their values are not replaced.
 
-    Faults: a variable that is not set and has no default, and references of other kinds (VS Code's ``${input:...}``).
+    Errors: a variable that is not set and has no default, and references of other kinds (VS Code's ``${input:...}``).
     """
 
     def replacement(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Which tools settings name, and which of these there are not: a rule with a slip in it holds nothing."""
+"""Find settings that name no existing tool: a misspelt rule restricts nothing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["idle", "mentions_changed"]
 
 
 def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> tuple[str, ...]:
-    """Return the places of settings that are about no tool, each with what stands there, once all servers are there.
+    """Return settings that match no tool, each as its place and glob; call it when all servers have listed theirs.
 
-    A rule is about a tool under its former ids, too (``ledger``).
+    A rule matches a tool under its former ids too (``ledger``).
 
     >>> from truename import Catalog
     >>> from truename.config import Settings
@@ -40,7 +40,7 @@ def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> 
         former = former_ids(ledger)
         ids = [one for id in catalog for one in (id, *former(id))]
         missing = set(strays((glob for _, glob in mentions), ids))
-        # What keeps a tool from somebody is about it under the id, too, that it would have had without a digest.
+        # A restriction also matches a tool under the id that it would have without a digest.
         plain = [one for tool in catalog.values() for one in unfolded(tool.id, tool.origin)]
         restricting = [glob for glob in _restricting(settings) if glob in missing]
         missing -= {*restricting} - {*strays(restricting, plain)}
@@ -57,7 +57,7 @@ def _restricting(settings: Settings) -> Iterator[str]:
 
 
 def mentions_changed(settings: Settings, moves: Iterable[tuple[ToolId, ToolId]]) -> tuple[str, ...]:
-    """Return the places of settings that are about one id of a pair, old and new, and not about the other.
+    """Return settings that match only one id of a pair of old and new ids, each as its place and glob.
 
     >>> from truename import ToolId
     >>> from truename.config import Settings

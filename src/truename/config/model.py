@@ -27,10 +27,10 @@ __all__ = ["Config", "state_path", "verify"]
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A whole configuration: where it came from, its servers in the order of the file, and its settings.
+    """A whole configuration: its file, its servers in the order of the file, and its settings.
 
-    ``files`` are those that its references name: what they say is part of it. ``warnings`` are what is probably not
-    meant and stops nobody, each with its place and what to do.
+    ``files`` are those that its references name. ``warnings`` are probable mistakes that do not prevent a start, each
+    with its place and what to do.
     """
 
     path: Path | None = None
@@ -46,11 +46,11 @@ class Config:
 
     @property
     def identities(self) -> Mapping[str, ServerIdentity]:
-        """What the entries of the servers that are not disabled declare of the ids of their tools, by key."""
+        """The declared identities of the servers that are not disabled, by key."""
         return MappingProxyType({server.key: server.identity for server in self.enabled})
 
     def ledger_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of the ledger, or None when it is to be kept in memory."""
+        """Return the file of the ledger, or None if it is in memory."""
         if self.settings.ledger == MEMORY or (self.settings.ledger is None and self.path is None):
             return None
         if self.settings.ledger is not None:
@@ -59,26 +59,26 @@ class Config:
 
     @property
     def asks_for_token(self) -> bool:
-        """Whether clients are to be given a token: one is set, or was made, and they are not to sign in instead."""
+        """Whether clients need a token: one is set or was made, and they do not sign in instead."""
         access, directory = self.settings.access, self.access_path()
         made = directory is not None and (directory / TOKENS).exists()
         return not (access.oauth or access.sign_in) and bool(self.settings.token or access.tokens or made)
 
     def access_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the directory of tokens and sign-ins, or None where nothing of them is kept."""
+        """Return the directory of tokens and sign-ins, or None if they are not stored."""
         if self.settings.access.state is not None:
             return at_home(self.settings.access.state)
         return self._state("access", "", environ)
 
     def pins_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of the pinned definitions, or None where they are kept in memory, as the names are then."""
+        """Return the file of the pins, or None if they are in memory, as the names are then."""
         said = self.settings.trust.pins
         if said is not None:
             return None if said == MEMORY else Path(said)
         return None if self.ledger_path(environ) is None else self._state("pins", ".pins", environ)
 
     def approvals_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of people's decisions on calls, or None where they are kept in memory, as the names are."""
+        """Return the file of decisions on calls, or None if they are in memory, as the names are then."""
         said = self.settings.approvals.path
         if said is not None:
             return None if said == MEMORY else Path(said)
@@ -92,7 +92,7 @@ class Config:
 
 
 def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the default ledger file of a configuration: one each, in the user's state directory.
+    """Return the default ledger file of a configuration, in the user's state directory.
 
     ``XDG_STATE_HOME`` (or ``~/.local/state``), ``~/Library/Application Support`` on macOS, ``%LOCALAPPDATA%`` on
     Windows. The name holds a digest of the configuration's absolute path.

@@ -36,11 +36,10 @@ def render(
 ) -> str:
     """Return the configuration as TOML; ``config.load`` reads it back to the same.
 
-    Texts are written as they are, so ``${VAR}`` is read as a reference: `config.literal` makes a text that is not.
-    ``head`` and ``notes`` (by server key) become comments, ``schema`` the line by which editors find the JSON Schema.
-    What is at its default is left out; of a disabled server everything is written, and the reader skips it. Raises
-    `ConfigError` for a text that TOML can't hold (a lone surrogate). Surprising: a timeout above an hour is written in
-    milliseconds, as the reader takes such a number.
+    Texts are written as they are, so ``${VAR}`` is read back as a reference; `config.literal` escapes a text. ``head``
+    and ``notes`` (by server key) become comments, ``schema`` the line by which editors find the JSON Schema. Defaults
+    are left out. Raises `ConfigError` for a text that TOML can't hold (a lone surrogate). Surprising: a timeout above
+    an hour is written in milliseconds, because the reader takes such a number for milliseconds.
     """
     lines = [f"#:schema {_comment(schema)}"] if schema else []
     lines += [f"# {_comment(line)}".rstrip() for line in head]
@@ -132,7 +131,7 @@ def _key(key: str) -> str:
 
 
 def _text(text: str) -> str:
-    # What can't be seen is spelled out, so that nothing in the file reads otherwise than it acts.
+    # Invisible characters are escaped, so that the file acts as it reads.
     return f'"{"".join(_character(character) for character in text)}"'
 
 
@@ -150,5 +149,5 @@ def _comment(text: str) -> str:
 
 def _not_unicode(file: str) -> Exception:
     return config_error(
-        file, "", "a text holds half a character (a lone surrogate), which TOML can't", "Correct that text."
+        file, "", "a text holds half a character (a lone surrogate), which TOML can't write", "Correct that text."
     )

@@ -49,7 +49,7 @@ __all__ = [
 
 Isolation = Literal["shared", "session", "user"]
 Transport = Literal["stdio", "http", "sse"]
-# Read in the documents and sources of clients: what they write into an entry, and who starts the server need not know.
+# Keys that clients write into an entry, from their documents and sources; Truename needs none of them.
 OF_CLIENTS: Final = frozenset(
     {
         *("alwaysAllow", "autoApprove", "available_tools", "disabledAutoApproveTools", "disabledTools"),
@@ -375,7 +375,7 @@ def plain_server(server: ServerConfig) -> dict[str, Any]:
 
 
 def strange(words: Iterable[str]) -> Iterator[str]:
-    """Yield the keys of an entry that nobody is known to understand; those that are comments are left out.
+    """Yield the keys of an entry that no known client understands; comments are left out.
 
     >>> list(strange(["command", "timeuot", "alwaysAllow", "_comment"]))
     ['timeuot']
@@ -384,7 +384,7 @@ def strange(words: Iterable[str]) -> Iterator[str]:
 
 
 def misspelt(word: str) -> str:
-    """Return the key that somebody may have meant, "" where none is near.
+    """Return the key that was probably meant, "" if none is similar.
 
     >>> misspelt("timeuot"), misspelt("comand"), misspelt("colour")
     ('timeout', 'command', '')
@@ -395,7 +395,7 @@ def misspelt(word: str) -> str:
 def read_servers(
     entries: Mapping[str, Any], where: str, base: Path, sources: Sources, faults: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
-    """Return the servers of one ``mcpServers`` object in its order; faults are noted, not raised.
+    """Return the servers of one ``mcpServers`` object in its order; note errors.
 
     Keys that mean nothing here are ignored (`about_keys` reports them). A disabled entry is not read. A reference
     without a value is not an error: it costs this server alone (`ServerConfig.unset`).
@@ -405,7 +405,7 @@ def read_servers(
 
 
 def about_keys(entries: Mapping[str, Any], where: str, faults: ConfigErrors, *, ours: bool) -> None:
-    """Note the keys in entries that nobody understands; in a file of ``ours``, those of clients too."""
+    """Note keys of entries that no known client understands; in a file of ``ours`` also those of clients."""
     for key, entry in entries.items():
         if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
             continue
@@ -421,7 +421,7 @@ def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources,
     environ, found = sources.tolerant("${{{}}}".format), faults.apart()
     server = _server(key, entry, where, base=base, environ=environ, faults=found)
     if environ.unset and found:
-        # What is not set yet may be a word or a whole address.
+        # A value that is missing may be a word or a whole address.
         for standin in STANDINS:
             again = faults.apart()
             _server(key, entry, where, base=base, environ=sources.tolerant(f"{standin}".format), faults=again)
@@ -461,7 +461,7 @@ def _server(
 
 
 def identity_within(entry: Mapping[str, Any]) -> ServerIdentity:
-    """Return what the entry of a client's file declares of the ids of its server's tools, as far as it can be declared.
+    """Return the identity that an entry of a client's file declares for its server; illegal parts are ignored.
 
     >>> identity_within({"integration": "salesforce", "version": "1.4.2", "versions": {"get": 0}})
     ServerIdentity(integration='salesforce', version=None, versions=mappingproxy({}))

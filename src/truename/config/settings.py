@@ -376,7 +376,7 @@ class Settings:
 
     @property
     def exposure(self) -> Exposure:
-        """Which tools are for which session: what the operator, the tools' authors and their names say."""
+        """The rules that tell which tools are for which session: by metadata, contexts and the convention."""
         contexts = (self.context, *self.contexts.values())
         return Exposure.within(contexts, convention=self.convention, metadata=self.metadata)
 

@@ -205,7 +205,7 @@ def _some_texts(fields: Fields, name: str) -> tuple[str, ...] | None:
     if not fields.is_list(name):
         return None
     if not found or len(found) > _MOST or not all(text.strip() for text in found):
-        fields.add(name, f"it has not 1 to {_MOST:,} texts", "Leave it out, or name some.")
+        fields.add(name, f"it does not have 1 to {_MOST:,} texts", "Leave it out, or name some.")
         return None
     return found
 

@@ -1,4 +1,4 @@
-"""Another configuration for a gateway that runs: taken whole or not at all, and no call is dropped for it."""
+"""Replace the configuration of a running gateway: whole or not at all, and without dropping a call."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from truename.gateway.hub import Hub
     from truename.gateway.upstream.fleet import Fleet
 
-    # Looks at a configuration, and returns what is done when it is taken. Raises what speaks against it.
+    # Checks a configuration, and returns a function to run when it is taken over. Raises if it must not be.
     Guard = Callable[[Config], Callable[[], None]]
 
 __all__ = ["Guard", "differences", "limited", "take"]
 
-# Compared by the place that is meant, or checked by the HTTP authentication, which a gateway over stdio has none of.
+# Compared by their paths below, or checked by the HTTP authentication (a gateway over stdio has none).
 _APART: Final = ("ledger", "approvals.path", "access.")
 
 
 async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable[Guard] = ()) -> Reloaded:
-    """Have the second configuration in place of the first, and return what changed.
+    """Replace the first configuration by the second, and return the changes.
 
-    Raises `ConfigError`, `LedgerError`, groups of these and of naming errors: then nothing is changed.
+    Raises `ConfigError`, `LedgerError`, groups of these and of naming errors: then nothing changes.
     """
     verify(after)
     _refuse_fixed(before, after)
@@ -47,7 +47,7 @@ async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: It
 
 
 def differences(before: Config, after: Config) -> Reloaded:
-    """Return what the second configuration says otherwise."""
+    """Return the differences of the second configuration from the first."""
     old, new = ({server.key: server for server in config.enabled} for config in (before, after))
     settings = (field.name for field in fields(Settings))
     return Reloaded(
@@ -72,7 +72,7 @@ def _refuse_fixed(before: Config, after: Config) -> None:
 
 
 def limited(config: Config, keys: Collection[str]) -> Config:
-    """Return the configuration with these of its servers. Raises `ConfigError` where it has none of them."""
+    """Return the configuration with only these servers. Raises `ConfigError` if it has none of them."""
     found = tuple(server for server in config.enabled if server.key in keys)
     if not found:
         told = ", ".join(map(repr, sorted(keys)))

@@ -9,7 +9,7 @@ import pytest
 from truename.conventions import Convention
 from truename.errors import ConfigError
 from truename.lint import Fix, LintConfiguration, read_declared, weigh
-from truename.lint.fixes import replace_bytes, without_comments
+from truename.lint.fixes import remove_unused_comments, replace_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def mended(path: Path) -> bytes:
     report = weigh(read_declared([path]), LintConfiguration(convention=Convention(), base=path.parent))
-    for fix in without_comments(report.unused):
+    for fix in remove_unused_comments(report.unused):
         replace_bytes(fix)
     return path.read_bytes()
 

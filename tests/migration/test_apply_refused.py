@@ -14,7 +14,7 @@ from tests.migration.repository import contents
 from truename.errors import ConfigError, StoreError
 from truename.files.lock import locked
 from truename.migration import apply, undo
-from truename.migration.rename_apply import kept
+from truename.migration.rename_apply import recorded_migrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,14 +71,14 @@ def test_one_file_that_can_not_be_changed_stops_it_before_anything_is_written(
 
     assert caught.value.code == "left_alone"
     assert contents(root) == before
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
 
 
 def test_every_file_that_is_in_the_way_is_told(root: Path, state: Path) -> None:
     for name in ("a.py", "e.json"):
         (root / name).chmod(0o444)
 
-    with pytest.raises(ExceptionGroup, match="2 files can't be changed, so none was") as caught:
+    with pytest.raises(ExceptionGroup, match="2 files cannot be changed, so none was") as caught:
         apply(changes(root), state)
 
     assert [Path(error.file).name for error in caught.value.exceptions if isinstance(error, ConfigError)] == [
@@ -111,7 +111,7 @@ def test_a_full_disk_changes_nothing_and_leaves_nothing(
         apply(wanted, state)
 
     assert contents(root) == before
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
 
 
 def test_a_failure_between_the_renames_is_taken_back(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,14 +122,14 @@ def test_a_failure_between_the_renames_is_taken_back(root: Path, state: Path, mo
         apply(wanted, state)
 
     assert contents(root) == before
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
 
 
 def test_where_no_copy_can_be_kept_nothing_is_changed(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, before = changes(root), contents(root)
     monkeypatch.setattr("truename.migration.rename_apply.os.fsync", _full)
 
-    with pytest.raises(ConfigError, match="no copy of the files could be kept there"):
+    with pytest.raises(ConfigError, match="the originals cannot be stored there"):
         apply(wanted, state)
 
     assert contents(root) == before
@@ -171,10 +171,10 @@ def test_damaged_originals_are_not_given_back(root: Path, state: Path) -> None:
     (done.originals.directory / "originals").write_bytes(b"x" * 200)
     after = contents(root)
 
-    with pytest.raises(ConfigError, match="it is not what was saved"):
+    with pytest.raises(ConfigError, match="it differs from the saved copy"):
         undo(state, root)
     (done.originals.directory / "originals").unlink()
-    with pytest.raises(ConfigError, match="it can't be read"):
+    with pytest.raises(ConfigError, match="it is not readable"):
         undo(state, root)
 
     assert contents(root) == after
@@ -228,7 +228,7 @@ def test_a_full_disk_is_told_of_the_file_that_people_know(
 ) -> None:
     fail_at(monkeypatch, applying, "write_new", 2)
 
-    with pytest.raises(ConfigError, match="make room, and run it again") as caught:
+    with pytest.raises(ConfigError, match="free disk space, and run it again") as caught:
         apply(changes(root), state)
 
     assert Path(caught.value.file) == root / "a.py"
@@ -247,5 +247,5 @@ def test_what_somebody_saves_between_two_replacements_is_kept(root: Path, state:
         apply(wanted, state, on_step=save)
 
     assert last.read_bytes() == b"saved meanwhile"
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
     assert contents(root) == before | {name: b"saved meanwhile" for name in before if (root / name) == last}

@@ -18,9 +18,9 @@ from truename.cli._rendering import print_json, say, show, styled
 from truename.errors import ConfigError
 from truename.files import dress, obstacle, sync_directory, write_new
 from truename.files.user import at_home
-from truename.migration import LOCK_FILE, Lock, ToolChanges, is_lock, stated, version_parts
+from truename.migration import LOCK_FILE, Lock, ToolChanges, is_lock, stated_versions, version_parts
 from truename.migration import diff as compare
-from truename.migration.lock import decoded_lock, lock_bytes
+from truename.migration.lock import parse_lock, read_lock_bytes
 
 __all__ = ["lock"]
 
@@ -54,12 +54,12 @@ class ExistingLock:
     def __init__(self, path: Path) -> None:
         """Read the file. Raises `ConfigError` for one that can't be read, or that is no lock at all."""
         self.path = path
-        self.raw = lock_bytes(path) if os.path.lexists(path) else None
+        self.raw = read_lock_bytes(path) if os.path.lexists(path) else None
         self.lock: Lock | None = None
         self.fault: ConfigError | None = None
         if self.raw is not None:
             try:
-                self.lock = decoded_lock(self.raw, str(path))
+                self.lock = parse_lock(self.raw, str(path))
             except ConfigError as error:
                 self.fault = error
 
@@ -105,7 +105,7 @@ def protocol_here() -> str:
     if settings.protocol_file == _EVERY:
         return ""
     files = _files(settings.protocol_file)
-    found = {version: file for file in files for version in stated(_text(file), settings.protocol_pattern)}
+    found = {version: file for file in files for version in stated_versions(_text(file), settings.protocol_pattern)}
     if len(found) > 1:
         told = ", ".join(f"{version} ({file})" for version, file in sorted(found.items()))
         raise UsageError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, excerpt
-from truename.lint.rules import UPKEEP, no_such_rule, rule_named
+from truename.lint.rules import UPKEEP, find_rule, unknown_rule_finding
 from truename.lint.source_files import PYTHON
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ __all__ = [
     "Baseline",
     "BaselineEntry",
     "entry_of",
-    "fingerprinted",
+    "find_stale_entries",
     "is_acceptable",
-    "judged",
     "read_baseline",
-    "relative",
-    "stale",
-    "written_baseline",
+    "relative_path",
+    "render_baseline",
+    "stale_entry_finding",
+    "with_fingerprints",
 ]
 
 # The location of a server that was asked at its URL.
 _ADDRESS: Final = "://"
 
 
-def fingerprinted(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Finding, str]]:
+def with_fingerprints(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Finding, str]]:
     """Yield each finding with its fingerprint: 32 hexadecimal digits of a digest.
 
     The digest covers rule, client, tools, the file relative to ``base``, and the server if the file is not a source
@@ -44,7 +44,7 @@ def fingerprinted(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Fin
     """
     seen: Counter[tuple[str, ...]] = Counter()
     for one in findings:
-        file = relative(one.location.file, base) if one.location else ""
+        file = relative_path(one.location.file, base) if one.location else ""
         server = "" if file.endswith(PYTHON) else one.server
         parts = (one.rule.code, one.client, server, file, *one.tools)
         seen[parts] += 1
@@ -52,7 +52,7 @@ def fingerprinted(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Fin
         yield one, hashlib.sha256("\0".join(marked).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def relative(file: str, base: Path) -> str:
+def relative_path(file: str, base: Path) -> str:
     """Return a path relative to a directory, with slashes; a path outside of it unchanged."""
     if _ADDRESS in file:
         return file
@@ -102,7 +102,7 @@ def entry_of(finding: Finding, fingerprint: str, base: Path) -> BaselineEntry | 
         name=finding.rule.name,
         tools=finding.tools,
         server=finding.server,
-        file=relative(finding.location.file, base) if finding.location else "",
+        file=relative_path(finding.location.file, base) if finding.location else "",
         fingerprint=fingerprint,
     )
 
@@ -112,7 +112,7 @@ def is_acceptable(finding: Finding) -> bool:
     return finding.rule.name not in _NEVER
 
 
-def written_baseline(entries: Iterable[BaselineEntry]) -> bytes:
+def render_baseline(entries: Iterable[BaselineEntry]) -> bytes:
     """Return the bytes of a baseline: sorted by file, tool and rule, without duplicates."""
     order = sorted(
         {one.fingerprint: one for one in entries}.values(),
@@ -153,8 +153,8 @@ def _read(path: Path, raw: bytes, lines: list[str]) -> Baseline:
         entry = _entry(_decoded(line), number)
         if entry is None:
             findings.append(_unreadable(location))
-        elif rule_named(entry.rule) is None:
-            findings.append(no_such_rule(entry.rule, location))
+        elif find_rule(entry.rule) is None:
+            findings.append(unknown_rule_finding(entry.rule, location))
         else:
             entries.append(entry)
     return Baseline(path=path, entries=tuple(entries), findings=tuple(findings), raw=raw)
@@ -186,7 +186,7 @@ def _plain(entry: BaselineEntry) -> Mapping[str, Any]:
     }
 
 
-def stale(entry: BaselineEntry, path: Path) -> Finding:
+def stale_entry_finding(entry: BaselineEntry, path: Path) -> Finding:
     """Return the finding that a baseline entry no longer matches anything."""
     tools = ", ".join(excerpt(tool, 64) for tool in entry.tools[:3])
     return Finding(
@@ -212,7 +212,7 @@ def _refused(path: Path, problem: str, remedy: str) -> ConfigError:
     return ConfigError(file=str(path), key="", problem=problem, remedy=remedy)
 
 
-def judged(
+def find_stale_entries(
     entries: Iterable[BaselineEntry], found: set[str], files: Iterable[str], base: Path
 ) -> Iterator[BaselineEntry]:
     """Yield the stale entries, as far as the linted files can tell.
@@ -221,7 +221,7 @@ def judged(
     checked only if all files of the baseline were linted, since the other tool may be in any of them.
     """
     entries = tuple(entries)
-    read = {relative(file, base) for file in files}
+    read = {relative_path(file, base) for file in files}
     is_whole = all(entry.file in read or _is_gone(entry.file, base) for entry in entries)
     for entry in entries:
         is_known = entry.file in read or _is_gone(entry.file, base)

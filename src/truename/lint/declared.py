@@ -17,7 +17,7 @@ from truename.lint.python_signatures import literal
 from truename.lint.python_source import MAX_SOURCE, InlineSuppression, UnreadableSource
 from truename.lint.python_tools import UnnamedTool, read_python
 from truename.lint.rules import UPKEEP
-from truename.lint.source_files import PYTHON, files_of
+from truename.lint.source_files import PYTHON, python_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ def _told_apart(parts: Sequence[DeclaredTools]) -> Iterator[DeclaredTools]:
 
 def _named(path: str | Path, exclude: Sequence[str]) -> Iterable[Path]:
     try:
-        return list(files_of(Path(path), exclude))
+        return list(python_files(Path(path), exclude))
     except (OSError, ValueError):
         # Reading the path will report the error.
         return [Path(path)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["declared_by", "fault_of", "places_of", "read_dump"]
+__all__ = ["parse_declarations", "places_of", "read_dump", "unreadable_file_finding"]
 
 _DECODER: Final = json.JSONDecoder()
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
@@ -133,12 +133,14 @@ def read_dump(path: Path, file: str) -> Found:
     try:
         listings = read_listings(path)
     except ConfigError as error:
-        return [], [fault_of(error, file)]
+        return [], [unreadable_file_finding(error, file)]
     places = _places(path)
-    return declared_by(listings, file, places)
+    return parse_declarations(listings, file, places)
 
 
-def declared_by(listings: Sequence[tuple[str, Any]], file: str, places: Sequence[tuple[Any, int, int]] = ()) -> Found:
+def parse_declarations(
+    listings: Sequence[tuple[str, Any]], file: str, places: Sequence[tuple[Any, int, int]] = ()
+) -> Found:
     """Return the declarations in the lists of servers, by label, and findings for entries without a name.
 
     ``places`` are names with their lines and columns, in the order of the entries.
@@ -180,7 +182,7 @@ def _nameless(server: str, location: Location) -> Finding:
     )
 
 
-def fault_of(error: ConfigError, file: str) -> Finding:
+def unreadable_file_finding(error: ConfigError, file: str) -> Finding:
     """Return the finding for an unreadable file, at the line that the error names."""
     place = _PLACE.fullmatch(error.key)
     line, column = (int(place[1]), int(place[2])) if place else (0, 0)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from truename.conventions import Finding
 
-__all__ = ["excerpt_of", "place_of", "told"]
+__all__ = ["find_excerpt", "finding_place", "render_findings"]
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _LONGEST: Final = 1_000_000
@@ -53,7 +53,7 @@ class Excerpt:
         return f"{self.number}{self.before}{self.name}{self.after}{mark}"
 
 
-def excerpt_of(finding: Finding, width: int) -> Excerpt | None:
+def find_excerpt(finding: Finding, width: int) -> Excerpt | None:
     """Return the excerpt of a finding's line; None if it has no line.
 
     A long line is cut around the name; tabs become spaces, and unprintable characters are escaped.
@@ -68,10 +68,10 @@ def excerpt_of(finding: Finding, width: int) -> Excerpt | None:
     return Excerpt(place.line, *_cut(*parts, room=max(_LEAST, width - len(f"{place.line} | "))))
 
 
-def spelled_out(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""Return a text with unprintable characters escaped.
 
-    >>> spelled_out("a\x1b[31m")
+    >>> escape_unprintable("a\x1b[31m")
     'a\\x1b[31m'
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
@@ -79,13 +79,13 @@ def spelled_out(text: str) -> str:
 
 def _parts(line: str, start: int, tools: Sequence[str]) -> tuple[str, str, str]:
     if start < 0:
-        return "", "", spelled_out(line[:_FAR].replace("\t", _TAB))
+        return "", "", escape_unprintable(line[:_FAR].replace("\t", _TAB))
     start = min(start, len(line))
     # An escaped name is longer in the source than its value; then only its first character is marked.
     name = next((tool for tool in tools[:1] if tool and line.startswith(tool, start)), line[start : start + 1])
     end = start + len(name)
     before, shown, after = (
-        spelled_out(part.replace("\t", _TAB))
+        escape_unprintable(part.replace("\t", _TAB))
         for part in (line[max(0, start - _FAR) : start], name, line[end : end + _FAR])
     )
     return before.lstrip(" "), shown, after
@@ -133,12 +133,12 @@ def _lines(file: str) -> tuple[str, ...]:
 _MAX_TEXT_LENGTH: Final = 200
 
 
-def told(findings: Iterable[Finding], width: int = 100) -> str:
+def render_findings(findings: Iterable[Finding], width: int = 100) -> str:
     """Return the findings with their excerpts, in printable characters only."""
     return "\n\n".join(_told(one, width) for one in findings)
 
 
-def place_of(finding: Finding) -> str:
+def finding_place(finding: Finding) -> str:
     """Return the location of a finding: file, line and column; the server's name if the line is unknown."""
     # The server chooses its label, so it is cut.
     location, server = finding.location, finding.server[:_MAX_TEXT_LENGTH]
@@ -151,10 +151,10 @@ def place_of(finding: Finding) -> str:
 
 def _told(finding: Finding, width: int) -> str:
     rule = finding.rule
-    lines = [spelled_out(f"{place_of(finding)}  {rule.severity.value}  {rule.code} {rule.name}")]
-    lines.append(f"  {spelled_out(finding.fact)}")
-    excerpt = excerpt_of(finding, width - 2)
+    lines = [escape_unprintable(f"{finding_place(finding)}  {rule.severity.value}  {rule.code} {rule.name}")]
+    lines.append(f"  {escape_unprintable(finding.fact)}")
+    excerpt = find_excerpt(finding, width - 2)
     if excerpt is not None:
         lines += [f"  {line}" for line in str(excerpt).split("\n")]
-    lines.append(f"  {spelled_out(finding.remedy)}")
+    lines.append(f"  {escape_unprintable(finding.remedy)}")
     return "\n".join(lines)

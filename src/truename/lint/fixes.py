@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.errors import ConfigError
 from truename.files import absolute, dress, obstacle, sync_directory, write_new
-from truename.lint.baseline import written_baseline
+from truename.lint.baseline import render_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from truename.lint.baseline import Baseline, BaselineEntry
     from truename.lint.python_source import InlineSuppression
 
-__all__ = ["Fix", "replace_bytes", "without_comments", "without_entries"]
+__all__ = ["Fix", "remove_stale_entries", "remove_unused_comments", "replace_bytes"]
 
 _RULES: Final = re.compile(r"\[[^\]]{0,500}\]")
 _BY_HAND: Final = "Nothing was changed; make the change by hand."
@@ -40,17 +40,17 @@ class Fix:
     done: tuple[str, ...]
 
 
-def without_entries(baseline: Baseline, stale: Iterable[BaselineEntry]) -> Fix | None:
+def remove_stale_entries(baseline: Baseline, stale: Iterable[BaselineEntry]) -> Fix | None:
     """Return the fix that removes stale entries from a baseline; None if there are none."""
     gone = {one.fingerprint for one in stale}
     if not gone:
         return None
-    after = written_baseline(one for one in baseline.entries if one.fingerprint not in gone)
+    after = render_baseline(one for one in baseline.entries if one.fingerprint not in gone)
     told = f"{len(gone)} {'entry' if len(gone) == 1 else 'entries'} removed because they match no finding"
     return Fix(path=baseline.path, before=baseline.raw, after=after, done=(told,))
 
 
-def without_comments(unused: Sequence[InlineSuppression]) -> tuple[Fix, ...]:
+def remove_unused_comments(unused: Sequence[InlineSuppression]) -> tuple[Fix, ...]:
     """Return the fixes that remove unused rules from comments; every other byte stays.
 
     Raises `ConfigError` (``left_alone``) for an unreadable file.

@@ -12,12 +12,12 @@ import pytest
 from truename.conventions import Severity
 from truename.editing import Document
 from truename.errors import ConfigError
-from truename.lint.baseline import read_baseline, relative
+from truename.lint.baseline import read_baseline, relative_path
 from truename.lint.declared import read_declared
-from truename.lint.excerpts import told
+from truename.lint.excerpts import render_findings
 from truename.lint.report import weigh
-from truename.lint.settings import configured_at
-from truename.lint.source_files import from_here
+from truename.lint.settings import load_lint_configuration
+from truename.lint.source_files import relative_to_cwd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,7 @@ class LintItem(pytest.Item):
     def runtest(self) -> None:
         """Fail if there are errors or warnings."""
         if any(one.rule.severity is not Severity.NOTE for one in self.findings):
-            raise LintFailure(told(self.findings))
+            raise LintFailure(render_findings(self.findings))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the findings without a traceback, which would only show the plugin."""
@@ -77,17 +77,17 @@ class LintItem(pytest.Item):
 
 
 def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
-    configured = configured_at(root)
+    configured = load_lint_configuration(root)
     sources = [root / one for one in named] or [configured.base / one for one in configured.settings.sources] or [root]
-    files = (from_here(one) for one in sources if not _is_servers(one))
+    files = (relative_to_cwd(one) for one in sources if not _is_servers(one))
     declared = read_declared(files, exclude=configured.settings.exclude)
     report = weigh(declared, configured, baseline=_baseline(configured.baseline))
     found: dict[str, list[Finding]] = {}
     for one in declared.declarations:
         if one.location is not None:
-            found.setdefault(relative(one.location.file, root), [])
+            found.setdefault(relative_path(one.location.file, root), [])
     for finding in report.findings:
-        file = relative(finding.location.file, root) if finding.location else ""
+        file = relative_path(finding.location.file, root) if finding.location else ""
         found.setdefault(file or _NOWHERE, []).append(finding)
     return found
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 __all__ = [
     "at",
     "definition_of",
+    "expression_text",
     "keyword",
     "literal",
     "members",
     "schema_of_class",
     "schema_of_function",
-    "stated",
-    "written",
+    "stated_metadata",
 ]
 
 Schema = dict[str, Any]
@@ -248,7 +248,7 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((one.value for one in call.keywords if one.arg == name), None) if name else None
 
 
-def written(node: ast.expr) -> str:
+def expression_text(node: ast.expr) -> str:
     """Return the expression of a computed name as source; for a long one, only its kind."""
     if (node.end_lineno or 0) - node.lineno > 1 or (node.end_col_offset or 0) - node.col_offset > _LONGEST:
         return f"{type(node).__name__} of several parts"
@@ -272,7 +272,7 @@ def members(node: ast.ClassDef) -> Iterable[tuple[str, ast.expr]]:
                 yield name, value
 
 
-def stated(call: ast.Call | None) -> Mapping[str, Any]:
+def stated_metadata(call: ast.Call | None) -> Mapping[str, Any]:
     """Return the metadata and annotations that a call states as literals."""
     told: dict[str, Any] = {}
     for one in call.keywords if call is not None else ():

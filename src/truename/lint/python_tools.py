@@ -19,13 +19,13 @@ from truename.conventions import Location
 from truename.lint.python_signatures import (
     at,
     definition_of,
+    expression_text,
     keyword,
     literal,
     members,
     schema_of_class,
     schema_of_function,
-    stated,
-    written,
+    stated_metadata,
 )
 from truename.lint.python_source import Function, PythonScope, PythonSource, UnreadableSource, bindings, comments_of
 from truename.lint.source_files import PYTHON
@@ -153,7 +153,7 @@ _BASES: Final = "BaseTool"
 _FROM_FUNCTION: Final = "from_function"
 
 
-def way(dotted: str, *, is_attribute: bool) -> DeclarationForm | None:
+def find_declaration_form(dotted: str, *, is_attribute: bool) -> DeclarationForm | None:
     """Return how the function with this full name declares tools; None if it is not known to.
 
     ``is_attribute``: it follows a dot, as in ``mcp.tool``; a bare name of unknown origin may be anything.
@@ -473,7 +473,7 @@ class _SourceReader:
         yield self._named(said[_NAME], None, definition_of(doc, schema), {}, lines)
 
     def _way(self, node: ast.expr) -> DeclarationForm | None:
-        return way(self._scope.dotted(node), is_attribute=isinstance(node, ast.Attribute))
+        return find_declaration_form(self._scope.dotted(node), is_attribute=isinstance(node, ast.Attribute))
 
     def _tool(
         self, known: DeclarationForm, call: ast.Call | None, function: Function | None, lines: Lines
@@ -484,7 +484,7 @@ class _SourceReader:
         if call is not None and any(one.arg is None for one in call.keywords) and name is None:
             return self._computed(call, lines)
         definition = definition_of(self._doc(known, call, function), self._schema(known, call, function))
-        definition = {**definition, **stated(call)}
+        definition = {**definition, **stated_metadata(call)}
         said = {one.arg: one.value for one in call.keywords if one.arg} if call and known.library == OURS else {}
         return self._named(name, function, definition, said, lines)
 
@@ -532,7 +532,7 @@ class _SourceReader:
         )
 
     def _computed(self, node: ast.expr, lines: Lines) -> UnnamedTool:
-        return UnnamedTool(self._source.place(node, ""), written(node), *lines)
+        return UnnamedTool(self._source.place(node, ""), expression_text(node), *lines)
 
     def _function(self, known: DeclarationForm, call: ast.Call) -> Function | None:
         for name in known.function:

@@ -13,8 +13,8 @@ from truename.conventions.metadata import LIMITS
 from truename.errors import excerpt
 from truename.identity import ToolId
 from truename.identity.foreign import component, dotted_component
-from truename.lint.baseline import entry_of, fingerprinted, is_acceptable, judged, stale
-from truename.lint.rules import UPKEEP, no_such_rule, rule_named
+from truename.lint.baseline import entry_of, find_stale_entries, is_acceptable, stale_entry_finding, with_fingerprints
+from truename.lint.rules import UPKEEP, find_rule, unknown_rule_finding
 from truename.lint.settings import LintConfiguration
 from truename.policy import Exposure
 
@@ -45,7 +45,9 @@ def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Map
     ]
 
 
-def unreadable(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+def invalid_metadata_findings(
+    declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Finding]:
     """Yield a finding for each tool with invalid metadata; the operator's value for a field takes precedence."""
     judge = _Suppressions(entries)
     for one in declarations:
@@ -107,7 +109,7 @@ _TOGETHER: Final = frozenset(
 )  # fmt: skip
 
 
-def taken_back(
+def split_suppressed(
     findings: Iterable[Finding], comments: Sequence[InlineSuppression], entries: Sequence[Suppression]
 ) -> tuple[list[Finding], list[Back], frozenset[Suppression]]:
     """Split the linter's own findings into those that count and those that comments or the convention suppress.
@@ -141,7 +143,7 @@ def _is_about(entry: Suppression, globs: Globs, finding: Finding) -> bool:
 
 
 def _code(word: str) -> str:
-    found = rule_named(word)
+    found = find_rule(word)
     return word if found is None else found.code
 
 
@@ -154,7 +156,7 @@ def unused_comments(
     for finding in declared.findings:
         named[finding.location, finding.rule.code] = True
     for one in declared.suppressions:
-        rule = rule_named(one.rule)
+        rule = find_rule(one.rule)
         if rule is None or not one.reason or (chosen and rule.code not in chosen):
             continue
         if not is_whole and rule.name in _TOGETHER:
@@ -165,11 +167,13 @@ def unused_comments(
             yield one
 
 
-def about_comments(suppressions: Sequence[InlineSuppression], unused: Sequence[InlineSuppression]) -> Iterator[Finding]:
+def comment_findings(
+    suppressions: Sequence[InlineSuppression], unused: Sequence[InlineSuppression]
+) -> Iterator[Finding]:
     """Yield the findings about comments: unknown rule, no reason, no effect."""
     for one in suppressions:
-        if rule_named(one.rule) is None:
-            yield no_such_rule(one.rule, one.location)
+        if find_rule(one.rule) is None:
+            yield unknown_rule_finding(one.rule, one.location)
         elif not one.reason:
             yield _unexplained(
                 f"The comment suppresses {one.rule} without a reason, so it has no effect.", one.location
@@ -184,20 +188,20 @@ def about_comments(suppressions: Sequence[InlineSuppression], unused: Sequence[I
         )
 
 
-def about_convention(
+def convention_findings(
     configured: LintConfiguration, linted: Linted, used: frozenset[Suppression], *, is_whole: bool
 ) -> Iterator[Finding]:
     """Yield the findings about the convention's own suppressions and severities."""
     idle = frozenset(linted.unused) - used if is_whole else frozenset()
     for key, word in configured.convention.named_rules:
-        if rule_named(word) is None:
-            yield no_such_rule(word, configured.place(key))
+        if find_rule(word) is None:
+            yield unknown_rule_finding(word, configured.place(key))
     for number, one in enumerate(configured.convention.suppressions):
         key = f"convention.suppressions[{number}]"
         if not one.reason:
             fact = f"The suppression of {one.rule} gives no reason, so it has no effect."
             yield _unexplained(fact, configured.place(key))
-        elif one in idle and rule_named(one.rule) is not None:
+        elif one in idle and find_rule(one.rule) is not None:
             yield Finding(
                 rule=UPKEEP["unused_suppression"],
                 fact=f"The suppression of {one.rule} matches no finding.",
@@ -257,7 +261,7 @@ class LintReport:
         """Return the number of findings of this severity that count."""
         return sum(one.rule.severity is severity for one in self.findings)
 
-    def without_mended(self) -> LintReport:
+    def without_fixed(self) -> LintReport:
         """Return the report without unused comments and stale entries, after they were removed."""
         gone = {one.location for one in self.unused}
         shown = tuple(
@@ -299,9 +303,9 @@ def weigh(
     linted = lint(declared.declarations, configured.convention, with_metadata(peers, configured.metadata))
     unused = tuple(unused_comments(declared, linted, chosen, is_whole=is_whole))
     own = [*declared.findings, *configured.findings, *(baseline.findings if baseline else ())]
-    own += about_comments(declared.suppressions, unused)
-    counted, back, used = taken_back(own, declared.suppressions, configured.convention.suppressions)
-    counted += about_convention(configured, linted, used, is_whole=is_whole and not chosen)
+    own += comment_findings(declared.suppressions, unused)
+    counted, back, used = split_suppressed(own, declared.suppressions, configured.convention.suppressions)
+    counted += convention_findings(configured, linted, used, is_whole=is_whole and not chosen)
     shown = [*linted.findings, *_graded(counted, configured)]
     everything = [
         *(WeighedFindings(finding=_placed(one, configured), fingerprint="") for one in shown),
@@ -317,7 +321,7 @@ def _judged(declared: DeclaredTools, configured: LintConfiguration) -> DeclaredT
     return replace(
         declared,
         declarations=tuple(with_metadata(declared.declarations, configured.metadata)),
-        findings=(*declared.findings, *unreadable(declared.declarations, configured.metadata)),
+        findings=(*declared.findings, *invalid_metadata_findings(declared.declarations, configured.metadata)),
     )
 
 
@@ -339,8 +343,8 @@ def _against(
     judged_ = [_accepted(one, entries) for one in weighed]
     found = {one.fingerprint for one in weighed}
     relevant = [one for one in entries.values() if not chosen or one.rule.upper() in chosen]
-    old = tuple(judged(relevant, found, declared.files, configured.base))
-    told = _graded([stale(one, baseline.path) for one in old] if baseline else [], configured)
+    old = tuple(find_stale_entries(relevant, found, declared.files, configured.base))
+    told = _graded([stale_entry_finding(one, baseline.path) for one in old] if baseline else [], configured)
     added = [one for one in told if _is_chosen(one, chosen)] if baseline else []
     shown = [one for one in judged_ if not one.hidden] + _marked(
         [WeighedFindings(finding=one, fingerprint="") for one in added], configured.base
@@ -368,7 +372,7 @@ def _accepted(one: WeighedFindings, entries: dict[str, BaselineEntry]) -> Weighe
 def _marked(weighed: Iterable[WeighedFindings], base: Path) -> list[WeighedFindings]:
     """Add fingerprints in the order of the text, so that equal findings keep their ordinals."""
     order = sorted(weighed, key=_order)
-    marks = fingerprinted([one.finding for one in order], base)
+    marks = with_fingerprints([one.finding for one in order], base)
     return [replace(one, fingerprint=mark) for one, (_, mark) in zip(order, marks, strict=True)]
 
 

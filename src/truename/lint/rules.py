@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from truename.conventions import Location
 
-__all__ = ["RULES", "UPKEEP", "no_such_rule", "rule_named", "suggestion"]
+__all__ = ["RULES", "UPKEEP", "find_rule", "suggest_rule", "unknown_rule_finding"]
 
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
@@ -78,12 +78,12 @@ _LONGEST: Final = 64
 _CLOSE: Final = 0.75
 
 
-def rule_named(word: str) -> Rule | None:
+def find_rule(word: str) -> Rule | None:
     """Return the rule with this code, in any case, or this name."""
     return RULES.get(word.upper()) or _BY_NAME.get(word)
 
 
-def suggestion(word: str, rules: Mapping[str, Rule] = RULES) -> str:
+def suggest_rule(word: str, rules: Mapping[str, Rule] = RULES) -> str:
     """Return a sentence that suggests the closest rule."""
     known = {*rules, *(one.name for one in rules.values())}
     close = get_close_matches(word[:_LONGEST], known, 1, _CLOSE)
@@ -91,8 +91,8 @@ def suggestion(word: str, rules: Mapping[str, Rule] = RULES) -> str:
     return f"{hint}`truename explain` lists the rules."
 
 
-def no_such_rule(word: str, location: Location) -> Finding:
+def unknown_rule_finding(word: str, location: Location) -> Finding:
     """Return the finding for the name of a rule that does not exist."""
     fact = f"There is no rule {excerpt(word, _LONGEST)}." if word else "No rule is named."
-    remedy = suggestion(word) if word else "Write its code or name: # truename: ignore[TN104] the reason."
+    remedy = suggest_rule(word) if word else "Write its code or name: # truename: ignore[TN104] the reason."
     return Finding(rule=UPKEEP["unknown_rule"], fact=fact, remedy=remedy, location=location)

@@ -16,8 +16,8 @@ from truename.conventions import Convention, Location
 from truename.editing import ABSENT, Document, value_at
 from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.lint.baseline import DEFAULT_NAME
-from truename.lint.dumps import fault_of
-from truename.lint.source_files import from_here
+from truename.lint.dumps import unreadable_file_finding
+from truename.lint.source_files import relative_to_cwd
 from truename.policy import read_metadata
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truename.conventions import Finding
     from truename.editing import KeyPath
 
-__all__ = ["LintConfiguration", "LintSettings", "configured_at"]
+__all__ = ["LintConfiguration", "LintSettings", "load_lint_configuration"]
 
 Metadata = Mapping[str, Mapping[str, Any]]
 _T = TypeVar("_T")
@@ -90,7 +90,7 @@ class LintConfiguration:
         return None if self.file is None else _document(self.file)
 
 
-def configured_at(start: Path) -> LintConfiguration:
+def load_lint_configuration(start: Path) -> LintConfiguration:
     """Read the lint settings in the nearest truename.toml or pyproject.toml, from a directory upwards.
 
     It raises nothing: a broken file becomes a finding, and the default convention is used.
@@ -182,7 +182,7 @@ def _leaves(error: Exception) -> Iterator[ConfigError]:
 
 def _finding(error: ConfigError) -> Finding:
     """Return the finding for an error, at the line of its key if the file is readable."""
-    finding = fault_of(error, str(from_here(Path(error.file))))
+    finding = unreadable_file_finding(error, str(relative_to_cwd(Path(error.file))))
     if finding.location is None or finding.location.line:
         return finding
     file = Path(error.file)
@@ -203,13 +203,13 @@ def _document(file: Path) -> Document | None:
 
 def _place(file: Path, document: Document | None, key: str) -> Location:
     if document is None:
-        return Location(file=str(from_here(file)), key=key)
+        return Location(file=str(relative_to_cwd(file)), key=key)
     where = tuple(_steps(key))
     if where[:1] in {(_CONVENTION,), (_SECTION,), (_METADATA,)}:
         sections = _FILES.get(file.name, ((),))
         where = (*next((one for one in sections if _has(document, (*one, where[0]))), ()), *where)
     line, column = document.position(where)
-    return Location(file=str(from_here(file)), line=line, column=column, key=key)
+    return Location(file=str(relative_to_cwd(file)), line=line, column=column, key=key)
 
 
 def _has(document: Document, where: KeyPath) -> bool:

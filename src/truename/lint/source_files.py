@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PYTHON", "files_of", "from_here"]
+__all__ = ["PYTHON", "python_files", "relative_to_cwd"]
 
 PYTHON: Final = (".py", ".pyi", ".pyw")
 # Directories of third-party or generated files; hidden ones (.git, .venv, .tox) are skipped too.
@@ -18,13 +18,13 @@ _FOREIGN: Final = frozenset({"node_modules", "__pycache__", "site-packages", "__
 _ENVIRONMENT: Final = "pyvenv.cfg"
 
 
-def from_here(path: Path) -> Path:
+def relative_to_cwd(path: Path) -> Path:
     """Return a path relative to the working directory, if it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def files_of(path: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:
+def python_files(path: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:
     """Yield a file, or the sorted Python files below a directory; symbolic links are not followed.
 
     ``exclude`` has globs for the path below the directory, for any directory in it, and for the file's name.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from truename.migration.plan import RenamePlan
     from truename.migration.protocol_versions import ProtocolStatement
 
-__all__ = ["FIELDS", "OldNamesDecision", "decision_record", "file_name", "next_number"]
+__all__ = ["FIELDS", "OldNamesDecision", "decision_record", "next_number", "record_file_name"]
 
 FIELDS: Final = (
     "Status",
@@ -55,7 +55,7 @@ def next_number(names: Iterable[str]) -> int:
     return 1 + max((int(found[1]) for name in names if (found := _NUMBERED.fullmatch(name))), default=0)
 
 
-def file_name(plan: RenamePlan, number: int) -> str:
+def record_file_name(plan: RenamePlan, number: int) -> str:
     """Return the file name of the record."""
     olds = list(plan.renames)
     what = re.sub(r"[^a-z0-9]+", "-", olds[0].lower()).strip("-")[:60] if len(olds) == 1 else f"{len(olds)}-tools"

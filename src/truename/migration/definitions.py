@@ -14,20 +14,20 @@ from truename.migration.schema_changes import (
     AffectedSide,
     ChangeDetail,
     ChangeEffect,
-    alike,
     alternatives,
-    annotated,
-    followed,
+    compare_bounds,
+    compare_enum,
+    compare_opaque,
+    compare_plain,
+    compare_texts,
+    compare_type,
+    equal_json,
+    has_unresolved_reference,
     kind_of,
-    of_bounds,
-    of_enum,
-    of_opaque,
-    of_plain,
-    of_type,
-    paired,
+    pair_alternatives,
     path_text,
-    refers,
-    unspoken,
+    resolve_references,
+    without_texts,
 )
 from truename.policy.rules import HINTS
 
@@ -43,12 +43,12 @@ _DEPTH: Final = 40
 _PAIRS: Final = 20_000
 _DETAILS: Final = 500
 _TERMS: Final[tuple[Callable[[Schema, Schema], Iterator[tuple[str, ChangeEffect, str]]], ...]] = (
-    of_type,
-    of_enum,
-    of_bounds,
-    of_plain,
-    of_opaque,
-    annotated,
+    compare_type,
+    compare_enum,
+    compare_bounds,
+    compare_plain,
+    compare_opaque,
+    compare_texts,
 )
 _TOO_MUCH: Final = "it changed, and is too large, too deep or too complex to compare"
 _ELSEWHERE: Final = "it refers to changed definitions in a way that cannot be followed"
@@ -69,7 +69,7 @@ def compare_schemas(old: object, new: object, side: AffectedSide) -> tuple[Chang
     >>> compare_schemas(old, new, OUTPUT)[0].breaking
     True
     """
-    if alike(old, new):
+    if equal_json(old, new):
         return ()
     if side is OUTPUT and not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         return _whole_output(old, side)
@@ -121,19 +121,19 @@ class _Comparison:
                 self._pair(path, old, new)
 
     def _beyond(self, path: Path, old: object, new: object) -> None:
-        if not alike(old, new):
+        if not equal_json(old, new):
             self._tell(path, ChangeEffect.CHANGED, _TOO_MUCH)
-        elif self._is_redefined and refers([old]):
+        elif self._is_redefined and has_unresolved_reference([old]):
             self._tell(path, ChangeEffect.CHANGED, _ELSEWHERE)
 
     @cached_property
     def _is_redefined(self) -> bool:
         """Whether definitions changed to which an unresolvable reference may lead."""
-        return any(not alike(self._old.get(key), self._new.get(key)) for key in _DEFINITIONS)
+        return any(not equal_json(self._old.get(key), self._new.get(key)) for key in _DEFINITIONS)
 
     def _pair(self, path: Path, old: object, new: object) -> None:
-        old_reference, was = followed(old, self._old)
-        new_reference, now = followed(new, self._new)
+        old_reference, was = resolve_references(old, self._old)
+        new_reference, now = resolve_references(new, self._new)
         if self._was_seen(path, old_reference, new_reference):
             return
         before, after = alternatives(was, self._old), alternatives(now, self._new)
@@ -154,16 +154,16 @@ class _Comparison:
         return seen
 
     def _several(self, path: Path, old: tuple[Schema, Any], new: tuple[Schema, Any]) -> None:
-        pairs, gone, added = paired(old[1], new[1])
+        pairs, gone, added = pair_alternatives(old[1], new[1])
         for one in gone:
             self._tell(path, ChangeEffect.NARROWED, f"{_called(one)} is no longer allowed")
         for one in added:
             self._tell(path, ChangeEffect.WIDENED, f"{_called(one)} is now allowed")
-        for keyword, effect, fact in annotated(old[0], new[0]):
+        for keyword, effect, fact in compare_texts(old[0], new[0]):
             self._tell((*path, keyword), effect, fact)
         # Of alternatives, the texts of the whole schema are compared.
         self._waiting += [
-            (path, unspoken(was) if was is old[0] else was, unspoken(now) if now is new[0] else now)
+            (path, without_texts(was) if was is old[0] else was, without_texts(now) if now is new[0] else now)
             for (old_reference, was), (new_reference, now) in reversed(pairs)
             if not self._was_seen(path, old_reference, new_reference)
         ]
@@ -172,7 +172,7 @@ class _Comparison:
         for compare in _TERMS:
             for keyword, effect, fact in compare(old, new):
                 self._tell((*path, keyword), effect, fact)
-        if self._is_redefined and (refers(old) or refers(new)):
+        if self._is_redefined and (has_unresolved_reference(old) or has_unresolved_reference(new)):
             self._tell(path, ChangeEffect.CHANGED, _ELSEWHERE)
         self._items(path, old, new)
         self._additional(path, old, new)
@@ -347,7 +347,7 @@ def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Cha
 def _texts(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any], keys: Any) -> Iterator[ChangeDetail]:
     for key in keys:
         was, now = old.get(key), new.get(key)
-        if not alike(was, now):
+        if not equal_json(was, now):
             where = path_text((*path, key))
             yield ChangeDetail(path=where, effect=ChangeEffect.RESTATED, fact=_restated(was, now), breaking=False)
 
@@ -369,6 +369,6 @@ def _around(text: str, other: str) -> str:
 def _unexplained(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangeDetail]:
     """Yield changes that only a digest shows: the title of a schema, or null instead of a missing field."""
     for key in DIGESTED_FIELDS:
-        if key != "name" and ((key in old) is not (key in new) or not alike(old.get(key), new.get(key))):
+        if key != "name" and ((key in old) is not (key in new) or not equal_json(old.get(key), new.get(key))):
             fact = "its notation changed, but not its meaning"
             yield ChangeDetail(path=key, effect=ChangeEffect.RESTATED, fact=fact, breaking=False)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from truename.errors import excerpt
 from truename.migration.definitions import compare_pins
-from truename.migration.lock import Key, Pin, Tools, pinned, quoted
-from truename.migration.matching import ToolMatch, ToolSides, proved, suggested, suspected
+from truename.migration.lock import Key, Pin, Tools, pins_of, toml_string
+from truename.migration.matching import ToolMatch, ToolSides, proven_matches, suggest_matches, suspect_matches
 from truename.migration.schema_changes import INPUT, OUTPUT, ChangeDetail, ChangeEffect
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def diff(old: Tools, new: Tools) -> ToolChanges:
     swapped 'b' now means the tool that 'a' meant, and vice versa.
     swapped 'a' now means the tool that 'b' meant, and vice versa.
     """
-    return _Diff(ToolSides.of(pinned(old), pinned(new))).changes()
+    return _Diff(ToolSides.of(pins_of(old), pins_of(new))).changes()
 
 
 @dataclass
@@ -154,14 +154,14 @@ class _Diff:
     origins: dict[Key, Key] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.moved = proved(self.sides)
+        self.moved = proven_matches(self.sides)
         self.origins = {new: old for old, new in self.moved.items()}
 
     def changes(self) -> ToolChanges:
         old, new = self.sides.old, self.sides.new
         gone = {key: pin for key, pin in old.items() if self._is_lost(key)}
         added = {key: pin for key, pin in new.items() if key not in old and key not in self.origins}
-        matches = suggested(gone, added)
+        matches = suggest_matches(gone, added)
         matched = {id(pin) for match in matches for pin in (match.old, match.new)}
         return ToolChanges.of(
             [
@@ -169,7 +169,7 @@ class _Diff:
                 *map(_suggestion, matches),
                 *(_removed(pin, is_taken=key in new) for key, pin in gone.items() if id(pin) not in matched),
                 *(_added(pin) for pin in added.values() if id(pin) not in matched),
-                *map(_suspicion, suspected(self._kept, gone)),
+                *map(_suspicion, suspect_matches(self._kept, gone)),
                 *(change for one, other in self._kept.values() for change in _changed(one, other)),
             ]
         )
@@ -314,7 +314,7 @@ def renames_table(changes: ToolChanges) -> str:
 
 
 def _line(change: ToolChange, times: int) -> str:
-    old, new = (quoted(pin.name) if pin else "" for pin in (change.old, change.new))
+    old, new = (toml_string(pin.name) if pin else "" for pin in (change.old, change.new))
     pair = f"{old} = {new}"
     if change.kind is not ChangeKind.RENAMED:
         return f"# {pair}  # {change.kind.value}: {new} now means another tool than before"

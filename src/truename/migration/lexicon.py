@@ -21,7 +21,7 @@ from truename.naming.words import split
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Lexicon", "alternatives", "fault_in_name", "fault_in_old", "is_plain_word"]
+__all__ = ["Lexicon", "alternatives", "is_plain_word", "new_name_problem", "old_name_problem"]
 
 _NEVER: Final = re.compile(r"(?!)")
 # Characters that cannot be written inside quotes in every language, or have a special meaning there.
@@ -58,7 +58,7 @@ class Lexicon:
     def of(cls, meanings: Mapping[str, str], files: Mapping[str, str] = MappingProxyType({})) -> Lexicon:
         """Compile the patterns. Raises `MigrationError` for a name that cannot be written in a file."""
         for old, new in meanings.items():
-            for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
+            for name, fault in ((old, old_name_problem(old)), (new, new_name_problem(new))):
                 if fault:
                     problem = f"{excerpt(name)} cannot be written as a name in files: {fault}"
                     raise MigrationError(problem=problem, remedy="Choose another name.")
@@ -80,19 +80,19 @@ class Lexicon:
         return replace(self, files=files, file_names=_file_names(files))
 
 
-def fault_in_name(name: str) -> str:
+def new_name_problem(name: str) -> str:
     """Return why a new name cannot be written in files; "" if it can.
 
-    >>> fault_in_name("fs.list"), fault_in_name("fs list")
+    >>> new_name_problem("fs.list"), new_name_problem("fs list")
     ('', "' ' would not be read as part of the name")
     """
     return _fault(name, _UNWRITABLE)
 
 
-def fault_in_old(name: str) -> str:
+def old_name_problem(name: str) -> str:
     """Return why an old name cannot be found in files; "" if it can. Spaces are allowed, since names are in quotes.
 
-    >>> fault_in_old("fs list"), bool(fault_in_old("fs`list"))
+    >>> old_name_problem("fs list"), bool(old_name_problem("fs`list"))
     ('', True)
     """
     return _fault(name, _UNFINDABLE)

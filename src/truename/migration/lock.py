@@ -30,12 +30,12 @@ __all__ = [
     "Lock",
     "Pin",
     "Tools",
-    "decoded_lock",
     "is_lock",
-    "lock_bytes",
-    "pinned",
-    "quoted",
+    "parse_lock",
+    "pins_of",
     "read_lock",
+    "read_lock_bytes",
+    "toml_string",
 ]
 
 Key = tuple[str, str]
@@ -123,11 +123,11 @@ class Pin:
         return counted >= _ENOUGH and not words <= _EMPTY
 
 
-def pinned(tools: Tools) -> tuple[Pin, ...]:
+def pins_of(tools: Tools) -> tuple[Pin, ...]:
     """Return the sorted pins of a catalog or of declarations; of a name that one server lists twice, the first.
 
     >>> from truename.catalog import Catalog
-    >>> [pin.key for pin in pinned(Catalog.from_mcp({"files": ["write", "read"]}))]
+    >>> [pin.key for pin in pins_of(Catalog.from_mcp({"files": ["write", "read"]}))]
     [('files', 'read'), ('files', 'write')]
     """
     found: dict[Key, Pin] = {}
@@ -204,7 +204,7 @@ class Lock:
 
         Raises `ConfigError` for a name that no text file can contain (half of a surrogate pair).
         """
-        pins = pinned(tools)
+        pins = pins_of(tools)
         for text in (text for pin in pins for text in (pin.name, pin.server, *pin.parameters)):
             _check_text(text)
         return cls(pins, tuple(sorted(set(sources))), protocol)
@@ -223,8 +223,8 @@ class Lock:
         """Return the text of the file, which does not depend on the order of the tools."""
         head = [_HEAD, f"format = {_FORMAT}"]
         if self.protocol:
-            head.append(f"protocol = {quoted(self.protocol)}")
-        sources = ", ".join(map(quoted, self.sources))
+            head.append(f"protocol = {toml_string(self.protocol)}")
+        sources = ", ".join(map(toml_string, self.sources))
         return "\n".join([*head, f"sources = [{sources}]", "tools = [", *map(_line, self.tools), "]", ""])
 
 
@@ -235,12 +235,12 @@ def is_lock(text: str) -> bool:
 
 
 def _line(pin: Pin) -> str:
-    parts = [f"name = {quoted(pin.name)}"]
+    parts = [f"name = {toml_string(pin.name)}"]
     if pin.server:
-        parts.append(f"server = {quoted(pin.server)}")
-    parts.append(f"parameters = [{', '.join(map(quoted, pin.parameters))}]")
+        parts.append(f"server = {toml_string(pin.server)}")
+    parts.append(f"parameters = [{', '.join(map(toml_string, pin.parameters))}]")
     if pin.limits:
-        parts.append(f"limits = [{', '.join(map(quoted, pin.limits))}]")
+        parts.append(f"limits = [{', '.join(map(toml_string, pin.limits))}]")
     definition = _defined(pin)
     parts += [
         f'{key} = "{value}"'
@@ -278,7 +278,7 @@ def _units(char: str) -> tuple[int, ...]:
     return tuple(int.from_bytes(raw[at : at + 2]) for at in range(0, len(raw), 2))
 
 
-def quoted(text: str) -> str:
+def toml_string(text: str) -> str:
     """Return a text as a TOML string on one line, with invisible characters escaped."""
     return f'"{"".join(map(_escaped, text))}"'
 
@@ -407,10 +407,10 @@ class _LockReader:
 
 def read_lock(path: Path, called: str = "") -> Lock:
     """Read a lock; errors name it ``called`` if that is given. Raises `ConfigError` with the line of an error."""
-    return decoded_lock(lock_bytes(path), called or str(path))
+    return parse_lock(read_lock_bytes(path), called or str(path))
 
 
-def lock_bytes(path: Path) -> bytes:
+def read_lock_bytes(path: Path) -> bytes:
     """Return the bytes of a lock, and one more than the limit if it is too large. Raises `ConfigError`."""
     try:
         # Opening a pipe would block forever.
@@ -423,7 +423,7 @@ def lock_bytes(path: Path) -> bytes:
         raise ConfigError(file=str(path), key="", problem=problem, remedy="Check the path.") from error
 
 
-def decoded_lock(raw: bytes, called: str) -> Lock:
+def parse_lock(raw: bytes, called: str) -> Lock:
     """Parse the bytes of a lock. Raises `ConfigError` with the line of an error."""
     try:
         return Lock.parse(raw.decode(), called)

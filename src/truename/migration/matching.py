@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from truename.migration.lock import Key, Pin
 
-__all__ = ["COMMON", "Resemblance", "ToolMatch", "ToolSides", "proved", "same_sense", "suggested", "suspected"]
+__all__ = [
+    "COMMON",
+    "Resemblance",
+    "ToolMatch",
+    "ToolSides",
+    "have_same_sense",
+    "proven_matches",
+    "suggest_matches",
+    "suspect_matches",
+]
 
 # Collected from real tool catalogs and the renames between their releases; a verb may have several senses.
 _SENSES: Final = (
@@ -51,15 +60,15 @@ VERBS: Final = frozenset(_OF)
 COMMON: Final = frozenset(verb for verbs in _SENSES[:6] for verb in verbs.split())
 
 
-def senses(word: str) -> tuple[str, ...]:
+def verb_senses(word: str) -> tuple[str, ...]:
     """Return the senses of a verb; none for any other word."""
     return tuple(map(str, sorted(_OF.get(word, ()))))
 
 
-def same_sense(one: str, other: str) -> bool:
+def have_same_sense(one: str, other: str) -> bool:
     """Return whether two verbs share a sense.
 
-    >>> same_sense("print", "get"), same_sense("get", "delete")
+    >>> have_same_sense("print", "get"), have_same_sense("get", "delete")
     (True, False)
     """
     return not _OF.get(one, set()).isdisjoint(_OF.get(other, ()))
@@ -107,7 +116,7 @@ class _Traits(NamedTuple):
     def features(self) -> Iterable[tuple[str, str]]:
         yield "squashed", self.squashed
         for word in self.name:
-            for sense in senses(word):
+            for sense in verb_senses(word):
                 yield "sense", sense
         for kind, several in (("name", self.name), ("text", self.text), ("parameters", self.parameters)):
             for word in several:
@@ -173,7 +182,7 @@ class Resemblance:
     def _named(self, old: frozenset[str], new: frozenset[str]) -> float:
         """Return the similarity of two names: their common words, and a little for verbs with the same sense."""
         left, right = old - new, new - old
-        akin = {one for one in left & VERBS if any(same_sense(one, two) for two in right)}
+        akin = {one for one in left & VERBS if any(have_same_sense(one, two) for two in right)}
         shared = self._shared("name", old, new) + _SENSE * len(akin) / max(len(old), len(new), 1)
         # For example, ``query`` became ``find``.
         least = _SAME_SENSE if akin == left and len(akin) == len(right) == 1 else 0.0
@@ -266,7 +275,7 @@ class ToolSides:
         return cls({pin.key: pin for pin in old}, {pin.key: pin for pin in new})
 
 
-def proved(sides: ToolSides) -> dict[Key, Key]:
+def proven_matches(sides: ToolSides) -> dict[Key, Key]:
     """Return the tools with another key, each under its old one, by definitions that are equal except for the name.
 
     An equal definition proves a match only if it is long enough, and only one tool has it on either side.
@@ -280,7 +289,7 @@ def _by_shape(pins: Mapping[Key, Pin]) -> dict[str, Key]:
     return {pin.shape: key for key, pin in pins.items() if pin.shape and counts[pin.shape] == 1}
 
 
-def suggested(gone: Mapping[Key, Pin], added: Mapping[Key, Pin]) -> list[ToolMatch]:
+def suggest_matches(gone: Mapping[Key, Pin], added: Mapping[Key, Pin]) -> list[ToolMatch]:
     """Return the suggested matches: tools of one name on another server, then similar tools on one server.
 
     No tool is in two of them; of equally good ones, the first by name counts.
@@ -296,7 +305,7 @@ def suggested(gone: Mapping[Key, Pin], added: Mapping[Key, Pin]) -> list[ToolMat
     return [*moves, *_chosen(pairs)]
 
 
-def suspected(kept: Mapping[Key, tuple[Pin, Pin]], gone: Mapping[Key, Pin]) -> list[ToolMatch]:
+def suspect_matches(kept: Mapping[Key, tuple[Pin, Pin]], gone: Mapping[Key, Pin]) -> list[ToolMatch]:
     """Return the names that probably mean another tool now: their new definition resembles another tool's old one.
 
     ``kept`` are tools with their old names and other definitions, ``gone`` those without a match.

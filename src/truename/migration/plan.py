@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from truename import dialects
 from truename.errors import MigrationError, excerpt
 from truename.identity import fold
-from truename.migration.lexicon import Lexicon, fault_in_name, fault_in_old, is_plain_word
+from truename.migration.lexicon import Lexicon, is_plain_word, new_name_problem, old_name_problem
 from truename.naming.words import words
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from truename.ledger import Ledger
 
-__all__ = ["PlanRemark", "RenamePlan", "is_control_plane", "plan", "spellings"]
+__all__ = ["PlanRemark", "RenamePlan", "client_spellings", "is_control_plane", "plan"]
 
 _UPGRADES: Final = frozenset({"update", "updater", "upgrade", "upgrader", "selfupdate", "rollback", "reinstall"})
 _ITSELF: Final = frozenset({"self", "agent", "agents", "daemon", "worker", "runner", "runtime", "firmware", "fleet"})
@@ -35,13 +35,13 @@ def is_control_plane(name: str) -> bool:
     return "selfupdate" in found or bool(found & _UPGRADES and found & _ITSELF)
 
 
-def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, str]:
+def client_spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, str]:
     """Return the names that clients show for the old names of these servers, with those for the new names.
 
     A spelling is omitted if its meaning is uncertain: two names share it, it is itself a name of the plan, or it does
     not contain the server's key. So is one that cannot be written as a name in a file (``mcp__#__list``).
 
-    >>> spellings({"fs_ls": "fs_list"}, ["kenny"])["mcp__kenny__fs_ls"]
+    >>> client_spellings({"fs_ls": "fs_list"}, ["kenny"])["mcp__kenny__fs_ls"]
     'mcp__kenny__fs_list'
     """
     found: dict[str, set[str]] = {}
@@ -54,8 +54,8 @@ def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, s
         if len(options) == 1
         and old not in own
         and (new := next(iter(options))) != old
-        and not fault_in_old(old)
-        and not fault_in_name(new)
+        and not old_name_problem(old)
+        and not new_name_problem(new)
     }
 
 
@@ -133,8 +133,8 @@ def plan(
     flagged = frozenset(control_plane)
     upgrading = tuple(name for name in renames if name in flagged or is_control_plane(name))
     refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
-    writable = not any(fault_in_old(old) or fault_in_name(new) for old, new in renames.items())
-    shown = spellings(case.renames, servers) if writable else {}
+    writable = not any(old_name_problem(old) or new_name_problem(new) for old, new in renames.items())
+    shown = client_spellings(case.renames, servers) if writable else {}
     return RenamePlan(
         renames=MappingProxyType(case.renames),
         refusals=refusals,
@@ -174,7 +174,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _illegal(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
-        for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
+        for name, fault in ((old, old_name_problem(old)), (new, new_name_problem(new))):
             if fault:
                 fact = f"{excerpt(name)} cannot be written as a name in files: {fault}"
                 yield PlanRemark(kind="illegal", names=(old, new), fact=fact, remedy="Choose another name.")

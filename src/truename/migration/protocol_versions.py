@@ -23,11 +23,11 @@ __all__ = [
     "ProtocolStatement",
     "VersionSkew",
     "bump",
+    "compare_peers",
     "compare_versions",
     "pattern_for",
     "resolve_between",
-    "skew",
-    "stated",
+    "stated_versions",
     "version_parts",
 ]
 
@@ -142,10 +142,10 @@ class ProtocolStatement:
             yield found.start("version"), found["version"]
 
 
-def stated(text: str, pattern: str = DEFAULT_PATTERN) -> tuple[str, ...]:
+def stated_versions(text: str, pattern: str = DEFAULT_PATTERN) -> tuple[str, ...]:
     """Return the versions that a text states, without duplicates. Raises `MigrationError` for an invalid pattern.
 
-    >>> stated('pub const PROTOCOL_VERSION: &str = "0.2";')
+    >>> stated_versions('pub const PROTOCOL_VERSION: &str = "0.2";')
     ('0.2',)
     """
     found = dict.fromkeys(each["version"] for each in _compiled(pattern).finditer(text))
@@ -203,14 +203,14 @@ class VersionSkew:
         return f"{versions}: names may have changed between them. Upgrade the older side, or both together."
 
 
-def skew(*, server: str, peer: str) -> VersionSkew:
+def compare_peers(*, server: str, peer: str) -> VersionSkew:
     """Compare the protocol versions of two peers. An invalid version of the peer is compatible with none.
 
     Raises `MigrationError` (``invalid_version``) for the server's own version.
 
-    >>> skew(server="0.3", peer="0.2").compatible, skew(server="1.10", peer="1.9").compatible
+    >>> compare_peers(server="0.3", peer="0.2").compatible, compare_peers(server="1.10", peer="1.9").compatible
     (False, True)
-    >>> skew(server="0.3", peer="newest").compatible
+    >>> compare_peers(server="0.3", peer="newest").compatible
     False
     """
     own = _breaking(version_parts(server))
@@ -235,7 +235,7 @@ def resolve_between(text: str, names: NameTable, *, server: str, peer: str) -> R
         ...
     truename.errors.UnknownTool: Tool 'powershell_exec' does not exist in protocol 0.2 (the call is of 0.3); ...
     """
-    both = skew(server=server, peer=peer)
+    both = compare_peers(server=server, peer=peer)
     if both.same:
         return resolve(text, names)
     detail = f" in protocol {server} (the call is of {excerpt(peer, 40)[1:-1]})"

@@ -330,7 +330,7 @@ def rehearse(
         yield found if found.call is None else _allowed(found, found.call, policy)
 
 
-def replayed_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> Call:
+def bind_recorded_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> Call:
     """Bind a recorded call to the tool that it belongs to now. Raises the errors of `resolve`.
 
     The identity is tried first. The recorded name counts only if a ledger knows it: without one, another tool may have
@@ -342,7 +342,7 @@ def replayed_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id
     >>> ledger.redirect("fs@1/read@1", "fs@1/read_file@1")
     >>> from truename import ToolId
     >>> entry = RecordedCall(id=ToolId.parse("fs/read"), arguments={}, name="fs_read")
-    >>> str(replayed_call(entry, names, Caller(), "c1").id)
+    >>> str(bind_recorded_call(entry, names, Caller(), "c1").id)
     'fs@1/read_file@1'
     """
     return bound_call(
@@ -375,7 +375,7 @@ def _calls(
 
 def _bound(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> ReplayedCall:
     try:
-        call = replayed_call(entry, names, caller, call_id)
+        call = bind_recorded_call(entry, names, caller, call_id)
     except TruenameError as error:
         return ReplayedCall(line=entry.line, state="unknown", recorded=entry, error=error, problem=str(error))
     return ReplayedCall(line=entry.line, state="ready", recorded=entry, call=call)

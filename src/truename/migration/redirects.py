@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.ledger import Ledger
 
-__all__ = ["IdentityPlan", "LedgerEntry", "enter", "enter_identities", "plan_identities", "promises"]
+__all__ = ["IdentityPlan", "LedgerEntry", "plan_entries", "plan_identities", "record_entries", "record_identities"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class LedgerEntry:
     new: ToolId
     text: str
 
-    def enter(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
+    def record(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
         """Record it in one scope of a ledger, unless it is already recorded."""
         standing = ledger.standing(self.old)
         wanted = ("broken", self.new, "") if clean_break else ("redirected", self.new, until)
@@ -43,7 +43,7 @@ class LedgerEntry:
             ledger.redirect(self.old, self.new, until=until)
 
 
-def promises(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[LedgerEntry, ...], tuple[str, ...]]:
+def plan_entries(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[LedgerEntry, ...], tuple[str, ...]]:
     """Return the pending entries, and the old names that the ledger does not know."""
     found: list[LedgerEntry] = []
     unknown: list[str] = []
@@ -55,7 +55,7 @@ def promises(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[LedgerEn
     return tuple(found), tuple(unknown)
 
 
-def enter(
+def record_entries(
     ledger: Ledger, wanted: Iterable[LedgerEntry], *, until: str = "", clean_break: bool, protocol: str = ""
 ) -> None:
     """Record the entries in every scope of the ledger, in one transaction.
@@ -65,8 +65,8 @@ def enter(
     """
     with ledger.transaction():
         for scope in ledger.scopes or (ledger.scope,):
-            for promise in wanted:
-                promise.enter(ledger.scoped(scope), until=until, clean_break=clean_break, protocol=protocol)
+            for entry in wanted:
+                entry.record(ledger.scoped(scope), until=until, clean_break=clean_break, protocol=protocol)
 
 
 def _of_tools(old: str, new: str, ledger: Ledger) -> Iterator[LedgerEntry]:
@@ -124,7 +124,7 @@ def plan_identities(ledger: Ledger, declared: Mapping[str, ServerIdentity]) -> I
     return IdentityPlan(changes=tuple(changes), refusals=(*_taken(changes, ledger), *_merged(changes)))
 
 
-def enter_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> None:
+def record_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> None:
     """Redirect the old ids, with all their names, to the new ones; the old ones are listed until a day, if given.
 
     A second run completes one that a full disk interrupted. Raises `MigrationError` for a plan with refusals, and
@@ -135,7 +135,7 @@ def enter_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> 
     >>> ledger, old = Ledger.memory(), ToolId.parse("sf2/get")
     >>> ledger.remember(None, (), [("sf2", "get", old)])
     True
-    >>> enter_identities(ledger, plan_identities(ledger, {"sf2": ServerIdentity(integration="salesforce")}))
+    >>> record_identities(ledger, plan_identities(ledger, {"sf2": ServerIdentity(integration="salesforce")}))
     >>> ledger.bindings()["sf2", "get"], ledger.standing(str(old)).id
     (ToolId('salesforce@1/get@1'), ToolId('salesforce@1/get@1'))
     """

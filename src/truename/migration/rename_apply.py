@@ -25,7 +25,7 @@ from truename.migration.rename_survey import FileRewrite
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["AppliedRename", "Originals", "apply", "kept", "recover", "undo"]
+__all__ = ["AppliedRename", "Originals", "apply", "recorded_migrations", "recover", "undo"]
 
 Status = Literal["begun", "done", "undone", "back"]
 
@@ -110,7 +110,9 @@ def digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def begin(state: Path, changes: Sequence[FileRewrite], *, made: Sequence[Path] = (), note: Any = None) -> Originals:
+def record_originals(
+    state: Path, changes: Sequence[FileRewrite], *, made: Sequence[Path] = (), note: Any = None
+) -> Originals:
     """Record the pending changes, and sync them. Raises `OSError`, and then leaves no record."""
     now = datetime.now(UTC)
     directory = state / f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}"
@@ -153,7 +155,7 @@ def _entry(change: FileRewrite, offset: int) -> OriginalFile:
     )
 
 
-def kept(state: Path) -> tuple[Originals, ...]:
+def recorded_migrations(state: Path) -> tuple[Originals, ...]:
     """Return the recorded migrations, newest first, without incomplete records."""
     try:
         directories = sorted((path for path in state.iterdir() if path.is_dir()), reverse=True)
@@ -162,7 +164,7 @@ def kept(state: Path) -> tuple[Originals, ...]:
     return tuple(found for directory in directories if (found := _read(directory)) is not None)
 
 
-def sweep(state: Path) -> None:
+def remove_incomplete(state: Path) -> None:
     """Remove records of runs that were killed before their journal was written: they changed nothing."""
     for path in state.iterdir():
         if path.is_dir() and not (path / _JOURNAL).exists():
@@ -183,7 +185,7 @@ def _read(directory: Path) -> Originals | None:
 
 def _forget(state: Path) -> None:
     """Delete the oldest records beyond the limit."""
-    for old in kept(state)[_KEPT:]:
+    for old in recorded_migrations(state)[_KEPT:]:
         if old.status != "begun":
             old.discard()
 
@@ -196,18 +198,18 @@ def _damaged(path: Path, problem: str) -> ConfigError:
 BY_HAND: Final = "Nothing was changed; correct this, or exclude the file (--exclude)."
 
 
-def left_alone(path: Path, problem: str, remedy: str) -> ConfigError:
+def left_alone_error(path: Path, problem: str, remedy: str) -> ConfigError:
     """Return the error for a file that will not be changed."""
     return ConfigError(code="left_alone", file=str(path), key="", problem=problem, remedy=remedy)
 
 
-def beside(path: Path, originals: Originals) -> Path:
+def temporary_path(path: Path, originals: Originals) -> Path:
     """Return the path of a file's new bytes before the replacement."""
     # Long names may share a prefix, and leave hardly any space for more.
     return path.with_name(f".{path.name[:20]}-{digest(os.fsencode(path.name))[:16]}.truename-{originals.mark}")
 
 
-def take_back(originals: Originals, begun: int | None = None) -> list[ConfigError]:
+def restore_files(originals: Originals, begun: int | None = None) -> list[ConfigError]:
     """Restore the files that were already changed; return errors for those that somebody changed since.
 
     ``begun`` is how many may have been changed; None if that is unknown after a kill.
@@ -215,11 +217,13 @@ def take_back(originals: Originals, begun: int | None = None) -> list[ConfigErro
     left: list[ConfigError] = []
     for number, entry in enumerate(originals.entries):
         try:
-            beside(Path(entry.target), originals).unlink(missing_ok=True)
+            temporary_path(Path(entry.target), originals).unlink(missing_ok=True)
             if begun is None or number < begun:
                 _give_back(entry, originals)
         except OSError as error:
-            left.append(left_alone(Path(entry.path), f"it cannot be restored ({error.strerror or error})", BY_HAND))
+            left.append(
+                left_alone_error(Path(entry.path), f"it cannot be restored ({error.strerror or error})", BY_HAND)
+            )
         except ConfigError as error:
             left.append(error)
     remove_empty(Path(made) for made in originals.made)
@@ -232,7 +236,7 @@ def _give_back(entry: OriginalFile, originals: Originals) -> None:
     here = _digest(path)
     if raw is not None and here != entry.before:
         if here is not None and here != entry.after:
-            raise left_alone(
+            raise left_alone_error(
                 path,
                 "somebody changed it meanwhile",
                 f"{originals.directory} has the original; remove that directory to continue.",
@@ -243,7 +247,7 @@ def _give_back(entry: OriginalFile, originals: Originals) -> None:
 
 
 def _put(path: Path, raw: bytes, like: Path, originals: Originals) -> None:
-    new = beside(path, originals)
+    new = temporary_path(path, originals)
     new.unlink(missing_ok=True)
     write_new(new, raw)
     if like.exists():
@@ -264,13 +268,13 @@ def _digest(path: Path) -> str | None:
 def changed_since(last: Originals) -> list[ConfigError]:
     """Return an error for every file that changed since the migration."""
     return [
-        left_alone(Path(entry.target), "it changed since the rename", "Nothing was changed; undo it by hand.")
+        left_alone_error(Path(entry.target), "it changed since the rename", "Nothing was changed; undo it by hand.")
         for entry in last.entries
         if _digest(Path(entry.target)) != entry.after or (entry.path != entry.target and os.path.lexists(entry.path))
     ]
 
 
-def reversed_changes(last: Originals) -> list[FileRewrite]:
+def undo_changes(last: Originals) -> list[FileRewrite]:
     """Return the changes that undo a migration. Raises `ConfigError` for damaged originals."""
     return [_reversed(last, entry) for entry in reversed(last.entries)]
 
@@ -335,7 +339,7 @@ def undo(state: Path, root: Path, *, on_step: Step | None = None) -> AppliedRena
         if last is None:
             return AppliedRename(0, None, recovered)
         _raise_all(changed_since(last))
-        changes = reversed_changes(last)
+        changes = undo_changes(last)
         _made(changes, state, "back", {"undoes": last.directory.name}, on_step)
         remove_empty(Path(made) for made in last.made)
         return AppliedRename(len(changes), last.with_status("undone"), recovered)
@@ -343,7 +347,7 @@ def undo(state: Path, root: Path, *, on_step: Step | None = None) -> AppliedRena
 
 def _last(state: Path, root: str) -> Originals | None:
     """Return the last migration in this directory that was not undone, even if a kill prevented its status."""
-    here = [one for one in kept(state) if one.root == root]
+    here = [one for one in recorded_migrations(state) if one.root == root]
     undone = {one.note["undoes"] for one in here if one.status == "back"}
     return next((one for one in here if one.status == "done" and one.directory.name not in undone), None)
 
@@ -370,10 +374,10 @@ def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any
     _check(changes, on_step)
     made = _missing(changes)
     try:
-        originals = begin(state, changes, made=made, note=note)
+        originals = record_originals(state, changes, made=made, note=note)
     except OSError as error:
         problem = f"the originals cannot be stored there ({error.strerror or error})"
-        raise left_alone(state, problem, "Nothing was changed; check the state directory.") from error
+        raise left_alone_error(state, problem, "Nothing was changed; check the state directory.") from error
     begun = 0
     try:
         _write(changes, originals, on_step)
@@ -389,11 +393,11 @@ def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any
             sync_directory(directory)
         return originals.with_status(status)
     except BaseException as error:
-        _raise_all(take_back(originals, begun))
+        _raise_all(restore_files(originals, begun))
         originals.discard()
         if isinstance(error, OSError):
             path, remedy = Path(error.filename or state), _MAKE_ROOM if error.errno in _NO_ROOM else BY_HAND
-            raise left_alone(path, f"it cannot be written ({error.strerror or error})", remedy) from error
+            raise left_alone_error(path, f"it cannot be written ({error.strerror or error})", remedy) from error
         raise
 
 
@@ -405,7 +409,7 @@ def _check(changes: Sequence[FileRewrite], on_step: Step | None) -> None:
         if problem is None and change.target != change.path:
             problem = obstacle(change.target, None)
         if problem is not None:
-            found.append(left_alone(change.path, problem.problem, problem.remedy or BY_HAND))
+            found.append(left_alone_error(change.path, problem.problem, problem.remedy or BY_HAND))
         _tell(on_step, "checked", number, len(changes))
     _raise_all(found)
 
@@ -424,7 +428,7 @@ def _write(changes: Sequence[FileRewrite], originals: Originals, on_step: Step |
     for number, change in enumerate(changes, 1):
         if change.after is not None:
             with _named(change.target):
-                _write_beside(change, change.after, beside(change.target, originals))
+                _write_beside(change, change.after, temporary_path(change.target, originals))
         _tell(on_step, "written", number, len(changes))
 
 
@@ -448,17 +452,17 @@ def _named(path: Path) -> Iterator[None]:
 
 def _replace(change: FileRewrite, originals: Originals) -> None:
     if change.after is not None:
-        os.replace(beside(change.target, originals), change.target)  # noqa: PTH105 - the step that makes the change
+        os.replace(temporary_path(change.target, originals), change.target)  # noqa: PTH105 - the step that makes the change
     if change.after is None or change.target != change.path:
         change.path.unlink()
 
 
 def _recovered(state: Path) -> tuple[Originals, ...]:
     """Undo migrations that were started and not completed; the lock excludes others."""
-    sweep(state)
-    begun = [one for one in kept(state) if one.status == "begun"]
+    remove_incomplete(state)
+    begun = [one for one in recorded_migrations(state) if one.status == "begun"]
     for one in begun:
-        _raise_all(take_back(one))
+        _raise_all(restore_files(one))
         one.discard()
     return tuple(begun)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from truename.conventions.convention import Convention
 
-__all__ = ["MAX_MAP", "RenameProposal", "conventional", "read_map", "underscored"]
+__all__ = ["MAX_MAP", "RenameProposal", "propose_by_convention", "propose_underscored", "read_map"]
 
 MAX_MAP: Final = 16 * 1024 * 1024
 _TABLE: Final = "renames"
@@ -97,12 +97,12 @@ class RenameProposal:
     unclear: Mapping[str, str]
 
 
-def underscored(names: Iterable[str]) -> RenameProposal:
+def propose_underscored(names: Iterable[str]) -> RenameProposal:
     """Propose single underscores for dots, slashes, colons and spaces.
 
     Names that are legal for Anthropic and OpenAI do not change; a name that would still not be legal needs a person.
 
-    >>> proposal = underscored(["powershell.exec", "winget_install", "天気.取得"])
+    >>> proposal = propose_underscored(["powershell.exec", "winget_install", "天気.取得"])
     >>> dict(proposal.renames), list(proposal.unclear)
     ({'powershell.exec': 'powershell_exec'}, ['天気.取得'])
     """
@@ -117,11 +117,11 @@ def underscored(names: Iterable[str]) -> RenameProposal:
     return RenameProposal(MappingProxyType(renames), MappingProxyType(unclear))
 
 
-def conventional(names: Iterable[str], convention: Convention) -> RenameProposal:
+def propose_by_convention(names: Iterable[str], convention: Convention) -> RenameProposal:
     """Propose the names that a convention prescribes, if it leaves no choice.
 
     >>> from truename.conventions.convention import Convention
-    >>> dict(conventional(["clearKeychain_ios", "tap"], Convention.of("trailblaze")).renames)
+    >>> dict(propose_by_convention(["clearKeychain_ios", "tap"], Convention.of("trailblaze")).renames)
     {'clearKeychain_ios': 'ios_clearKeychain'}
     """
     renames: dict[str, str] = {}

@@ -13,7 +13,7 @@ from truename.catalog.globs import fits
 from truename.errors import MigrationError, excerpt
 from truename.files import absolute, read_plain
 from truename.migration.lexicon import Lexicon
-from truename.migration.protocol_versions import DEFAULT_PATTERN, ProtocolStatement, pattern_for, stated
+from truename.migration.protocol_versions import DEFAULT_PATTERN, ProtocolStatement, pattern_for, stated_versions
 from truename.migration.rewrite import Leftover, TextEdit, kind_of, rewrite
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class FileSurvey:
     def _file_names(self) -> FileNames:
         return FileNames(self.lexicon, is_asked=self.rename_files)
 
-    def into(self, found: ProjectFiles) -> SurveyedFile:
+    def survey_file(self, found: ProjectFiles) -> SurveyedFile:
         """Read a file, and compute its change. Raises `MigrationError` for an unreadable one."""
         path = found.path
         kept = self._file_names.kept(path.name)
@@ -243,7 +243,7 @@ class FileSurvey:
             return SurveyedFile(path, self._moved(path, raw), tuple(left))
         done = rewrite(text, self.lexicon, kind_of(path.name), functions=self._functions(text, path.name))
         left += [LeftMention(path, leftover) for leftover in done.leftovers]
-        versions = stated(text, pattern_for(path.name, self.pattern)) if self.pattern else ()
+        versions = stated_versions(text, pattern_for(path.name, self.pattern)) if self.pattern else ()
         if not done.edits:
             return SurveyedFile(path, self._moved(path, raw), tuple(left), versions, raw if versions else b"")
         target = self._target(path)
@@ -264,7 +264,7 @@ class FileSurvey:
         for edit in rewrite(text, self._new_names).edits:
             yield LeftMention(path, Leftover(edit.line, edit.column, edit.old, "taken"))
 
-    def counted_up(self, seen: SurveyedFile, protocol: ProtocolStatement) -> FileRewrite | None:
+    def with_protocol_version(self, seen: SurveyedFile, protocol: ProtocolStatement) -> FileRewrite | None:
         """Return the change of a file, including the new protocol version."""
         if protocol.old not in seen.versions:
             return seen.change
@@ -403,7 +403,7 @@ def survey(
         look = look.with_moves(each.path.name for each in found)
     seen: list[SurveyedFile] = []
     for number, each in enumerate(found, 1):
-        one = look.into(each)
+        one = look.survey_file(each)
         seen += [one] if one.change or one.left or one.versions else []
         if on_file is not None:
             on_file(number, len(found))
@@ -411,7 +411,7 @@ def survey(
     stating = [one for one in seen if one.versions and fits(pattern_file, one.path.as_posix())] if changes else []
     protocol = _protocol(stating, pattern)
     if protocol is not None:
-        counted = {one.path: look.counted_up(one, protocol) for one in stating}
+        counted = {one.path: look.with_protocol_version(one, protocol) for one in stating}
         rest = [one.change for one in seen if one.path not in counted]
         changes = [change for change in (*rest, *counted.values()) if change is not None]
     _check_apart(changes)

@@ -18,20 +18,20 @@ __all__ = [
     "AffectedSide",
     "ChangeDetail",
     "ChangeEffect",
-    "alike",
     "alternatives",
-    "annotated",
-    "followed",
+    "compare_bounds",
+    "compare_enum",
+    "compare_opaque",
+    "compare_plain",
+    "compare_texts",
+    "compare_type",
+    "equal_json",
+    "has_unresolved_reference",
     "kind_of",
-    "of_bounds",
-    "of_enum",
-    "of_opaque",
-    "of_plain",
-    "of_type",
-    "paired",
+    "pair_alternatives",
     "path_text",
-    "refers",
-    "unspoken",
+    "resolve_references",
+    "without_texts",
 ]
 
 _EFFECTS_SHOWN: Final = 60
@@ -143,7 +143,7 @@ _ANNOTATIONS: Final = ("description", "default")
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
-def of_type(old: Schema, new: Schema) -> Iterator[Finding]:
+def compare_type(old: Schema, new: Schema) -> Iterator[Finding]:
     """Compare the allowed type."""
     was, now = kind_of(old), kind_of(new)
     if was == now:
@@ -169,7 +169,7 @@ def kind_of(schema: Schema) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def of_enum(old: Schema, new: Schema) -> Iterator[Finding]:
+def compare_enum(old: Schema, new: Schema) -> Iterator[Finding]:
     """Compare enumerated values (``enum``, ``const``)."""
     was, now = _values(old), _values(new)
     if was is None and now is None:
@@ -185,11 +185,11 @@ def of_enum(old: Schema, new: Schema) -> Iterator[Finding]:
         yield "enum", ChangeEffect.WIDENED, f"also {_some(gained)}"
 
 
-def of_bounds(old: Schema, new: Schema) -> Iterator[Finding]:
+def compare_bounds(old: Schema, new: Schema) -> Iterator[Finding]:
     """Compare limits of numbers, lengths and counts."""
     for keyword, way in _BOUNDS.items():
         was, now = _limit(old, keyword), _limit(new, keyword)
-        if not alike(was, now):
+        if not equal_json(was, now):
             yield keyword, _moved(was, now, way), _stated(keyword, was, now)
     if bool(old.get("uniqueItems")) is not bool(new.get("uniqueItems")):
         narrower = bool(new.get("uniqueItems"))
@@ -197,28 +197,28 @@ def of_bounds(old: Schema, new: Schema) -> Iterator[Finding]:
         yield "uniqueItems", ChangeEffect.NARROWED if narrower else ChangeEffect.WIDENED, fact
 
 
-def of_plain(old: Schema, new: Schema) -> Iterator[Finding]:
+def compare_plain(old: Schema, new: Schema) -> Iterator[Finding]:
     """Compare keywords whose presence narrows, and whose values cannot be compared."""
     for keyword in _PLAIN:
         was, now = old.get(keyword), new.get(keyword)
-        if not alike(was, now):
+        if not equal_json(was, now):
             effect = (
                 ChangeEffect.NARROWED if was is None else ChangeEffect.WIDENED if now is None else ChangeEffect.CHANGED
             )
             yield keyword, effect, _stated(keyword, was, now)
 
 
-def of_opaque(old: Schema, new: Schema) -> Iterator[Finding]:
+def compare_opaque(old: Schema, new: Schema) -> Iterator[Finding]:
     """Compare keywords that only a solver could compare: report any change."""
     for keyword in _OPAQUE:
-        if not alike(old.get(keyword), new.get(keyword)):
+        if not equal_json(old.get(keyword), new.get(keyword)):
             yield keyword, ChangeEffect.CHANGED, "it changed, and is too complex to compare"
     was, now = (schema.get("required") for schema in (old, new))
-    if bool in (type(was), type(now)) and not alike(was or None, now or None):
+    if bool in (type(was), type(now)) and not equal_json(was or None, now or None):
         yield "required", ChangeEffect.CHANGED, "it changed, and belongs to an unsupported draft"
 
 
-def refers(schema: object) -> bool:
+def has_unresolved_reference(schema: object) -> bool:
     """Return whether a schema has an unresolved reference in a keyword that is not compared."""
     opaque = {key: schema[key] for key in _OPAQUE if key in schema} if isinstance(schema, Mapping) else schema
     try:
@@ -228,15 +228,15 @@ def refers(schema: object) -> bool:
     return any(word in text for word in _REFERENCES)
 
 
-def annotated(old: Schema, new: Schema) -> Iterator[Finding]:
+def compare_texts(old: Schema, new: Schema) -> Iterator[Finding]:
     """Compare the texts for people and models."""
     for keyword in _ANNOTATIONS:
         was, now = old.get(keyword), new.get(keyword)
-        if not alike(was, now):
+        if not equal_json(was, now):
             yield keyword, ChangeEffect.RESTATED, _stated(keyword, was, now)
 
 
-def alike(one: object, other: object) -> bool:
+def equal_json(one: object, other: object) -> bool:
     """Return whether two JSON values are equal: True is not 1, and a value that is too deep equals none."""
     try:
         return bool(one == other) and (isinstance(one, str) or canonical(one) == canonical(other))
@@ -263,7 +263,7 @@ def _values(schema: Schema) -> list[Any] | None:
     if "const" not in schema:
         return listed
     constant = schema["const"]
-    return [constant] if listed is None or any(alike(constant, one) for one in listed) else []
+    return [constant] if listed is None or any(equal_json(constant, one) for one in listed) else []
 
 
 def _limit(schema: Schema, keyword: str) -> object:
@@ -319,7 +319,7 @@ _EITHER: Final = ("anyOf", "oneOf")
 _SPEAKING: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$comment"})
 
 
-def followed(schema: object, root: Schema) -> Alternative:
+def resolve_references(schema: object, root: Schema) -> Alternative:
     """Resolve the references of a schema; return their text with that of their siblings ("" for none), and the result.
 
     Only references into the same document are resolved; sibling keywords count too, and an ``allOf`` of one schema is
@@ -336,7 +336,7 @@ def followed(schema: object, root: Schema) -> Alternative:
         trail += reference and f"{reference}\n"
         found = whole
     # The siblings of nested references are part of the key.
-    return trail and trail + _text(unspoken(_beside(given))), found
+    return trail and trail + _text(without_texts(_beside(given))), found
 
 
 def _beside(schema: Schema) -> Schema:
@@ -387,7 +387,7 @@ def joined(one: Schema, other: Schema) -> Schema | None:
             and not was.keys() & now.keys()
         ):
             found[key] = {**was, **now}
-        elif not alike(was, now):
+        elif not equal_json(was, now):
             return None
     return found
 
@@ -423,11 +423,11 @@ def alternatives(schema: Schema, root: Schema) -> list[Alternative] | None:
         # A schema may be an alternative of itself.
         if max(len(waiting) + len(found) + len(parts), steps) > MOST_ALTERNATIVES:
             return None
-        waiting += [followed(part, root) for part in reversed(parts)]
+        waiting += [resolve_references(part, root) for part in reversed(parts)]
     return found
 
 
-def unspoken(schema: Schema) -> Schema:
+def without_texts(schema: Schema) -> Schema:
     """Return a schema without the texts for people and models."""
     return {key: value for key, value in schema.items() if key not in _SPEAKING}
 
@@ -436,16 +436,16 @@ def _parts(schema: Schema) -> list[Schema | None] | None:
     for keyword in _EITHER:
         listed = schema.get(keyword)
         if isinstance(listed, list) and listed:
-            others = {key: value for key, value in unspoken(schema).items() if key != keyword}
+            others = {key: value for key, value in without_texts(schema).items() if key != keyword}
             return [joined(others, _mapping(part)) for part in listed[: MOST_ALTERNATIVES + 1]]
     kinds = schema.get("type")
     if isinstance(kinds, list):
-        rest = unspoken(schema)
+        rest = without_texts(schema)
         return [{**rest, "type": kind} for kind in kinds[: MOST_ALTERNATIVES + 1] if isinstance(kind, str)]
     return None
 
 
-def paired(
+def pair_alternatives(
     old: list[Alternative], new: list[Alternative]
 ) -> tuple[list[tuple[Alternative, Alternative]], list[Schema], list[Schema]]:
     """Pair the alternatives with the same meaning; return the pairs, and the rest of either side."""
@@ -475,7 +475,7 @@ def _by_key(
 
 
 def _said(one: Alternative) -> str:
-    return _text(unspoken(one[1]))
+    return _text(without_texts(one[1]))
 
 
 def _text(schema: Schema) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from truename.errors import ConfigError, MigrationError, excerpt
-from truename.migration.protocol_versions import DEFAULT_PATTERN, stated
+from truename.migration.protocol_versions import DEFAULT_PATTERN, stated_versions
 from truename.migration.rename_survey import HISTORY
 
 __all__ = ["MigrationSettings", "read_migration"]
@@ -40,7 +40,7 @@ def read_migration(table: object, file: str) -> MigrationSettings:
     protocol = _table(found.get("protocol", {}), "migration.protocol", _PROTOCOL, file)
     pattern = _text(protocol, "migration.protocol", "pattern", DEFAULT_PATTERN, file)
     try:
-        stated("", pattern)
+        stated_versions("", pattern)
     except MigrationError as error:
         raise ConfigError(
             file=file, key="migration.protocol.pattern", problem=error.problem, remedy=error.remedy

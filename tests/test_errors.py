@@ -205,7 +205,7 @@ def test_the_faults_of_a_file_are_kept_in_order_and_raised_together() -> None:
         (1, "is not a number", "Write a number."),
     ]
     assert len(faults.all()[0].key) < 1_000
-    with pytest.raises(ExceptionGroup, match=r"servers\.toml has 2 faults"):
+    with pytest.raises(ExceptionGroup, match=r"servers\.toml has 2 errors"):
         faults.raise_any()
 
 

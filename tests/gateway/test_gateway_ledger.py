@@ -132,7 +132,7 @@ async def test_what_the_configuration_sets_stays_until_a_restart_and_is_told_onc
     told = [message for message in caplog.messages if "Restart the gateway" in message]
 
     assert len(told) == 1
-    assert "This ledger was begun with" in told[0]
+    assert "This ledger was created with" in told[0]
 
 
 async def test_a_ledger_that_is_damaged_while_it_is_used_stops_no_call(

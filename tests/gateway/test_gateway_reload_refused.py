@@ -34,9 +34,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "the ledger": ({"ledger": "/nowhere/x.ledger"}, ConfigError, "ledger: it can't change while the gateway runs"),
     "the address": ({"names": "detect"}, ConfigError, "names: it can't change while the gateway runs"),
     "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it can't change"),
-    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was begun with"),
-    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was begun with"),
-    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was begun with"),
+    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was created with"),
+    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was created with"),
+    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was created with"),
     "what no file may have": ({"token": "a b"}, ConfigError, "it can't be sent as a bearer token"),
     "no name": ({"overrides": {"cursor": {"w@1/get@1": "a b"}}}, InvalidName, "'a b'"),
     "two of one name": (

@@ -73,7 +73,7 @@ def test_a_digest_says_which_word_kept_the_plain_name_from_the_tool(style: str) 
 
     assert names.explain("web@1/search@1").reason == (
         "told apart by a digest of its id, since the plain name is not legal for universal: "
-        "'web_search' is a word that clients, providers or languages keep for themselves"
+        "'web_search' is reserved by clients, providers or programming languages"
     )
 
 

@@ -278,7 +278,7 @@ def test_what_is_no_id_says_so_in_its_steps() -> None:
     with pytest.raises(UnknownTool) as caught:
         resolve("a b/c", table({"a": ["b"]}))
 
-    why = "canonical: 'a b' is no integration: use a-z, 0-9, '_' and '-', with a letter or digit"
+    why = "canonical: 'a b' is not a valid integration: use a-z, 0-9, '_' and '-', with a letter or digit"
     assert [line for line in caught.value.trail if line.startswith("canonical")] == [why, why]
 
 

@@ -80,7 +80,7 @@ FAULTS: list[tuple[Any, str, str]] = [
     (
         [{"outcome": "deny", "except": ["git/ü"]}],
         "policy.rules[0].except",
-        "'git/ü' fits no tool: it can't fit any tool id",
+        "'git/ü' fits no tool: it can't match any tool id",
     ),
     ([{"outcome": "deny", "apps": [""]}], "policy.rules[0].apps", "it is no text of 1 to 1,024 characters"),
     ([{"outcome": "deny", "name": 7}], "policy.rules[0].name", "it is no text of 1 to 1,024 characters"),

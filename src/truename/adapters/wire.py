@@ -55,7 +55,7 @@ class Fragments:
         self._open: set[int] = set()
 
     def begin(self, place: int, piece: PayloadPlace) -> None:
-        """Open a call that has to be closed. Raises `InvalidCall` if it was begun before."""
+        """Open a call that has to be closed. Raises `InvalidCall` if it was started before."""
         if place in self._fixed:
             piece.wrong("", "begins a call that was begun before")
         self._open.add(place)

@@ -69,7 +69,7 @@ _TEXTS: Final[Mapping[str, str]] = {
     "tool_choice_required_deferred": "Deferred tools can't be required without tool search. Add it, or use auto.",
     "call_id_missing": "The call of {name} has no id; nothing was run. Every call needs one, a text.",
     "call_id_reused": "Call id {name} was used for another call; nothing was run. Every call needs an id of its own.",
-    "call_repeated": "Call {name} was begun before (it is {other}); it was not run again. Make a new call.",
+    "call_repeated": "Call {name} was already started (it is {other}); it was not run again. Make a new call.",
     "hosted_request_id_missing": "The request for {name} has no id; nothing was decided. Every request needs one.",
     "hosted_identity_missing": "The request {name} names no server and tool, so it can be decided only this once.",
     "invocation_identity_missing": "The call {name} can't be identified; nothing was decided. Give it whole.",

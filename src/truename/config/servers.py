@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar, get_args
 from urllib.parse import urlsplit
 
-from truename.catalog import ServerIdentity, integration_fault
+from truename.catalog import ServerIdentity, integration_error
 from truename.config.access import each
 from truename.config.credentials import Auth, Login, TokenExchange, read_auth
 from truename.config.fields import Fields
@@ -197,7 +197,7 @@ def _server(
 def _identity(fields: Fields) -> ServerIdentity:
     """Return what an entry declares of the ids of its server's tools."""
     integration = fields.text("integration")
-    if integration is not None and (fault := integration_fault(integration)):
+    if integration is not None and (fault := integration_error(integration)):
         fields.faults.add(fields.where("integration"), f"{excerpt(integration)}: {fault}", "Choose another.")
         integration = None
     given = fields.nested("versions", "an object: tool -> version")
@@ -217,7 +217,7 @@ def identity_within(entry: Mapping[str, Any]) -> ServerIdentity:
     """
     integration, version, versions = (entry.get(name) for name in ("integration", "version", "versions"))
     pairs = versions.items() if isinstance(versions, dict) else ()
-    is_fit = isinstance(integration, str) and not integration_fault(integration)
+    is_fit = isinstance(integration, str) and not integration_error(integration)
     return ServerIdentity(
         integration=integration if is_fit else None,
         version=version if _is_version(version) else None,

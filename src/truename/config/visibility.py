@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog import estimated_tokens
-from truename.catalog.globs import fault_in
+from truename.catalog.globs import glob_error
 from truename.config.fields import TEXTS, TRUTH, Row, read_row_table, row_schema
 from truename.errors import ConfigError, MigrationError, excerpt, spelling_remedy
 from truename.migration.protocol_versions import version_parts
@@ -159,7 +159,7 @@ def _servers(fields: Fields, name: str) -> tuple[str, ...] | None:
 def _globs(fields: Fields, name: str) -> tuple[str, ...] | None:
     globs = _texts(fields, name)
     for index, glob in enumerate(globs or ()):
-        if fault := fault_in(glob):
+        if fault := glob_error(glob):
             where, problem = f"{fields.where(name)}[{index}]", f"{excerpt(glob)} is no glob on ids: {fault}"
             fields.faults.add(where, problem, "Write integration/tool, as github/create_*.")
     return globs
@@ -304,7 +304,7 @@ def read_pinned(fields: Fields, name: str, _: Path) -> tuple[str, ...] | None:
         return None
     globs = fields.texts(name)
     for index, glob in enumerate(globs):
-        if fault := fault_in(glob):
+        if fault := glob_error(glob):
             where, problem = f"{fields.where(name)}[{index}]", f"{excerpt(glob)} is no glob on ids: {fault}"
             fields.faults.add(where, problem, "Write integration/tool, as github/create_*.")
     return globs

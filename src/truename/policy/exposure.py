@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog import Tool, unfolded
-from truename.catalog.globs import ById, fault_in
+from truename.catalog.globs import ById, glob_error
 from truename.conventions.classification import classify
 from truename.conventions.metadata import FIELDS, NO_PATCH, MetadataPatch, read_fields, said_of, strictest
 from truename.errors import ConfigError, ConfigErrors, NotAllowed, config_error, excerpt
@@ -69,7 +69,7 @@ class Overrides:
 
 def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, Any] | None:
     where = f"metadata.{excerpt(str(glob))}"
-    if problem := fault_in(glob) if isinstance(glob, str) else "it is no text":
+    if problem := glob_error(glob) if isinstance(glob, str) else "it is no text":
         faults.add(where, f"it fits no tool: {problem}")
     if not isinstance(entry, Mapping) or len(entry) > len(FIELDS) * 8:
         faults.add(where, "it is no table of fields")

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog import Catalog, unfolded
-from truename.catalog.globs import ById, fault_in, is_wild, may_meet, unversioned
+from truename.catalog.globs import ById, glob_error, is_wild, may_meet, unversioned
 from truename.conventions.rules.characters import concealed
 from truename.errors import ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.policy.rules import HINTS
@@ -170,7 +170,7 @@ def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
 
 def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
     where = f"tools.{excerpt(str(key))}"
-    if problem := fault_in(key) if isinstance(key, str) else "it is no text":
+    if problem := glob_error(key) if isinstance(key, str) else "it is no text":
         faults.add(where, f"it fits no tool: {problem}")
     return MappingProxyType(_table(entry, where, _FIELDS, faults))
 

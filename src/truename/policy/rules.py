@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.catalog import unfolded
-from truename.catalog.globs import fault_in, fits, fits_id
+from truename.catalog.globs import fits, fits_id, glob_error
 from truename.errors import ConfigError, excerpt
 from truename.policy.principal import principal_fault
 
@@ -99,7 +99,7 @@ def _texts(value: object) -> tuple[str, ...]:
 def _globs(value: object) -> tuple[str, ...]:
     globs = _texts(value)
     for glob in globs:
-        if fault := fault_in(glob):
+        if fault := glob_error(glob):
             message = f"{excerpt(glob)} fits no tool: {fault}"
             raise ValueError(message)
     return globs

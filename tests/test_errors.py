@@ -92,7 +92,7 @@ EXAMPLES: list[TruenameError] = [
     RetiredName(text="x", id=AB, since="2026-11-22"),
     RetiredName(text="x", id=AB, successor="y", since="2026-11-22"),
     NotAllowed(id=AB, rule="read-only"),
-    NotAllowed(id=AB, rule="trust", decision="Its definition waits for a review.", code="quarantined"),
+    NotAllowed(id=AB, rule="trust", decision="Its definition is pending review.", code="quarantined"),
     NotAllowed(id=AB, rule="audit", code="unrecorded"),
     ApprovalRequired(id=AB, approval_key="k"),
 ]

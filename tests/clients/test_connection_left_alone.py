@@ -88,7 +88,7 @@ def test_a_file_that_is_gone_is_not_made_again(home: Home) -> None:
 
     (problem,) = home.undo().problems
 
-    assert "it was deleted meanwhile" in problem.problem
+    assert "it is gone" in problem.problem
     assert not home.servers.exists()
 
 

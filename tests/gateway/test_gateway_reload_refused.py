@@ -134,7 +134,7 @@ def test_every_setting_can_change_or_can_not() -> None:
 
 async def test_an_address_that_others_reach_keeps_its_token(lab: Lab) -> None:
     async with lab.gateway(lab.normal("w", "get"), token="old") as gateway, listening(gateway, "0.0.0.0"):
-        with pytest.raises(ConfigError, match="can be reached from other machines and no token is set"):
+        with pytest.raises(ConfigError, match="can be reached from other machines, but no authentication"):
             await gateway.reload(another(gateway, token=None))
     # Nobody listens any more.
     async with lab.gateway(lab.normal("w", "get"), token="old") as gateway:

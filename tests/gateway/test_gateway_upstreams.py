@@ -30,9 +30,9 @@ pytestmark = pytest.mark.anyio
 FAULTS = [
     ("missing", "there is no program 'no-such-program-anywhere'", "Install it"),
     ("nowhere", "can't be started: No such file or directory", "Check command, cwd"),
-    ("hanging", "did not answer within", "Its last words: thinking"),
-    ("dying", "ended with exit status 7", "Its last words: no database \\x1b[31mhere"),
-    ("crashing", "ended with exit status 1", "Its last words: bye"),
+    ("hanging", "did not answer within", "Its last output: thinking"),
+    ("dying", "ended with exit status 7", "Its last output: no database \\x1b[31mhere"),
+    ("crashing", "ended with exit status 1", "Its last output: bye"),
     ("error", "answers tools/list with error -32603: database \\x1b[31mdown", ""),
     ("shape", "answers tools/list without a list of tools", ""),
     ("down", "can't be reached (ConnectError", "Check that it runs"),
@@ -116,7 +116,7 @@ async def test_the_environment_of_a_server_is_clean(lab: Lab, monkeypatch: pytes
     code = "import os, sys; sys.exit(f\"{os.environ.get('SECRET_OF_ANOTHER')} {os.environ.get('MINE')}\")"
     server = ServerConfig(key="env", command=sys.executable, args=("-c", code), env={"MINE": "1"})
     async with lab.gateway(server) as gateway:
-        assert "Its last words: None 1" in (gateway.status().servers[0].error or "")
+        assert "Its last output: None 1" in (gateway.status().servers[0].error or "")
 
 
 async def test_a_program_beside_this_interpreter_is_found(lab: Lab) -> None:
@@ -248,7 +248,7 @@ def _port(url: str) -> int:
     [
         (401, "refused the request (HTTP 401 Unauthorized)"),
         (500, "HTTP 500"),
-        (302, "answers from another address (HTTP 302: redirect to http://example.com/)"),
+        (302, "redirects to another address (HTTP 302: redirect to http://example.com/)"),
     ],
 )
 async def test_http_refusals_are_told_as_they_are(lab: Lab, status: int, expected: str) -> None:

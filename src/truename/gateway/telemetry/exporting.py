@@ -72,7 +72,7 @@ def export(server_name: str) -> Callable[[], None]:
 
 def _end(provider: TracerProvider) -> None:
     if wait([aside(provider.shutdown)], LAST).not_done:
-        log.warning("spans that the collector did not take in %g seconds are lost", LAST)
+        log.warning("spans that the collector did not accept within %g seconds are lost", LAST)
 
 
 def _provider(resource: Resource) -> TracerProvider:

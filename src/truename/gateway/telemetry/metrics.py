@@ -60,33 +60,31 @@ class Metrics:
     def __init__(self, settings: Telemetry) -> None:
         self.registry = CollectorRegistry()
         self._calls = Counter(
-            "truename_calls", "Calls that are over.", ("server", "outcome", "code"), registry=self.registry
+            "truename_calls", "Finished calls.", ("server", "outcome", "code"), registry=self.registry
         )
         self._answered = Histogram(
             "mcp_server_operation_duration_seconds",
-            "How long clients' requests took, until they were answered.",
+            "Duration of requests from clients.",
             _OPERATION,
             registry=self.registry,
             buckets=_SECONDS,
         )
         self._sent = Histogram(
             "mcp_client_operation_duration_seconds",
-            "How long requests to servers took, until they answered.",
+            "Duration of requests to servers.",
             _OPERATION,
             registry=self.registry,
             buckets=_SECONDS,
         )
         self._tools = Counter(
-            "truename_tool_calls", "Calls that are over, by tool.", ("tool", "outcome"), registry=self.registry
+            "truename_tool_calls", "Finished calls by tool.", ("tool", "outcome"), registry=self.registry
         )
         self._suspected = Counter(
-            "truename_suspected_answers", "Answers that break a rule.", ("server", "rule"), registry=self.registry
+            "truename_suspected_answers", "Results that violate a rule.", ("server", "rule"), registry=self.registry
         )
-        self._starts = Counter(
-            "truename_server_starts", "How often a server became ready.", ("server",), registry=self.registry
-        )
+        self._starts = Counter("truename_server_starts", "Starts of a server.", ("server",), registry=self.registry)
         self._losses = Counter(
-            "truename_server_losses", "How often a server was lost.", ("server",), registry=self.registry
+            "truename_server_losses", "Lost connections to a server.", ("server",), registry=self.registry
         )
         self._most_tools = settings.metrics_tools
         self._known_tools: set[str] = set()

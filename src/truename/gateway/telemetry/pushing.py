@@ -91,7 +91,7 @@ class _Push:
         except Exception:  # whatever is wrong with them, or with who takes them: calls go on
             log.debug("metrics", exc_info=True)
         if self._is_well and not is_well:
-            log.warning("metrics can't be sent by OTLP; it is tried again every %g seconds", self._every / 1_000)
+            log.warning("metrics can't be sent by OTLP; retrying every %g seconds", self._every / 1_000)
         self._is_well = is_well
 
     def _measured(self) -> MetricsData:
@@ -114,6 +114,6 @@ def _milliseconds(name: str, otherwise: float) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < float("inf"):
-        log.warning("%s is no number of milliseconds; %g is taken", name, otherwise)
+        log.warning("%s is not a number of milliseconds; using %g", name, otherwise)
         return otherwise
     return found

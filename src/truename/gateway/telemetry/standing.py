@@ -37,34 +37,34 @@ class GatewayStatus(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield how servers, lists, names, definitions and the journal stand."""
         hub, vetting = self._hub, self._hub.vetting
-        yield GaugeMetricFamily("truename_requests_running", "Requests that run now.", value=hub.traffic.running)
+        yield GaugeMetricFamily("truename_requests_running", "Requests in progress.", value=hub.traffic.running)
         yield GaugeMetricFamily("truename_tools", "Tools of all servers.", value=len(hub.catalog))
         yield GaugeMetricFamily("truename_ledger_bindings", "Ids in the ledger.", value=len(hub.ledger.bindings()))
-        yield GaugeMetricFamily("truename_tools_hidden", "Tools that wait for a review.", value=len(vetting.hidden))
+        yield GaugeMetricFamily("truename_tools_hidden", "Tools pending review.", value=len(vetting.hidden))
         waiting = sum(one.word == "waiting" for one in vetting.book.seen().values())
         yield GaugeMetricFamily("truename_definitions_waiting", "Definitions not reviewed yet.", value=waiting)
         with suppress(StoreError):  # what can't be read is not told; the calls that need it say why
             pending = hub.approving.requests.waiting
-            yield GaugeMetricFamily("truename_approvals_waiting", "Calls that wait for a decision.", value=pending)
+            yield GaugeMetricFamily("truename_approvals_waiting", "Calls pending approval.", value=pending)
         yield from self._servers()
         if (recorder := self._audit.recorder) is not None:
-            yield GaugeMetricFamily("truename_audit_waiting", "Records not on the disk yet.", value=recorder.waiting)
-            yield GaugeMetricFamily("truename_audit_lag_seconds", "How long the oldest waits.", value=recorder.lag)
-            yield GaugeMetricFamily("truename_audit_dropped", "Records that were lost.", value=recorder.dropped)
+            yield GaugeMetricFamily("truename_audit_waiting", "Audit records not yet on disk.", value=recorder.waiting)
+            yield GaugeMetricFamily("truename_audit_lag_seconds", "Age of the oldest such record.", value=recorder.lag)
+            yield GaugeMetricFamily("truename_audit_dropped", "Audit records that were lost.", value=recorder.dropped)
         # One that could not be opened at the start has no recorder, and is not well.
         if (is_well := self._audit.is_well) is not None:
-            yield GaugeMetricFamily("truename_audit_ok", "Whether the journal can be written.", value=int(is_well))
+            yield GaugeMetricFamily("truename_audit_ok", "Whether the audit log can be written.", value=int(is_well))
 
     def _servers(self) -> Iterator[GaugeMetricFamily]:
         label = ["server"]
         up = GaugeMetricFamily("truename_server_up", "Whether a server can be called.", labels=label)
         tools = GaugeMetricFamily("truename_server_tools", "Tools that a server lists.", labels=label)
-        running = GaugeMetricFamily("truename_server_running", "Calls that run there.", labels=label)
-        waiting = GaugeMetricFamily("truename_server_waiting", "Calls that wait for a place there.", labels=label)
+        running = GaugeMetricFamily("truename_server_running", "Calls in progress on a server.", labels=label)
+        waiting = GaugeMetricFamily("truename_server_waiting", "Calls queued for a server.", labels=label)
         breaker = GaugeMetricFamily(
-            "truename_server_breaker", "Whether it is left alone: 0 no, 1 tried again, 2 yes.", labels=label
+            "truename_server_breaker", "Circuit breaker of a server: 0 closed, 1 half-open, 2 open.", labels=label
         )
-        logins = GaugeMetricFamily("truename_logins_required", "People who have to log in there.", labels=label)
+        logins = GaugeMetricFamily("truename_logins_required", "Users who have to log in to a server.", labels=label)
         required = self._shown.logins_required()
         for key, upstream in self._hub.fleet.items():
             logins.add_metric([key], required.get(key, 0))

@@ -135,15 +135,15 @@ def drop_words(words: Words, room: int, keep: frozenset[str] = frozenset()) -> W
     centre = (len(words) - 1) / 2
     droppable = [i for i, weight in enumerate(weights) if weight < _KEPT and words[i].lower() not in keep]
     droppable.sort(key=lambda i: (weights[i], abs(i - centre)))
-    length, gone = len("_".join(words)), []
+    length, dropped = len("_".join(words)), []
     for i in droppable:
         if length <= room:
             break
         length -= len(words[i]) + 1
-        gone.append(i)
+        dropped.append(i)
     if length > room:
         return _without_end(words, room, keep)
-    return tuple(words[i] for i in _filled_up(words, weights, gone, room - length))
+    return tuple(words[i] for i in _filled_up(words, weights, dropped, room - length))
 
 
 def _without_end(words: Words, room: int, keep: frozenset[str]) -> Words | None:
@@ -154,13 +154,13 @@ def _without_end(words: Words, room: int, keep: frozenset[str]) -> Words | None:
     return drop_words(words[:place], room, keep)
 
 
-def _filled_up(words: Words, weights: list[int], gone: list[int], room: int) -> list[int]:
+def _filled_up(words: Words, weights: list[int], dropped: list[int], room: int) -> list[int]:
     """Return the indexes of the words to keep: those not dropped, and dropped ones that fit after all.
 
     The word that was dropped last returns first; fillers return last, and only between the two words that they join.
     """
-    left = {i for i in range(len(words)) if i not in gone}
-    for i in sorted(gone, key=lambda i: (words[i].lower() in _FILLERS, -gone.index(i))):
+    left = {i for i in range(len(words)) if i not in dropped}
+    for i in sorted(dropped, key=lambda i: (words[i].lower() in _FILLERS, -dropped.index(i))):
         joins = words[i].lower() not in _FILLERS or {i - 1, _next(weights, i)} <= left
         if weights[i] > 1 and joins and len(words[i]) < room:
             room -= len(words[i]) + 1

@@ -51,8 +51,8 @@ def read_arguments(value: object) -> dict[str, Any]:
         raise InvalidCall(field=_WHERE, problem=f"is of type {type(found).__name__}, not an object")
     try:
         copy = _copied(found, 0, [MAX_ENTRIES])
-    except _Wrong as wrong:
-        raise wrong.call() from wrong.__cause__
+    except _ArgumentError as error:
+        raise error.call() from error.__cause__
     assert isinstance(copy, dict)  # noqa: S101 - a copy of a mapping
     if found is value and not _is_short(copy):
         _require_short(len(_JSON.encode(copy)))
@@ -112,7 +112,7 @@ def _not_a_number(word: str) -> NoReturn:
     raise InvalidCall(field=_WHERE, problem=f"contains {word}, which is not a JSON number")
 
 
-class _Wrong(Exception):
+class _ArgumentError(Exception):
     """The problem of a value and its path; the keys are added while the error is raised through the levels."""
 
     def __init__(self, problem: str, *, is_whole: bool = False) -> None:
@@ -131,20 +131,20 @@ def _copied(value: object, depth: int, room: list[int]) -> Any:
         return value
     if isinstance(value, dict | list | tuple | Mapping):
         if depth >= MAX_DEPTH and value:
-            raise _Wrong(f"is nested deeper than {MAX_DEPTH} levels", is_whole=True)
+            raise _ArgumentError(f"is nested deeper than {MAX_DEPTH} levels", is_whole=True)
         room[0] -= len(value)
         if room[0] < 0:
-            raise _Wrong(f"contains more than {MAX_ENTRIES:,} keys and items", is_whole=True)
+            raise _ArgumentError(f"contains more than {MAX_ENTRIES:,} keys and items", is_whole=True)
         return (
             _copied_list(value, depth, room) if isinstance(value, list | tuple) else _copied_table(value, depth, room)
         )
     if isinstance(value, float) and not math.isfinite(value):
-        raise _Wrong(f"is {value}, which is not a JSON number")
+        raise _ArgumentError(f"is {value}, which is not a JSON number")
     if isinstance(value, int) and abs(value) >= _TOO_LARGE:
-        raise _Wrong(f"is an integer of more than {_MOST_DIGITS:,} digits")
+        raise _ArgumentError(f"is an integer of more than {_MOST_DIGITS:,} digits")
     if isinstance(value, str | int | float):
         return value
-    raise _Wrong(f"is of type {type(value).__name__}, which JSON does not have")
+    raise _ArgumentError(f"is of type {type(value).__name__}, which JSON does not have")
 
 
 def _is_plain(value: object) -> bool:
@@ -157,11 +157,11 @@ def _copied_table(table: Mapping[Any, Any], depth: int, room: list[int]) -> dict
     copy: dict[str, Any] = {}
     for key, item in table.items():
         if not isinstance(key, str):
-            raise _Wrong(f"has a key of type {type(key).__name__}, not text")
+            raise _ArgumentError(f"has a key of type {type(key).__name__}, not text")
         try:
             copy[key] = item if _is_plain(item) else _copied(item, depth + 1, room)
-        except _Wrong as wrong:
-            wrong.path.append(f".{key}")
+        except _ArgumentError as error:
+            error.path.append(f".{key}")
             raise
     return copy
 
@@ -171,8 +171,8 @@ def _copied_list(items: list[Any] | tuple[Any, ...], depth: int, room: list[int]
     for number, item in enumerate(items):
         try:
             copy.append(item if _is_plain(item) else _copied(item, depth + 1, room))
-        except _Wrong as wrong:
-            wrong.path.append(f"[{number}]")
+        except _ArgumentError as error:
+            error.path.append(f"[{number}]")
             raise
     return copy
 

@@ -134,13 +134,13 @@ def _optional(payload: object, name: str, where: str = "") -> str | None:
     return text(value)
 
 
-def _check_texts(where: str, whose: object, names: Iterable[str]) -> None:
+def _check_texts(where: str, owner: object, names: Iterable[str]) -> None:
     for name in names:
-        value = getattr(whose, name)
+        value = getattr(owner, name)
         # A fast path, since this runs for every call and nearly all values are short texts.
         if type(value) is str and len(value) <= MAX_FOREIGN:
             continue
-        if _optional(whose, name, where) is None and value != "":
+        if _optional(owner, name, where) is None and value != "":
             raise InvalidCall(field=f"{where}{name}", problem="is missing")
 
 
@@ -216,7 +216,7 @@ class Call:
 
     @property
     def arguments_digest(self) -> str:
-        """The digest of the present arguments; a call whose arguments are changed after an approval is another call."""
+        """The digest of the present arguments; a call owner arguments are changed after an approval is another call."""
         return json_digest(self.arguments)
 
     @property
@@ -279,7 +279,7 @@ def bound_call(
     digests: Callable[[Tool], tuple[str, str]] | None = None,
     tool: Tool | None = None,
 ) -> Call:
-    """Build a call from its parts, for an adapter whose payloads have another shape; else like `call_of`.
+    """Build a call from its parts, for an adapter owner payloads have another shape; else like `call_of`.
 
     ``digests`` may return cached digests of a tool's definition, with and without its name, if definitions are never
     changed in place. ``tool`` is the tool of the catalogue, if the caller has already resolved the name.

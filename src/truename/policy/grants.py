@@ -137,14 +137,14 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
     """
     asked = _RequestedCall(call.caller.session, call.call_id, call.arguments_digest)
     same_tool = frozenset((call.id, *call.formerly))
-    mine = [
+    covering = [
         one
         for one in grants
         if (one.subject.id in same_tool or (not one.approved and one.subject[3:5] == now[3:5]))
         and SCOPES[one.scope](one, asked)
     ]
     doubts: list[Verdict] = []
-    for grant in reversed(mine):
+    for grant in reversed(covering):
         reason = suspension(grant, now)
         if reason:
             doubts.append(Verdict("suspended", grant, reason))

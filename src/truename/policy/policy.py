@@ -143,7 +143,7 @@ class Policy:
             _log.exception("the recorder failed on %s; the call is made nevertheless", call.id)
 
     def _ruled(self, call: Call) -> Decision:
-        strictest = self._said(call)
+        strictest = self._by_rules(call)
         found = [] if strictest is None else [strictest]
         found += self._exposed(call)
         found += [decision for check in self.checks if (decision := _checked(check, call)) is not None]
@@ -151,20 +151,20 @@ class Policy:
             return Decision(outcome=self.default, rule=_DEFAULT, reason="no rule applies to it")
         return found[0] if len(found) == 1 else _strictest(found)
 
-    def _said(self, call: Call) -> Decision | None:
+    def _by_rules(self, call: Call) -> Decision | None:
         """Return the decision of the rules on a call; cached, since rules do not depend on the arguments."""
-        hints = tuple(hint(name, said) for said in call.claims for name in self._hints)
+        hints = tuple(hint(name, annotations) for annotations in call.claims for name in self._hints)
         key = call.id, call.origin, call.caller, call.formerly, hints
         try:
             return self._known[key]
         except KeyError:
-            about = call.id, call.origin, call.claims
-            whose: Any = {"caller": call.caller, "formerly": call.formerly}
-            found = [rule.decision for rule in self.rules if _applies(rule, *about, **whose)]
+            tool = call.id, call.origin, call.claims
+            caller: Any = {"caller": call.caller, "formerly": call.formerly}
+            found = [rule.decision for rule in self.rules if _applies(rule, *tool, **caller)]
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            said = self._known[key] = _strictest(found) if found else None
-            return said
+            decision = self._known[key] = _strictest(found) if found else None
+            return decision
 
     def _exposed(self, call: Call) -> Iterator[Decision]:
         if self.exposure is not None and (refusal := self.exposure.refusal(call, call.caller.context)):

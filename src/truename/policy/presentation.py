@@ -103,7 +103,7 @@ class Presentation:
     def _found(self, id: ToolId) -> _Presented:
         if (known := self._known.get(id)) is None:
             named, globbed = self._by_id.about(id)
-            words = _both(_strictest(said for _, said in globbed), _strictest(said for _, said in named))
+            words = _both(_strictest(entry for _, entry in globbed), _strictest(entry for _, entry in named))
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
             known = self._known[id] = _Presented(words, tuple(key for key, _ in (*named, *globbed)))
@@ -134,15 +134,15 @@ class Presentation:
     def _strict_hints(self, ids: Iterable[Unfolded]) -> Words:
         """Return the strict hints of entries for ids that a tool would have without folding or digests."""
         entries = (entry for id in ids for several in self._by_id.about(id) for entry in several)
-        said = ((name, value) for _, words in entries for name, value in words.get(_NOTES, {}).items())
-        return {name: value for name, value in said if name in _STRICT and value is _STRICT[name]}
+        hints = ((name, value) for _, words in entries for name, value in words.get(_NOTES, {}).items())
+        return {name: value for name, value in hints if name in _STRICT and value is _STRICT[name]}
 
 
-def _strictest(said: Iterable[Words]) -> Words:
+def _strictest(entries: Iterable[Words]) -> Words:
     """Merge entries of equal precedence: the strictest of each hint; their texts are already known to be equal."""
     found: dict[str, Any] = {}
     notes: dict[str, Any] = {}
-    for words in said:
+    for words in entries:
         found |= words
         for name, value in words.get(_NOTES, {}).items():
             notes[name] = _STRICT[name] if name in _STRICT and notes.get(name, value) is not value else value

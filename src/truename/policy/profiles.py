@@ -103,7 +103,11 @@ class Profile:
 
     def _fits(self, tool: Tool, metadata: Metadata) -> bool:
         return (
-            all(hint(name, said) is wanted for name, wanted in self.annotations.items() for said in claims_of(tool))
+            all(
+                hint(name, given) is expected
+                for name, expected in self.annotations.items()
+                for given in claims_of(tool)
+            )
             and (not self.families or metadata.family in self.families)
             and (not self.owners or metadata.owner in self.owners)
         )

@@ -118,8 +118,8 @@ def _hints(value: object) -> Mapping[str, bool]:
     if not isinstance(value, Mapping) or not value:
         message = "it is not an object of hints"
         raise ValueError(message)
-    for name, wanted in value.items():
-        if name not in HINTS or not isinstance(wanted, bool):
+    for name, expected in value.items():
+        if name not in HINTS or not isinstance(expected, bool):
             message = f"{excerpt(str(name))} is not one of {', '.join(HINTS)}, or its value is not true or false"
             raise ValueError(message)
     return MappingProxyType(dict(value))
@@ -214,7 +214,7 @@ class CallRule:
             (self.names(id) or self._restricts(id, origin, formerly))
             and _any(self.servers, origin.server_id)
             and _any(self.upstream, origin.name)
-            and all(hint(name, annotations) is wanted for name, wanted in self.annotations.items())
+            and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
             and self._is_for(caller)
         )
 

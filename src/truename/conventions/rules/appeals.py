@@ -183,8 +183,8 @@ def _found(texts: ToolTexts) -> Iterator[tuple[int, str]]:
             yield top.index(word), f"{word!r} {times} times"
     if sum(map(top.count, _SEPARATORS)) >= _LABELLED - 1:
         for start, sentence in texts.sentences:
-            if start < texts.top and (wrong := _listed(sentence)) is not None:
-                yield start, wrong
+            if start < texts.top and (problem := _listed(sentence)) is not None:
+                yield start, problem
 
 
 def _listed(sentence: str) -> str | None:
@@ -229,8 +229,8 @@ def stuffed_text(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """
     for one, texts in context.texts:
         if (found := stuffed(texts)) is not None:
-            at, wrong = found
-            yield build_finding(rule, one, f"{texts.describe(at)} has {wrong}.", "Describe once what the tool does.")
+            at, problem = found
+            yield build_finding(rule, one, f"{texts.describe(at)} has {problem}.", "Describe once what the tool does.")
 
 
 CHECKS: Final = (self_praise, stuffed_text)

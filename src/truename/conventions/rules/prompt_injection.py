@@ -234,25 +234,25 @@ class Parameter(NamedTuple):
 class ForeignParameters:
     """A kind of data of the caller that tools have no reason to ask for; ``asks`` completes "... asks for ...".
 
-    ``name`` is matched with all words of a parameter's name, joined by single spaces; ``said`` is searched in its
-    description. A tool whose name or first words contain one of ``about`` works with such data and may ask.
+    ``name`` is matched with all words of a parameter's name, joined by single spaces; ``description`` is searched in
+    its description. A tool whose name or first words contain one of ``about`` works with such data and may ask.
     """
 
     asks: str
     name: re.Pattern[str]
-    said: re.Pattern[str]
+    description: re.Pattern[str]
     about: frozenset[str]
 
-    def is_asked_by(self, name: str, said: str) -> bool:
+    def is_asked_by(self, name: str, description: str) -> bool:
         """Return whether a parameter with this name (as words) and description (in lower case) asks for it."""
-        if said and self.said.search(said):
+        if description and self.description.search(description):
             return True
         # "The system prompt for the LLM that extracts" is for a model that the tool itself uses.
-        return self.name.fullmatch(name) is not None and _OF_ITS_OWN.search(said) is None
+        return self.name.fullmatch(name) is not None and _OF_ITS_OWN.search(description) is None
 
 
-def _foreign(asks: str, name: str, said: str, about: str) -> ForeignParameters:
-    return ForeignParameters(asks, re.compile(name), re.compile(said), cues(about))
+def _foreign(asks: str, name: str, description: str, about: str) -> ForeignParameters:
+    return ForeignParameters(asks, re.compile(name), re.compile(description), cues(about))
 
 
 _FOREIGN: Final = (
@@ -333,16 +333,16 @@ def foreign_in(declaration: Declaration, texts: ToolTexts) -> Iterator[tuple[Par
     kinds = [one for one in _FOREIGN if one.about.isdisjoint(about)]
     for parameter in _parameters(declaration.definition.get("inputSchema")) if kinds else ():
         name = " ".join(words_of(parameter.name[:_LONGEST_NAME]))
-        said = " ".join(parameter.description[:_FOREIGN_READ].lower().split())
-        found = next((one for one in kinds if one.is_asked_by(name, said)), None)
+        description = " ".join(parameter.description[:_FOREIGN_READ].lower().split())
+        found = next((one for one in kinds if one.is_asked_by(name, description)), None)
         if found is not None:
             yield parameter, found
 
 
 def _about(declaration: Declaration) -> frozenset[str]:
     """Return the words of a tool's name and of the beginning of its description."""
-    name, said = words_of(declaration.name[:_LONGEST_NAME]), declaration.description[:_ABOUT].lower()
-    return frozenset((*name, *_WORD.findall(said.split("\n\n", 1)[0])))
+    name, description = words_of(declaration.name[:_LONGEST_NAME]), declaration.description[:_ABOUT].lower()
+    return frozenset((*name, *_WORD.findall(description.split("\n\n", 1)[0])))
 
 
 def _parameters(schema: Any) -> Iterator[Parameter]:
@@ -355,9 +355,9 @@ def _parameters(schema: Any) -> Iterator[Parameter]:
             continue
         for name, one in islice(properties.items(), room):
             room -= 1
-            said = one.get("description") if isinstance(one, Mapping) else None
+            description = one.get("description") if isinstance(one, Mapping) else None
             place = (*path, str(name)) if len(path) < 8 else path
-            yield Parameter(place, str(name), said if isinstance(said, str) else "")
+            yield Parameter(place, str(name), description if isinstance(description, str) else "")
             if isinstance(one, Mapping):
                 left += ((place, inner) for inner in (one, one.get("items")) if isinstance(inner, Mapping))
 

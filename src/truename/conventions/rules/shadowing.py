@@ -88,12 +88,12 @@ class SimilarTools:
         for group in index.values():
             if len(group) > 1 and len({one.server for one in group}) > 1:
                 ordered = sorted(group, key=_order)
-                mine = [one for one in ordered if id(one) not in self._peers]
-                first, beside = _first(mine), _first(one for one in ordered if id(one) in self._peers)
-                for one in mine:
+                own = [one for one in ordered if id(one) not in self._peers]
+                first, peers = _first(own), _first(one for one in ordered if id(one) in self._peers)
+                for one in own:
                     # A pair of two declarations is reported once, for the later one.
                     earlier = first[: bisect_left(first, one.server, key=_server)]
-                    others = chain(earlier, (other for other in beside if other.server != one.server))
+                    others = chain(earlier, (other for other in peers if other.server != one.server))
                     yield from ((one, other) for other in islice(others, _MOST_COMPARED))
 
     def _is_clone(self, one: Declaration, other: Declaration) -> bool:
@@ -107,9 +107,9 @@ class SimilarTools:
     def _are_instances(self, one: str, other: str) -> bool:
         """Return whether two servers list nearly the same tools with the same texts: one program, started twice."""
         if (one, other) not in self._instances:
-            mine, others = self._lists[one], self._lists[other]
-            shared = len(mine & others)
-            self._instances[one, other] = shared > 1 and shared >= _SAME_SOFTWARE * max(len(mine), len(others))
+            own, others = self._lists[one], self._lists[other]
+            shared = len(own & others)
+            self._instances[one, other] = shared > 1 and shared >= _SAME_SOFTWARE * max(len(own), len(others))
         return self._instances[one, other]
 
     @cached_property
@@ -158,10 +158,10 @@ def _bag(text: str) -> frozenset[str]:
     return frozenset(match.group() for match in islice(_WORD.finditer(text.casefold()), _MOST_WORDS))
 
 
-def _shared(mine: frozenset[str], others: frozenset[str]) -> float:
-    if min(len(mine), len(others)) < _FEWEST_WORDS:
+def _shared(own: frozenset[str], others: frozenset[str]) -> float:
+    if min(len(own), len(others)) < _FEWEST_WORDS:
         return 0.0
-    return len(mine & others) / len(mine | others)
+    return len(own & others) / len(own | others)
 
 
 def _is_one_edit(one: str, other: str) -> bool:
@@ -171,9 +171,9 @@ def _is_one_edit(one: str, other: str) -> bool:
     start = 0
     while start < min(len(one), len(other)) and one[start] == other[start]:
         start += 1
-    mine, others = one[start:], other[start:]
-    swapped = mine[:2] == others[1::-1] and mine[2:] == others[2:]
-    return swapped or mine[1:] == others[1:] or mine[1:] == others or mine == others[1:]
+    own, others = one[start:], other[start:]
+    swapped = own[:2] == others[1::-1] and own[2:] == others[2:]
+    return swapped or own[1:] == others[1:] or own[1:] == others or own == others[1:]
 
 
 _TOOLS: Final = r"(?: [a-z-]{1,20})? (?:tools?|functions?|servers?|mcps?|plugins?|actions?)\b"

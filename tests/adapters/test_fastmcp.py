@@ -269,7 +269,7 @@ async def test_an_answer_that_is_sent_twice_or_for_other_arguments_runs_nothing_
         assert desk.ran == []
         await client.session.call_tool("crm_search", {"q": "1"}, **sent)
         again = await client.session.call_tool("crm_search", {"q": "1"}, **sent)
-    assert "was begun before" in text(again)
+    assert "was already started" in text(again)
     assert desk.ran == [("crm", "search", "1")]
 
 

@@ -155,7 +155,7 @@ async def test_a_call_is_deferred_approved_resumed_and_not_run_again() -> None:
         assert up.ran == [("crm", "天気取得")]
 
         ended = await clerk.run(message_history=first.all_messages(), deferred_tool_results=answers)
-        assert "was begun before" in results(server)[-1]
+        assert "was already started" in results(server)[-1]
         assert up.ran == [("crm", "天気取得")]
 
 

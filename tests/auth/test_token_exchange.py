@@ -203,7 +203,7 @@ async def test_who_came_in_without_such_a_token_is_told_and_the_server_is_not_ca
                     result = await http.result("tools/call", params, headers={"authorization": f"Bearer {token}"})
                     text = result["content"][0]["text"]
                     assert told in text
-                    assert "Come in with an access token of the authorization server" in text
+                    assert "Authenticate with an access token of the authorization server" in text
             assert app.calls == []
             async with lab.serving(far) as here, connected(here + "/mcp", "2026-07-28") as local:
                 assert "not authenticate with an access token" in text_of(await local.call_tool("test_simple_text", {}))
@@ -220,7 +220,7 @@ async def test_without_a_token_of_the_gateways_own_nobody_lists_and_the_reason_i
         far = lab.at("far", f"{url}/mcp", auth=_said(idp), isolation="user")
         async with lab.gateway(far) as gateway:
             told = gateway.status().servers[0].error or ""
-    assert "can't be shown an access token" in told
+    assert "could not be sent an access token" in told
     assert "unauthorized_client" in told
     assert app.shown == []
 

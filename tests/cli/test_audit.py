@@ -120,7 +120,7 @@ def test_what_is_no_file_of_records_is_told_and_not_waited_for(
 ) -> None:
     plant(journal / "000002.jsonl")
     done = run("audit", command, "truename.toml")
-    assert (done.status, "000002.jsonl: It is no plain file" in " ".join(done.err.split())) == (2, True)
+    assert (done.status, "000002.jsonl: It is not a regular file" in " ".join(done.err.split())) == (2, True)
 
 
 def test_records_are_exported_by_who_and_what(journal: Path, run: Run) -> None:

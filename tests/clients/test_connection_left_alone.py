@@ -96,7 +96,7 @@ def test_a_file_that_changes_while_the_plan_is_looked_at_is_left_alone(home: Hom
     plan = home.plan()
     home.meddle(lambda value: value.update(starts=7))
 
-    with pytest.raises(ConfigError, match="changed by somebody else"):
+    with pytest.raises(ConfigError, match="another program changed it"):
         connect(plan, home.environ)
 
     assert home.read() == {**SERVERS, "starts": 7}

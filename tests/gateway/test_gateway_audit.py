@@ -205,7 +205,7 @@ async def test_a_journal_that_was_cut_is_never_written_on(
     else:
         async with audited(lab, place, server) as (_, address), connect(f"{address}/mcp", "legacy") as client:
             assert not (await client.call_tool("read", {})).is_error
-        assert "Nothing is written down." in caplog.text
+        assert "Nothing is recorded." in caplog.text
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 

@@ -38,9 +38,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "the ledger": ({"ledger": "/nowhere/x.ledger"}, ConfigError, "ledger: it can't change while the gateway runs"),
     "the address": ({"names": "detect"}, ConfigError, "names: it can't change while the gateway runs"),
     "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it can't change"),
-    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was begun with"),
-    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was begun with"),
-    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was begun with"),
+    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was created with"),
+    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was created with"),
+    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was created with"),
     "what no file may have": ({"token": "a b"}, ConfigError, "it can't be sent as a bearer token"),
     "no name": ({"overrides": {"cursor": {"w@1/get@1": "a b"}}}, InvalidName, "'a b'"),
     "two of one name": (
@@ -155,7 +155,7 @@ async def test_a_fixed_field_of_a_table_is_refused_by_its_key(lab: Lab, changes:
 
 async def test_an_address_that_others_reach_keeps_its_token(lab: Lab) -> None:
     async with lab.gateway(lab.normal("w", "get"), token="old") as gateway, listening(gateway, "0.0.0.0"):
-        with pytest.raises(ConfigError, match="can be reached from other machines and no token is set"):
+        with pytest.raises(ConfigError, match="can be reached from other machines, but no authentication"):
             await gateway.reload(another(gateway, token=None))
     # Nobody listens any more.
     async with lab.gateway(lab.normal("w", "get"), token="old") as gateway:

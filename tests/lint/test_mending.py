@@ -49,7 +49,7 @@ def test_only_what_does_nothing_is_removed(tmp_path: Path, before: bytes, after:
 def test_a_file_that_somebody_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"other")
-    with pytest.raises(ConfigError, match="changed by somebody else"):
+    with pytest.raises(ConfigError, match="another program changed it"):
         replace_bytes(Fix(path=path, before=b"what was read", after=b"new", done=()))
     assert [one.name for one in tmp_path.iterdir()] == ["a.py"]
     assert path.read_bytes() == b"other"

@@ -54,8 +54,8 @@ def _gone(root: Path) -> None:
         (_in_read_only, "its directory is read-only"),
         (_link, "it is a symbolic link"),
         (_two_names, "it has 2 names"),
-        (_touched, "it was changed by somebody else meanwhile"),
-        (_gone, "it is gone"),
+        (_touched, "another program changed it meanwhile"),
+        (_gone, "it was deleted meanwhile"),
     ],
 )
 def test_one_file_that_can_not_be_changed_stops_it_before_anything_is_written(
@@ -93,13 +93,13 @@ def test_a_file_is_not_moved_over_another(root: Path, state: Path) -> None:
     (root / "fs_list.json").write_bytes(b"somebody's")
     before = contents(root)
 
-    with pytest.raises(ConfigError, match="it was made by somebody else meanwhile"):
+    with pytest.raises(ConfigError, match="another program created it meanwhile"):
         apply(wanted, state)
 
     assert contents(root) == before
 
 
-@pytest.mark.parametrize("step", ["write_new", "dress"])
+@pytest.mark.parametrize("step", ["write_new", "copy_metadata"])
 @pytest.mark.parametrize("failing", [1, 3])
 def test_a_full_disk_changes_nothing_and_leaves_nothing(
     root: Path, state: Path, step: str, failing: int, monkeypatch: pytest.MonkeyPatch
@@ -143,7 +143,7 @@ def test_a_file_that_changes_while_the_new_bytes_are_written_stops_it(root: Path
         if (word, number) == ("written", count):
             (root / "e.json").write_bytes(b"new")
 
-    with pytest.raises(ConfigError, match="changed by somebody else meanwhile"):
+    with pytest.raises(ConfigError, match="another program changed it"):
         apply(changes(root), state, on_step=meanwhile)
 
     assert contents(root)["a.py"] == b'"fs.list"'
@@ -243,7 +243,7 @@ def test_what_somebody_saves_between_two_replacements_is_kept(root: Path, state:
         if (word, number) == ("replaced", 1):
             last.write_bytes(b"saved meanwhile")
 
-    with pytest.raises(ConfigError, match="it was changed by somebody else meanwhile"):
+    with pytest.raises(ConfigError, match="another program changed it meanwhile"):
         apply(wanted, state, on_step=save)
 
     assert last.read_bytes() == b"saved meanwhile"

@@ -79,7 +79,7 @@ def mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], ledger
         words += ["--ledger", ledger]
     return UsageError(
         code="style_mismatch",
-        fact=f"This ledger was begun with {recorded.difference(other)}, not with {other.difference(recorded)}",
+        fact=f"This ledger was created with {recorded.difference(other)}, not with {other.difference(recorded)}",
         advice=f"`{shlex.join(words)}` changes it, and the old names go on working. Or use another ledger "
         "(--ledger PATH).",
     )

@@ -16,7 +16,7 @@ from truename.cli._options import JsonOutput
 from truename.cli._project_settings import settings_here
 from truename.cli._rendering import print_json, say, show, styled
 from truename.errors import ConfigError
-from truename.files import dress, obstacle, sync_directory, write_new
+from truename.files import copy_metadata, find_obstacle, sync_directory, write_new
 from truename.files.user import at_home
 from truename.migration import LOCK_FILE, Lock, ToolChanges, is_lock, stated_versions, version_parts
 from truename.migration import diff as compare
@@ -74,7 +74,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
     path, raw = before.path, lock.text().encode()
     if raw == before.raw:
         return
-    found = obstacle(path, before.raw)
+    found = find_obstacle(path, before.raw)
     if found is not None:
         raise _fault(path, found.problem, found.remedy or "Nothing was written.")
     temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
@@ -83,7 +83,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
         if before.raw is None:
             temporary.chmod(_MODE)
         else:
-            dress(temporary, path)
+            copy_metadata(temporary, path)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except OSError as error:
         raise _fault(path, f"it can't be written ({error.strerror or error})", "Nothing was changed.") from error

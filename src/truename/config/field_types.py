@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from truename.catalog.globs import fault_in
+from truename.catalog.globs import glob_error
 from truename.config.fields import FieldType, Setting, plain_table, read_table, rows_of, table_schema
 from truename.errors import ConfigError, excerpt
 from truename.files.user import at_home
@@ -180,7 +180,7 @@ def _each_checked(check: Callable[[str], str | None], problem: str, remedy: str,
     return FieldType(name="list of texts", read=read, schema=schema)
 
 
-ID_GLOBS: Final = _each_checked(fault_in, " is not a glob on tool ids", _GLOB_REMEDY, _TEXTS)
+ID_GLOBS: Final = _each_checked(glob_error, " is not a glob on tool ids", _GLOB_REMEDY, _TEXTS)
 PRINCIPAL_GLOBS: Final = _each_checked(principal_fault, "", WRITTEN, _SOME_TEXTS)
 
 

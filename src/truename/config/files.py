@@ -90,7 +90,7 @@ def _toml(text: str, file: str) -> Any:
         else:
             where = f"line {text.count(chr(10)) + 1} (the end)"
         what = _TOML_END.sub("", _TOML_PLACE.sub("", said))
-        raise config_error(file, where, f"it is not TOML ({what})", "Correct the file there.") from error
+        raise config_error(file, where, f"it is not TOML ({what})", "Fix the file there.") from error
 
 
 def _json(text: str, file: str) -> Any:
@@ -101,11 +101,11 @@ def _json(text: str, file: str) -> Any:
             return json.loads(_TRAILING.sub(_blank, _COMMENT.sub(_blank, text)), object_pairs_hook=_Unique(file))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise config_error(file, where, f"it is not JSON ({error.msg})", "Correct the file there.") from error
+        raise config_error(file, where, f"it is not JSON ({error.msg})", "Fix the file there.") from error
     except RecursionError as error:
         raise config_error(file, "", "it is nested too deeply", "Make it flatter.") from error
     except ValueError as error:
-        raise config_error(file, "", f"it is not JSON ({error})", "Correct the file there.") from error
+        raise config_error(file, "", f"it is not JSON ({error})", "Fix the file there.") from error
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truename.catalog import unfolded
-from truename.catalog.globs import fits_id, strays
+from truename.catalog.globs import fits_id, unmatched_globs
 from truename.errors import excerpt
 from truename.identity import component
 from truename.policy.former_ids import former_ids
@@ -39,11 +39,11 @@ def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> 
     if mentions := [(where, glob) for where, globs in _mentions(settings) for glob in globs]:
         former = former_ids(ledger)
         ids = [one for id in catalog for one in (id, *former(id))]
-        missing = set(strays((glob for _, glob in mentions), ids))
+        missing = set(unmatched_globs((glob for _, glob in mentions), ids))
         # A restriction also matches a tool under the id that it would have without a digest.
         plain = [one for tool in catalog.values() for one in unfolded(tool.id, tool.origin)]
         restricting = [glob for glob in _restricting(settings) if glob in missing]
-        missing -= {*restricting} - {*strays(restricting, plain)}
+        missing -= {*restricting} - {*unmatched_globs(restricting, plain)}
         found += [(where, glob) for where, glob in mentions if glob in missing]
     return tuple(f"{where} {excerpt(glob)}" for where, glob in found)
 

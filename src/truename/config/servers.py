@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, get_args
 from urllib.parse import urlsplit
 
-from truename.catalog import UNDECLARED, ServerIdentity, integration_fault
+from truename.catalog import UNDECLARED, ServerIdentity, integration_error
 from truename.config.credentials import AUTH, Auth, Login, TokenExchange, plain_auth, read_auth
 from truename.config.field_types import (
     COUNT,
@@ -142,7 +142,7 @@ def _read_hosts(fields: Fields, name: str) -> tuple[str, ...]:
 
 def _read_integration(fields: Fields, name: str) -> str | None:
     integration = fields.text(name)
-    if integration is not None and (fault := integration_fault(integration)):
+    if integration is not None and (fault := integration_error(integration)):
         fields.add(name, f"{excerpt(integration)}: {fault}", "Choose another.")
         return None
     return integration
@@ -468,7 +468,7 @@ def identity_within(entry: Mapping[str, Any]) -> ServerIdentity:
     """
     integration, version, versions = (entry.get(name) for name in ("integration", "version", "versions"))
     pairs = versions.items() if isinstance(versions, dict) else ()
-    is_fit = isinstance(integration, str) and not integration_fault(integration)
+    is_fit = isinstance(integration, str) and not integration_error(integration)
     return ServerIdentity(
         integration=integration if is_fit else None,
         version=version if _is_version(version) else None,

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from truename.catalog.globs import fault_in
+from truename.catalog.globs import glob_error
 from truename.config.field_types import (
     BOOLEAN,
     TEXT,
@@ -236,7 +236,7 @@ def _hints(fields: Fields, name: str) -> Mapping[str, bool] | None:
 _SOME: Final = FieldType(name="list of texts", read=_some_texts, schema=_SOME_TEXTS)
 _SERVERS: Final = FieldType(name="list of texts", read=_servers, schema=_TEXTS)
 _IDS: Final = checked_by(
-    partial(_globs, fault_in, " is not a glob on tool ids", "Write integration/tool, as github/create_*."), _SOME
+    partial(_globs, glob_error, " is not a glob on tool ids", "Write integration/tool, as github/create_*."), _SOME
 )
 _PRINCIPALS: Final = checked_by(partial(_globs, principal_fault, "", WRITTEN), _SOME)
 _PROFILE: Final[Mapping[str, Setting]] = MappingProxyType(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.editing.document import Document, cannot_edit
 from truename.errors import ConfigError
-from truename.files import absolute, dress, obstacle
+from truename.files import absolute, copy_metadata, find_obstacle
 from truename.files.private import make_private, read_own, state_directory, sync_directory, write_new
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def check_file(document: Document) -> None:
     in a read-only directory or owned by another user, and files that changed since they were read.
     """
     path = absolute(document.path)
-    found = obstacle(path, document.raw if document.exists else None)
+    found = find_obstacle(path, document.raw if document.exists else None)
     if found is not None:
         raise cannot_edit(path, *filter(None, found))
 
@@ -226,7 +226,7 @@ def replace_file(
         _sweep(path)
         write_new(temporary, raw)
         if document.exists:
-            dress(temporary, path)
+            copy_metadata(temporary, path)
         check_file(document)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except Exception as error:

@@ -44,7 +44,7 @@ log: Final = logging.getLogger("truename.audit")
 _MOST: Final = 1_000
 # Whoever else reviewed a definition did it by a command.
 _BY_ITSELF: Final = frozenset({"", BY_LOCK})
-_UNWRITTEN: Final = "the audit journal can't be written now, and what can't be written down is not done"
+_UNWRITTEN: Final = "the audit log can't be written now, and calls that can't be recorded are refused"
 
 
 class Auditing:
@@ -127,7 +127,7 @@ class Auditing:
     def require(self) -> AuditRecorder:
         """Return what writes. Raises `StoreError` if what is recorded now would not be written."""
         if self._recorder is None:
-            raise StoreError(file="", key="", problem="there is no journal", remedy="Set audit.path.", code="unusable")
+            raise StoreError(file="", key="", problem="no audit log is set", remedy="Set audit.path.", code="unusable")
         self._recorder.require()
         return self._recorder
 
@@ -226,7 +226,7 @@ def _opened(settings: Audit) -> AuditRecorder | None:
         # A second gateway would look like one that writes.
         if settings.required or error.code == "busy":
             raise
-        log.warning("%s Nothing is written down.", error)
+        log.warning("%s Nothing is recorded.", error)
         return None
     return AuditRecorder(journal, most_waiting=settings.max_waiting)
 

@@ -44,7 +44,7 @@ class UpstreamError(TruenameError):
     code: str = "upstream_unavailable"
 
     def __str__(self) -> str:
-        said = f" Its last words: {' | '.join(self.output)}" if self.output else ""
+        said = f" Its last output: {' | '.join(self.output)}" if self.output else ""
         return f"Server {printable(self.server)!r} {self.problem}. {self.remedy}{said}"
 
 

@@ -67,7 +67,7 @@ def _refuse_fixed(before: Config, after: Config) -> None:
     if before.approvals_path() != after.approvals_path():
         fixed.append("approvals.path")
     for name in fixed:
-        faults.add(name, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
+        faults.add(name, "it can't change while the gateway runs", "Restart the gateway, or undo the change.")
     faults.raise_any()
 
 
@@ -76,7 +76,7 @@ def limited(config: Config, keys: Collection[str]) -> Config:
     found = tuple(server for server in config.enabled if server.key in keys)
     if not found:
         told = ", ".join(map(repr, sorted(keys)))
-        problem = f"no server is left of those that are served here ({told})"
+        problem = f"no server remains of those that this gateway serves ({told})"
         raise config_error(
             str(config.path or "settings"), "mcpServers", problem, "Restart the gateway, or add it again."
         )

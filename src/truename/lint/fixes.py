@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import ConfigError
-from truename.files import absolute, dress, obstacle, sync_directory, write_new
+from truename.files import absolute, copy_metadata, find_obstacle, sync_directory, write_new
 from truename.lint.baseline import render_baseline
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ def replace_bytes(fix: Fix) -> None:
     changed since it was read.
     """
     path = absolute(fix.path)
-    found = obstacle(path, fix.before)
+    found = find_obstacle(path, fix.before)
     if found is not None:
         raise _refused(path, found.problem, found.remedy)
     temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
     try:
         write_new(temporary, fix.after)
         if fix.before is not None:
-            dress(temporary, path)
+            copy_metadata(temporary, path)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except OSError as error:
         raise _refused(path, f"it cannot be changed ({error.strerror or error})") from error

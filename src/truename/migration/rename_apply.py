@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from truename.errors import ConfigError, StoreError
-from truename.files import dress, obstacle, read_own, read_plain, sync_directory, write_new
+from truename.files import copy_metadata, find_obstacle, read_own, read_plain, sync_directory, write_new
 from truename.files.lock import locked
 from truename.files.private import make_private
 from truename.migration.rename_survey import FileRewrite
@@ -251,7 +251,7 @@ def _put(path: Path, raw: bytes, like: Path, originals: Originals) -> None:
     new.unlink(missing_ok=True)
     write_new(new, raw)
     if like.exists():
-        dress(new, like)
+        copy_metadata(new, like)
     os.replace(new, path)  # noqa: PTH105 - as above
 
 
@@ -405,9 +405,9 @@ def _check(changes: Sequence[FileRewrite], on_step: Step | None) -> None:
     """Raise an error for every file that cannot be changed."""
     found: list[Exception] = []
     for number, change in enumerate(changes, 1):
-        problem = obstacle(change.path, change.before)
+        problem = find_obstacle(change.path, change.before)
         if problem is None and change.target != change.path:
-            problem = obstacle(change.target, None)
+            problem = find_obstacle(change.target, None)
         if problem is not None:
             found.append(left_alone_error(change.path, problem.problem, problem.remedy or BY_HAND))
         _tell(on_step, "checked", number, len(changes))
@@ -437,7 +437,7 @@ def _write_beside(change: FileRewrite, raw: bytes, new: Path) -> None:
     if change.before is None:
         new.chmod(0o666 & ~_umask())
     else:
-        dress(new, change.path)
+        copy_metadata(new, change.path)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from truename.clients.doctor.rules import RULES
 from truename.clients.server_entries import speaks_http
 from truename.config.servers import misspelt, strange
 from truename.conventions import Finding, Location
-from truename.dialects.transformation import machine
+from truename.dialects.transformation import compile_transformation
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _known(found: FoundFile, kind: str) -> str:
 def _about_entry(found: FoundFile, client_server: ClientServer, dialect: Dialect) -> Iterator[Finding]:
     server, key = client_server.server, excerpt(client_server.server.key, 64)
     here = location_of(found, client_server.where)
-    if machine(dialect.mangling).ignores(server.key):
+    if compile_transformation(dialect.mangling).ignores(server.key):
         fact = f"{found.file.title} never connects to {key}: it does not accept all characters of this key."
         yield _finding(
             "server_ignored", found, here, fact, "Use letters, digits, _ and - in the key.", server=server.key

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from truename.dialects.dialect import SimulatedTool, simulate_lists
-from truename.dialects.transformation import machine
+from truename.dialects.transformation import compile_transformation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -175,7 +175,7 @@ class _SimulatedServer:
         self._refused = frozenset(outcome.refused)
         self._known = roster.addresses if rules.part == "address" else _NOWHERE
         self._limit = joining.known_length
-        self._engine = machine(rules)
+        self._engine = compile_transformation(rules)
         self._behind = rules.join.startswith("{tool}") and rules.join != "{tool}"
         equal = roster.namesakes.values() if self.provider and rules.duplicate == "unknown" else ()
         self._uncertain = {key for keys in equal for key in keys}

@@ -13,7 +13,7 @@ from truename.clients.doctor.file_findings import dotted, location_of
 from truename.clients.doctor.rules import BY_LOSS, RULES
 from truename.clients.kept_names import matches, respell
 from truename.conventions import Finding, Location
-from truename.dialects.transformation import machine
+from truename.dialects.transformation import compile_transformation
 from truename.errors import excerpt
 from truename.identity import fold
 
@@ -101,7 +101,7 @@ def _ignored(case: ClientCase) -> Iterator[Finding]:
 
 
 def _ignores(case: ClientCase, server: str) -> bool:
-    return machine(case.dialect.mangling).ignores(server)
+    return compile_transformation(case.dialect.mangling).ignores(server)
 
 
 def _grouped(case: ClientCase, fates: Iterable[ToolFate]) -> dict[tuple[Rule, str, str], list[ToolFate]]:

@@ -42,8 +42,8 @@ _REMEMBERED: Final = 50_000
 _LOOK_EVERY: Final = 0.05
 _WHAT: Final = {"new": "is new", "drifted": "changed", "rejected": "was rejected"}
 _DONE: Final = {"warn": "shown with a warning", "quarantine": "quarantined pending review", "block": "not shown"}
-_REVIEW: Final = "Its definition waits for a review: `truename pins diff {id}`, then `truename pins accept {id}`."
-_UNKEYED: Final = "{count:,} tools of the lock are of no server and pin nothing: `truename lock CONFIGURATION` has keys"
+_REVIEW: Final = "Its definition is pending review: `truename pins diff {id}`, then `truename pins accept {id}`."
+_UNKEYED: Final = "{count:,} tools of the lock belong to no server and pin nothing: use `truename lock CONFIGURATION`"
 # Of one server, each by itself: beyond that their number.
 _MOST_TOLD: Final = 20
 _LIST: Final = "`truename pins list` names them."
@@ -123,7 +123,7 @@ class Vetting:
         try:
             return refresh()
         except (StoreError, ConfigError) as error:
-            self._news.tell(subject, f"{error} Until then what was trusted stays so, and nothing else does.")
+            self._news.tell(subject, f"{error} Until then, only the definitions trusted so far are trusted.")
             return False
 
     def has_word(self) -> bool:
@@ -192,7 +192,7 @@ class Vetting:
             if found.rejected:
                 self._book.note(found.rejected, "rejected")
         except StoreError as error:
-            self._news.tell("pins", f"{error} What is new is not remembered.")
+            self._news.tell("pins", f"{error} New definitions are not recorded.")
         if self._trust.is_strict:
             self._keep_back(found)
 

@@ -64,7 +64,7 @@ class Connections(httpx2.AsyncBaseTransport):
         """Send a request; its connection is free again when the response was read to its end."""
         url, limits = request.url, request.extensions.get("timeout") or {}
         if url.scheme not in {"http", "https"}:
-            message = f"{url.scheme!r} is no scheme that is spoken here."
+            message = f"{url.scheme!r} is not a supported URL scheme."
             raise httpx2.UnsupportedProtocol(message)
         origin = (url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
         connection = self._free(origin) or await self._opened(origin, limits.get("connect"))

@@ -205,7 +205,7 @@ class Upstream(Listed):
             if refusal is not None:
                 self._greet_anew |= self._opening.falls_back(link, refusal)
                 return refusal
-            return exchange.protocol_fault(f"greets wrongly ({printable(str(error), 200)})")
+            return exchange.protocol_fault(f"sent an invalid initialize result ({printable(str(error), 200)})")
         if self.config.url is None:
             self._negotiation.agreed(session)
         self.session = session

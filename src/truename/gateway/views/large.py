@@ -105,7 +105,7 @@ class Large:
         try:
             own_names(view.table)
         except (LedgerError, OSError) as error:
-            text = f"the list for {view.spec.dialect} has all tools, for the names of the search can't be kept: {error}"
+            text = f"the list for {view.spec.dialect} has all tools, since tool search has no names: {error}"
             self._news.tell(("own names", view.spec), text)
 
     def listed(self, view: View) -> View:
@@ -130,13 +130,13 @@ class Large:
 
     def _note_large(self, spec: ViewSpec, why: str) -> None:
         only = "" if spec.only is None else f" of server {excerpt(spec.only)}"
-        text = f"the list for {spec.client or spec.dialect}{only} is searched, and few tools are in it: {why}"
+        text = f"the list for {spec.client or spec.dialect}{only} uses tool search and contains few tools: {why}"
         self._news.tell(("searched", spec), text, level=logging.INFO if spec.search else logging.WARNING)
         self._were_large[spec] = True
 
     def _why_searched(self, view: View) -> str:
         if view.spec.search:
-            return "its address asks for it"
+            return "its path demands it"
         return why_searched(self._hub.settings, view.tools, view.spec.rules.max_tools)
 
     def _selected(self, view: View, names: OwnNames) -> View:
@@ -167,11 +167,11 @@ class Large:
         inner = arguments if isinstance(arguments, dict) else {}
         name, given = inner.get("name"), inner.get("arguments")
         if not isinstance(name, str):
-            raise InvalidCall(field="name", problem="has to be the name of a tool")
+            raise InvalidCall(field="name", problem="must be the name of a tool")
         if meant(name, own, view.table) == own.call:
             raise InvalidCall(field="name", problem=f"can't be {own.call} itself")
         if not isinstance(given, dict | None):
-            raise InvalidCall(field="arguments", problem="have to be an object")
+            raise InvalidCall(field="arguments", problem="must be an object")
         plain = {key: value for key, value in params.items() if key != "arguments"}
         return {**plain, "name": name, **({} if given is None else {"arguments": given})}
 
@@ -194,9 +194,9 @@ class Large:
         query, limit = arguments.get("query"), arguments.get("limit")
         limit = _FOUND if limit is None else limit
         if not isinstance(query, str):
-            raise InvalidCall(field="query", problem="has to be a text")
+            raise InvalidCall(field="query", problem="must be a text")
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_FOUND:
-            raise InvalidCall(field="limit", problem=f"has to be a whole number from 1 to {MOST_FOUND}")
+            raise InvalidCall(field="limit", problem=f"must be a whole number from 1 to {MOST_FOUND}")
         shown = view.by_id
         limits = view.spec.limits
         ids = await self._discovery(limits).search(self._hub.sight(limits).catalog, query)
@@ -217,7 +217,7 @@ class Large:
     def _describe(self, view: View, arguments: Mapping[str, Any], find: Find, own: OwnNames) -> dict[str, Any]:
         names = arguments.get("names")
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise InvalidCall(field="names", problem="has to be a list of names")
+            raise InvalidCall(field="names", problem="must be a list of names")
         if len(names) > MOST_DESCRIBED:
             raise InvalidCall(field="names", problem=f"has more than {MOST_DESCRIBED} names")
         mine = {str(tool["name"]): tool for tool in definitions(own, view.table)}
@@ -232,7 +232,7 @@ class Large:
                 continue
             length = len(json.dumps(tool))
             if tools and size + length > _MOST_BYTES:
-                problems.append(f"{excerpt(name)} is left out, for the answer would be too long. Ask for it alone.")
+                problems.append(f"{excerpt(name)} is omitted, because the result would be too long. Request it alone.")
             else:
                 size += length
                 tools.append(tool)

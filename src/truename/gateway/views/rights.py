@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cache import LRUCache
-from truename.conventions.metadata import said_of
+from truename.conventions.metadata import declared_metadata
 from truename.errors import ApprovalRequired, UnknownTool
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.trust.decisions import behind
@@ -42,7 +42,7 @@ _MOST_LISTS: Final = 100
 _MOST_DIGESTED: Final = 4_096
 _MOST_CALLERS: Final = 4_096
 _CHANGED: Final = "the tool changed since"
-_LOOK: Final = "Read its definition anew, and make the call again."
+_LOOK: Final = "Read its definition again, and repeat the call."
 _DIGESTED: Final[LRUCache[int, tuple[Mapping[str, Any], tuple[str, str]]]] = LRUCache(_MOST_DIGESTED)
 
 
@@ -209,7 +209,7 @@ class Rights:
         digest, shape = _digests(tool)
         shown, *offered = claims_of(tool)
         claims: Any = {"annotations": shown, "offered": offered[0] if offered else None}
-        now = replace(call, digest=digest, shape=shape, said=said_of(tool), **claims)
+        now = replace(call, digest=digest, shape=shape, declared=declared_metadata(tool), **claims)
         decision = self._approving.judge(now)
         if decision is not None and decision.outcome != "allow":
             raise changed(call.id, call.call_id)

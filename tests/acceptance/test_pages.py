@@ -6,7 +6,6 @@ import doctest
 import json
 import re
 import tomllib
-from dataclasses import fields
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,7 +15,6 @@ from tests.acceptance.ops_servers import DOCS
 from tests.commands import options_of
 from truename import Catalog, errors, project
 from truename.cli.app import app
-from truename.config import Settings
 from truename.gateway.views.view import read_path
 from truename.naming import STYLES
 
@@ -35,7 +33,6 @@ def blocks(text: str, language: str) -> list[str]:
     [
         *(f"`{name}" for name in truename.__all__),
         *(f"`truename {command}" for command in COMMANDS),
-        *(f"`{setting.name}`" for setting in fields(Settings)),
         *(f"`{style}`" for style in STYLES),
         *(f"`{code}`" for code in errors.CODES),
     ],

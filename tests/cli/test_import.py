@@ -138,7 +138,7 @@ REFUSED = [
     (["plain.json"], "plain mcpServers"),
     (["plain.json", "--from", "kong"], "not a known gateway"),
     (["openapi.json"], "can be carried over"),
-    (["empty.json"], "has no servers"),
+    (["empty.json"], "names no servers"),
 ]
 
 

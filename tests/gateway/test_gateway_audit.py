@@ -247,7 +247,7 @@ async def test_another_configuration_is_written_down_and_what_was_refused_withou
         async with connect(f"{address}/mcp", "legacy") as client:
             await client.call_tool("read", {"text": "hunter2", "path": "x"})
     taken, refused = records(place, "configuration")
-    assert (taken["what"], taken["changed"]) == ("taken", "call_timeout, audit")
+    assert (taken["what"], taken["changed"]) == ("taken", "audit, call_timeout")
     assert (refused["what"], refused["code"], refused["key"]) == ("refused", "invalid_config", "audit.path")
     assert [call["arguments"] for call in records(place, "call")] == [{"text": "[redacted]", "path": "x"}]
 

@@ -115,7 +115,7 @@ async def test_cookies_and_credentials_of_the_address_go_with_calls(lab: Lab, up
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("other", "the answer to another request"),
+        ("other", "the response to another request"),
         ("wordless", "an event that is not a message"),
         ("huge", "too large"),
         ("shapeless", "a malformed error"),

@@ -19,16 +19,16 @@ pytestmark = pytest.mark.anyio
 WRONG_ANSWERS = [
     (("200 OK", "text/html", b"<html>log in</html>"), "content of type text/html"),
     (("200 OK", "", b"{}"), "content of type nothing"),
-    (("202 Accepted", "application/json", b""), "HTTP 202 instead of an answer"),
-    (("204 No Content", "", b""), "HTTP 204 instead of an answer"),
-    (("304 Not Modified", "", b""), "HTTP 304 instead of an answer"),
+    (("202 Accepted", "application/json", b""), "HTTP 202 instead of a response"),
+    (("204 No Content", "", b""), "HTTP 204 instead of a response"),
+    (("304 Not Modified", "", b""), "HTTP 304 instead of a response"),
     (("200 OK", "application/json", b"[1]"), "a body that is not a JSON-RPC object"),
     (("200 OK", "application/json", b"nonsense"), "a body that is not a JSON-RPC object"),
     (("200 OK", "application/json", b'{"ok": true}'), "a body that is not a JSON-RPC object"),
     (("200 OK", "application/json", b'{"jsonrpc": "2.0", "id": ID, "result": [1]}'), "a result that is not an object"),
     (
         ("200 OK", "application/json", b'{"jsonrpc": "2.0", "id": "other", "result": {}}'),
-        "the answer to another request",
+        "the response to another request",
     ),
 ]
 

@@ -261,9 +261,9 @@ async def test_in_the_stateless_era_the_error_is_a_question(lab: Lab, action: An
         (_needs({**VISIT, "url": "javascript:alert(1)"}), "its scheme is 'javascript'"),
         (_needs(VISIT, {**VISIT, "url": "http://evil.example"}), "plain HTTP to another machine"),
         (_needs({**VISIT, "message": None}), "asks without a message"),
-        (_needs(), "says none (Open this)"),
-        ((-32042, "Open this", None), "says none (Open this)"),
-        ((-32042, "Open this", {"elicitations": [1, None]}), "says none (Open this)"),
+        (_needs(), "but sent none (Open this)"),
+        ((-32042, "Open this", None), "but sent none (Open this)"),
+        ((-32042, "Open this", {"elicitations": [1, None]}), "but sent none (Open this)"),
     ],
 )
 async def test_an_error_that_sends_a_user_nowhere_is_a_text(lab: Lab, era: str, error: Any, why: str) -> None:

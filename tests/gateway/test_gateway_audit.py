@@ -242,7 +242,7 @@ async def test_another_configuration_is_written_down_and_what_was_refused_withou
         kept = replace(now.settings.audit, arguments="redacted", hide=("te*",))
         await gateway.reload(replace(now, settings=replace(now.settings, audit=kept, call_timeout=7.0)))
         moved = replace(now.settings, audit=Audit(path="/elsewhere", key="k" * 40))
-        with pytest.raises(ExceptionGroup, match="2 faults"):
+        with pytest.raises(ExceptionGroup, match="2 errors"):
             await gateway.reload(replace(now, settings=moved))
         async with connect(f"{address}/mcp", "legacy") as client:
             await client.call_tool("read", {"text": "hunter2", "path": "x"})

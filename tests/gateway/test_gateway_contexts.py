@@ -171,7 +171,7 @@ async def test_a_header_chooses_or_says_what_is_left_open(
         ("/mcp", "iphon", 404, "Unknown context 'iphon'. Did you mean 'iphone'?"),
         ("/mcp", "zzz", 404, "Known are: again, iphone, pay."),
         ("/mcp/in/iphone", "pay", 400, "asks for 'pay', and the path for 'iphone'"),
-        ("/mcp/in/iphone", "platform=android", 400, "says platform=android, and here it is ios. Leave it out"),
+        ("/mcp/in/iphone", "platform=android", 400, "sets platform=android, but this path has ios. Leave it out"),
         ("/mcp", "origin=replay", 400, "can't set the origin"),
         ("/mcp", "platform=ios, origin=internal", 400, "can't set the origin"),
         ("/mcp/in/again", "origin=llm", 400, "can't set the origin"),

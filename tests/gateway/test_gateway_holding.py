@@ -78,7 +78,7 @@ async def test_a_program_that_stateless_clients_share_asks_nobody(lab: Lab, conn
         connect(address + "/mcp", "2026-07-28", **ada.answering) as client,
     ):
         done = (await client.call_tool("ask", {})).structured_content
-    assert "can't be told" in done["error"]["message"]
+    assert "so the right one is unknown" in done["error"]["message"]
     assert ada.asked == []
 
 

@@ -197,7 +197,7 @@ async def test_a_slow_answer_is_no_unfinished_request(
         ("/", "Use /mcp"),
         ("/mcpx", "Use /mcp"),
         ("/mcp/for/curser", "Did you mean 'cursor'"),
-        ("/mcp/for/", "No client or provider"),
+        ("/mcp/for/", "Unknown client or provider"),
         ("/mcp/only/wether", "Did you mean 'weather'?"),
         ("/mcp/only/zzz", "Known are: data/base x, weather."),
         ("/mcp/only/%1b%5b31m", "Unknown server '\\\\x1b[31m'"),

@@ -132,7 +132,7 @@ class Short(HandWritten):
 
 
 WRONG = [
-    (Compressed, "a compressed answer that was not asked for"),
+    (Compressed, "a compressed response, although none was requested"),
     (OfAnotherKind, "content of type text/html"),
     (Closed, "HTTP 403 Forbidden"),
     (Elsewhere, "redirect to http://example.invalid/sse"),

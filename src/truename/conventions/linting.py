@@ -145,7 +145,7 @@ def _graded(check: Check, context: LintContext) -> Iterator[Finding]:
 
 
 def _suppress(findings: Iterable[Finding], declarations: Iterable[Declaration], convention: Convention) -> Linted:
-    suppressions = _Suppressions(declarations, convention)
+    suppressions = _SuppressionIndex(declarations, convention)
     kept: list[Finding] = []
     suppressed: list[Suppressed] = []
     for finding in findings:
@@ -163,7 +163,7 @@ def _suppress(findings: Iterable[Finding], declarations: Iterable[Declaration], 
     )
 
 
-class _Suppressions:
+class _SuppressionIndex:
     """The suppressions of a convention and of comments, with a record of which ones were used."""
 
     def __init__(self, declarations: Iterable[Declaration], convention: Convention) -> None:

@@ -177,7 +177,7 @@ async def _answer(
         with anyio.fail_after(settings.answer_timeout):
             return await put(request, method, params)
     except TimeoutError as error:
-        problem = f"asked for {QUESTIONS[method]}, which was not answered within {settings.answer_timeout:g} seconds"
+        problem = f"asked for {QUESTIONS[method]}, and got no answer within {settings.answer_timeout:g} seconds"
         raise _fault(server, problem, _UNDONE) from error
     except MCPError as error:
         problem = f"asked for {QUESTIONS[method]}, which the client refused ({printable(error.message, 200)})"

@@ -28,8 +28,8 @@ __all__ = ["ANSWERS", "STATE", "Round", "Rounds", "plain", "unknown_state"]
 STATE: Final = "requestState"
 ANSWERS: Final = "inputResponses"
 _NO_CALL: Final = (
-    "No call waits with this requestState for this tool and these arguments: it was answered before, took too long, or "
-    "is another caller. Call again without requestState."
+    "No call waits with this requestState for this tool and these arguments: it was already answered, expired, or "
+    "belongs to another caller. Call again without requestState."
 )
 _MOST: Final = 10_000
 _MOST_OF_ONE: Final = 100

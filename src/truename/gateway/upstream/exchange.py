@@ -163,7 +163,7 @@ class Exchange:
         name, reason = left_out[0]
         what = f"{words.removesuffix('s')} is" if len(left_out) == 1 else f"{words} are"
         first = f"{printable(name, 80)!r}, {printable(reason, 200)}"
-        text = f"server {printable(self._key)!r}: {len(left_out):,} {what} left out; the first: {first}"
+        text = f"server {printable(self._key)!r}: {len(left_out):,} {what} omitted; the first: {first}"
         self._news.tell(("unusable", words), text, about=frozenset(left_out))
 
     async def request(
@@ -206,7 +206,7 @@ class Exchange:
                 raise explained from error
             raise
         if is_deeper(result, DEEPEST):
-            problem = f"gave an answer of more than {DEEPEST} nested levels, which clients can't read; it was dropped"
+            problem = f"returned a result of more than {DEEPEST} nested levels, which clients can't read"
             raise self._fault("too_large", problem, "Ask for less.")
         return result
 

@@ -223,7 +223,7 @@ def _request_id(request: httpx2.Request) -> str | int | None:
 def _unanswered(response: httpx2.Response) -> tuple[str, str] | None:
     """Say what is wrong with a response whose head shows that it answers nothing."""
     if response.status_code in _EMPTY and response.headers.get("content-encoding", "identity") == "identity":
-        return "protocol", f"HTTP {response.status_code} instead of an answer"
+        return "protocol", f"HTTP {response.status_code} instead of a response"
     return misleading(response)
 
 
@@ -236,7 +236,7 @@ def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str |
     if isinstance(message.get("error"), dict):
         return None
     if message.get("id") != asked:
-        return "the answer to another request"
+        return "the response to another request"
     return None if isinstance(message.get("result"), dict) else "a result that is not an object"
 
 

@@ -148,9 +148,9 @@ class Posts:
             return self._fault("protocol", "an event that is not a message")
         match item.message:
             case JSONRPCResponse(id=id, result=result):
-                return result if id == number else self._fault("protocol", "the answer to another request")
+                return result if id == number else self._fault("protocol", "the response to another request")
             case JSONRPCError(id=id, error=error):
-                return error if id in {number, None} else self._fault("protocol", "the answer to another request")
+                return error if id in {number, None} else self._fault("protocol", "the response to another request")
             case _:
                 await take(item)
                 return None
@@ -170,7 +170,7 @@ class Posts:
                         return outcome
             finally:
                 await response.aclose()
-        return self._fault("lost", "its stream ended without an answer")
+        return self._fault("lost", "its stream ended without a response")
 
     def _fault(self, kind: str, detail: str) -> ErrorData:
         return ErrorData(code=-32000, message=detail, data=transport_fault(self._link.secret, kind, detail))

@@ -115,12 +115,12 @@ def misleading(response: httpx2.Response) -> tuple[str, str] | None:
     """
     status = response.status_code
     if response.headers.get("content-encoding", "identity") != "identity":
-        return "refused", "a compressed answer that was not asked for"
+        return "refused", "a compressed response, although none was requested"
     if response.has_redirect_location and next_request_within_origin(response) is None:
         place = printable(response.headers.get("location", ""), 200)
         return "redirected", f"HTTP {status}: redirect to {place}"
     if 300 <= status < 400 and not response.has_redirect_location:
-        return "protocol", f"HTTP {status} instead of an answer"
+        return "protocol", f"HTTP {status} instead of a response"
     return None
 
 

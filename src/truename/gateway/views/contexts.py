@@ -68,7 +68,7 @@ class Contexts:
         >>> Contexts(Context(platform="ios"), {}).asked(None, ["platform=android"])
         Traceback (most recent call last):
             ...
-        truename.gateway.views.contexts.ContextRefused: x-truename-context says platform=android, and here it is ...
+        truename.gateway.views.contexts.ContextRefused: x-truename-context sets platform=android, but this path ...
         """
         if not headers:
             return self._named(name)
@@ -108,7 +108,7 @@ def _filled(here: Context, text: str) -> Context:
     for place in _PLACES:
         set_here, wanted = getattr(here, place), getattr(said, place)
         if set_here and wanted not in {"", set_here}:
-            text = f"{CONTEXT_HEADER} says {place}={excerpt(wanted)[1:-1]}, and here it is {set_here}."
+            text = f"{CONTEXT_HEADER} sets {place}={excerpt(wanted)[1:-1]}, but this path has {set_here}."
             message = f"{text} Leave it out, or ask for another context."
             raise ContextRefused(message)
         found[place] = set_here or wanted

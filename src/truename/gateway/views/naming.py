@@ -182,7 +182,7 @@ class Namer:
         return {id for id, tool in catalog.items() if tool.origin.server_id == server and id not in held}
 
     def _without(self, catalog: Catalog, ids: set[ToolId], whose: str, why: str) -> Catalog:
-        text = f"{len(ids):,} tools are left out ({excerpt(whose)}): {why}"
+        text = f"{len(ids):,} tools are omitted ({excerpt(whose)}): {why}"
         self._news.tell(("left out", whose), text, about=frozenset(ids))
         kept = [tool for id, tool in catalog.items() if id not in ids]
         return Catalog(kept, catalog.aliases)

@@ -64,5 +64,5 @@ def _summary(found: list[AdmissionNotice]) -> str:
     first = found[0]
     if len(found) == 1:
         return first.text
-    what = "are listed twice" if first.code == "duplicate" else "are left out"
+    what = "are listed twice" if first.code == "duplicate" else "are omitted"
     return f"{len(found):,} tools of {excerpt(first.server)} {what}; the first: {first.text}"

@@ -147,11 +147,11 @@ def definitions(names: OwnNames, table: NameTable) -> tuple[Mapping[str, Any], .
     search = _definition(
         names.search,
         ids[0],
-        "Finds tools that are available here and not listed. Say in a few words what is to be done, and with what. "
-        f"The answer has names and one line on each, the best first. Read the definition with {names.describe}, then "
+        "Finds tools that are available but not listed. Describe the task and its objects in a few words. "
+        f"The result has names with one line each, the best first. Read the definition with {names.describe}, then "
         f"call the tool by its name, or through {names.call} if only listed tools can be called.",
         {
-            "query": {"type": "string", "description": "What the tool is to do, as: create issue in repository"},
+            "query": {"type": "string", "description": "The task of the tool, such as: create issue in repository"},
             "limit": {
                 "type": "integer",
                 "minimum": 1,
@@ -168,7 +168,7 @@ def definitions(names: OwnNames, table: NameTable) -> tuple[Mapping[str, Any], .
     describe = _definition(
         names.describe,
         ids[1],
-        f"Gives the whole definitions of tools, with their input schemas, by the names that {names.search} tells.",
+        f"Returns the full definitions of tools, with their input schemas, by the names from {names.search}.",
         {
             "names": {
                 "type": "array",
@@ -184,8 +184,8 @@ def definitions(names: OwnNames, table: NameTable) -> tuple[Mapping[str, Any], .
     call = _definition(
         names.call,
         ids[2],
-        f"Calls a tool by the name that {names.search} tells, with arguments that fit the input schema which "
-        f"{names.describe} gives. It is the same as calling the tool by its name.",
+        f"Calls a tool by its name from {names.search}, with arguments that match the input schema from "
+        f"{names.describe}. It is the same as calling the tool directly.",
         {
             "name": {"type": "string", "description": "The name of the tool"},
             "arguments": {"type": "object", "description": "Its arguments, {} if there are none"},

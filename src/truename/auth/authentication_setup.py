@@ -48,7 +48,7 @@ class HttpAuthentication:
     is_page: Callable[[str], bool] = _nothing
     logins: PendingLogins | None = None
 
-    def another(self, before: Config, after: Config) -> Callable[[], None]:
+    def prepare_reload(self, before: Config, after: Config) -> Callable[[], None]:
         """Prepare a reload of the tokens. Raises `ConfigError` if other settings of authentication changed."""
         old, new = (replace(config.settings.access, **_LIVE) for config in (before, after))
         if old != new or before.access_path() != after.access_path():
@@ -88,7 +88,7 @@ async def http_authentication(
         identifier=here + _PATH, issuers=tuple(issuers), scopes=tuple(scopes), name=settings.server_name
     )
     async with AsyncExitStack() as stack:
-        ways: list[Authenticator] = []
+        others: list[Authenticator] = []
         pages: Any = None
         if access.oauth or access.sign_in:
             # Import the network and the token libraries only for configurations that need them.
@@ -96,11 +96,11 @@ async def http_authentication(
             from truename.auth.network.fetch import web  # noqa: PLC0415 - only for who has them
 
             net = await stack.enter_async_context(web(settings.allow_addresses)) if fetch is None else fetch
-            ways += [IssuerAuthenticator(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]
+            others += [IssuerAuthenticator(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]
             if access.sign_in:
                 from truename.auth.authorization_server.endpoints import sign_in  # noqa: PLC0415 - only for who has them
 
-                way, pages = stack.enter_context(
+                authenticator, pages = stack.enter_context(
                     sign_in(
                         config,
                         access.sign_in,
@@ -111,27 +111,27 @@ async def http_authentication(
                         tell=on_access,
                     )
                 )
-                ways.append(way)
+                others.append(authenticator)
         authenticators = Authenticators(
             token_store(config),
             token=settings.token,
             token_name=access.token_name,
-            ways=tuple(ways),
+            ways=tuple(others),
             clock=clock,
             on_access=on_access,
         )
         logins = _pending_logins(
             config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access
         )
-        rooms = [] if pages is None else [pages]
+        applications = [] if pages is None else [pages]
         if logins is not None:
             stack.push_async_callback(logins.close)
-            rooms.append(LoginPages(logins, settings.server_name))
+            applications.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
             authenticators=authenticators,
             resource=resource,
-            pages=partial(_page, rooms),
-            is_page=partial(_has, rooms),
+            pages=partial(_page, applications),
+            is_page=partial(_has, applications),
             logins=logins,
         )
 
@@ -150,11 +150,11 @@ def _pending_logins(
     )
 
 
-def _has(rooms: Sequence[Any], path: str) -> bool:
-    return any(room.has(path) for room in rooms)
+def _has(applications: Sequence[Any], path: str) -> bool:
+    return any(application.has(path) for application in applications)
 
 
-async def _page(rooms: Sequence[Any], scope: Scope, receive: Receive, send: Send) -> None:
+async def _page(applications: Sequence[Any], scope: Scope, receive: Receive, send: Send) -> None:
     # A client that disconnected during a request needs no response.
     with suppress(ClientDisconnect):
-        await next(room for room in rooms if room.has(scope["path"]))(scope, receive, send)
+        await next(application for application in applications if application.has(scope["path"]))(scope, receive, send)

@@ -206,7 +206,9 @@ async def test_who_came_in_without_such_a_token_is_told_and_the_server_is_not_ca
                     assert "Authenticate with an access token of the authorization server" in text
             assert app.calls == []
             async with lab.serving(far) as here, connected(here + "/mcp", "2026-07-28") as local:
-                assert "not authenticate with an access token" in text_of(await local.call_tool("test_simple_text", {}))
+                assert "did not authenticate with an access token" in text_of(
+                    await local.call_tool("test_simple_text", {})
+                )
     assert app.calls == []
     assert foreign not in str(idp.seen)
 

@@ -60,7 +60,7 @@ def test_a_person_is_told_the_breaking_changes_first(run: Run, sides: tuple[Path
 
     assert done.status == 1
     assert done.out.index("breaking") < done.out.index("'zap' is gone") < done.out.index("not breaking")
-    assert "'fs.list' is called 'dir_list' now; its definition is the same." in " ".join(done.out.split())
+    assert "'fs.list' is now called 'dir_list'; its definition is the same." in " ".join(done.out.split())
     assert "renamed?" in done.out
     assert "1 marked ? is a guess." in done.out
     assert "new.json:1" in done.out
@@ -130,7 +130,7 @@ def test_a_revision_of_git_is_compared(run: Run, tmp_path: Path) -> None:
     for old in ("git:HEAD:src", "git:HEAD:src/tools.py", "git:HEAD:truename.lock"):
         done = run("diff", old, "src")
         assert done.status == 1
-        assert "'fs_list' is called 'list_files' now" in done.out
+        assert "'fs_list' is now called 'list_files'" in done.out
     assert run("diff", "git:HEAD:src", "git:HEAD:src/tools.py").status == 0
 
 
@@ -145,7 +145,7 @@ def test_a_revision_of_git_is_compared(run: Run, tmp_path: Path) -> None:
         ("git:HEAD:../../../../../etc", "git has no git:HEAD:../../../../../etc"),
         ("git:HEAD:nowhere", "git has no git:HEAD:nowhere"),
         ("nowhere.json", "file not found: nowhere.json"),
-        ("nowhere.lock", "nowhere.lock: it can't be read"),
+        ("nowhere.lock", "nowhere.lock: it is not readable"),
     ],
 )
 def test_a_side_that_is_not_there_is_a_usage_error(run: Run, tmp_path: Path, source: str, expected: str) -> None:
@@ -201,7 +201,7 @@ def test_a_revision_is_what_was_committed_whatever_its_attributes_say(run: Run, 
     (tmp_path / "tools.py").write_text(SOURCE.replace("fs_list", "list_files"), "utf-8")
 
     for old in ("git:HEAD:.", "git:HEAD:tools.py", "git:HEAD:./tools.py"):
-        assert "'fs_list' is called 'list_files' now" in run("diff", old, "tools.py").out
+        assert "'fs_list' is now called 'list_files'" in run("diff", old, "tools.py").out
 
 
 def test_a_revision_is_seen_from_a_directory_below_and_never_the_files_of_today(
@@ -217,7 +217,7 @@ def test_a_revision_is_seen_from_a_directory_below_and_never_the_files_of_today(
     monkeypatch.chdir(tmp_path / "src" / "deep")
 
     for old in ("git:HEAD:..", "git:HEAD:../tools.py", "git:HEAD:../../src/"):
-        assert "'fs_list' is called 'list_files' now" in run("diff", old, "..").out
+        assert "'fs_list' is now called 'list_files'" in run("diff", old, "..").out
     done = run("diff", f"git:HEAD:{tmp_path}/src", "..")
     assert "is no path as seen from here" in " ".join(done.err.split())
 

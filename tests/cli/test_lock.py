@@ -61,11 +61,11 @@ def test_a_lock_is_written_once_and_checked_without_naming_the_sources_again(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("def fs_list", "def list_files", "'fs_list' is called 'list_files' now; its definition is the same."),
+        ("def fs_list", "def list_files", "'fs_list' is now called 'list_files'; its definition is the same."),
         ("def ping", "def quux", "'ping' is gone."),
         ("depth: int = 1", "depth: int", "'depth' is now required"),
         ("depth: int = 1", "depth: int = 1, more: int = 2", "'more' is a new optional parameter"),
-        ("List the files", "Lists the files", "'fs_list' says something else of itself"),
+        ("List the files", "Lists the files", "The text of 'fs_list' changed"),
     ],
 )
 def test_whatever_has_changed_fails_the_check_and_nothing_is_written(
@@ -86,7 +86,7 @@ def test_writing_it_again_shows_what_has_changed(run: Run, locked: Path, source:
     done = run("lock")
 
     assert done.status == 0
-    assert "'fs_list' is called 'list_files' now" in done.out
+    assert "'fs_list' is now called 'list_files'" in done.out
     assert run("lock", "--check").status == 0
 
 
@@ -226,7 +226,7 @@ def test_what_is_no_file_is_not_waited_for(run: Run, source: Path, tmp_path: Pat
     os.mkfifo(tmp_path / "truename.lock")
 
     assert run("lock", "--check").status == 2
-    assert "it is no regular file" in run("diff", "truename.lock", "src").err
+    assert "it is not a regular file" in run("diff", "truename.lock", "src").err
 
 
 def test_a_disk_that_is_full_leaves_the_lock_as_it_was(run: Run, locked: Path, monkeypatch: pytest.MonkeyPatch) -> None:

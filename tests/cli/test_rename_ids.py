@@ -124,7 +124,7 @@ def test_an_id_that_was_another_tools_is_never_passed_on(
     assert done.document["made"] is (kind is None)
     if kind:
         assert (here.parent / "names.ledger").read_bytes() == before
-        assert "can't become it" in " ".join(run("rename", here, "--ids").err.split())
+        assert "cannot become it" in " ".join(run("rename", here, "--ids").err.split())
 
 
 def test_two_tools_never_get_one_id(run: Run, here: Path) -> None:

@@ -83,7 +83,7 @@ def test_where_the_ledger_can_not_be_told_the_files_are_given_back(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", str(ledger))
 
-    monkeypatch.setattr("truename.cli.rename.enter", full)
+    monkeypatch.setattr("truename.cli.rename.record_entries", full)
 
     done = run("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger, "--clean-break")
 

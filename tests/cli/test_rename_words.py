@@ -67,7 +67,7 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
 
     assert (clash.status, typo.status) == (1, 0)
     assert "'fs_list' is already in use" in clash.err
-    assert "No tool is called 'fs.lost'" in typo.err
+    assert "No tool has the name 'fs.lost'" in typo.err
 
 
 @pytest.mark.parametrize(

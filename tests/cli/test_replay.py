@@ -78,7 +78,7 @@ def test_what_would_not_run_is_a_finding_with_its_reason(run: Run, recorded: Cal
     problems = [one["problem"] for one in done.document["calls"]]
     assert "it works on ios, and this session is on android" in problems[1]
     assert "does not exist" in problems[2]
-    assert "no end" in problems[3]
+    assert "is incomplete" in problems[3]
     assert run("replay", path, phone, "--context", "platform=android").status == 1
 
 

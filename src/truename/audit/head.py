@@ -339,12 +339,12 @@ class Anchor(NamedTuple):
         return cls(int(found[1]), found[2])
 
 
-def anchor_file(journal: Path) -> Path:
+def anchor_file(log: Path) -> Path:
     """Return the path of a log's anchor file, which need not exist.
 
     The path is taken as spelled: a symbolic link that is pointed at an older copy still has the same anchor.
     """
-    directory = Path(os.path.abspath(journal))  # noqa: PTH100 - links are not followed
+    directory = Path(os.path.abspath(log))  # noqa: PTH100 - links are not followed
     digest = hashlib.sha256(str(directory).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     stem = "".join(character if character.isalnum() else "-" for character in directory.name)[:40]
     return state_directory() / "audit" / f"{stem}-{digest}.anchor"

@@ -158,5 +158,5 @@ class CommandAudit:
             return
         key = None if settings.key is None else settings.key.encode()
         anchor = anchor_file(settings.directory)
-        with AuditLog.beside(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor) as journal:
-            journal.append(records)
+        with AuditLog.beside(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor) as audit_log:
+            audit_log.append(records)

@@ -55,7 +55,7 @@ class HttpAuthentication:
     is_page: Callable[[str], bool]
     logins: PendingLogins | None = None
 
-    def another(self, before: Config, after: Config) -> Callable[[], None]:
+    def prepare_reload(self, before: Config, after: Config) -> Callable[[], None]:
         """Prepare a reload of the tokens.
 
         Raises `ConfigError`, or a group of them, if fields of `Access` change that are fixed while the gateway runs.
@@ -96,7 +96,7 @@ async def http_authentication(
         identifier=here + _PATH, issuers=tuple(issuers), scopes=tuple(scopes), name=settings.server_name
     )
     async with AsyncExitStack() as stack:
-        ways: list[Authenticator] = []
+        others: list[Authenticator] = []
         pages: AuthorizationEndpoints | None = None
         if access.oauth or access.sign_in:
             # Import the network and the token libraries only for configurations that need them.
@@ -104,11 +104,11 @@ async def http_authentication(
             from truename.auth.network.fetch import web  # noqa: PLC0415 - only for who has them
 
             net = await stack.enter_async_context(web(settings.allow_addresses)) if fetch is None else fetch
-            ways += [IssuerAuthenticator(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]
+            others += [IssuerAuthenticator(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]
             if access.sign_in:
                 from truename.auth.authorization_server.endpoints import sign_in  # noqa: PLC0415 - only for who has them
 
-                way, pages = stack.enter_context(
+                authenticator, pages = stack.enter_context(
                     sign_in(
                         config,
                         access.sign_in,
@@ -119,27 +119,27 @@ async def http_authentication(
                         tell=on_access,
                     )
                 )
-                ways.append(way)
+                others.append(authenticator)
         authenticators = Authenticators(
             token_store(config),
             token=settings.token,
             token_name=access.token_name,
-            ways=tuple(ways),
+            ways=tuple(others),
             clock=clock,
             on_access=on_access,
         )
         logins = _pending_logins(
             config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access
         )
-        groups: list[WebPages] = [] if pages is None else [pages]
+        applications: list[WebPages] = [] if pages is None else [pages]
         if logins is not None:
             stack.push_async_callback(logins.close)
-            groups.append(LoginPages(logins, settings.server_name))
+            applications.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
             authenticators=authenticators,
             resource=resource,
-            pages=partial(_page, groups),
-            is_page=partial(_has, groups),
+            pages=partial(_page, applications),
+            is_page=partial(_has, applications),
             logins=logins,
         )
 
@@ -164,11 +164,11 @@ def _pending_logins(
     )
 
 
-def _has(groups: Sequence[WebPages], path: str) -> bool:
-    return any(pages.has(path) for pages in groups)
+def _has(applications: Sequence[WebPages], path: str) -> bool:
+    return any(application.has(path) for application in applications)
 
 
-async def _page(groups: Sequence[WebPages], scope: Scope, receive: Receive, send: Send) -> None:
+async def _page(applications: Sequence[WebPages], scope: Scope, receive: Receive, send: Send) -> None:
     # A client that disconnected during a request needs no response.
     with suppress(ClientDisconnect):
-        await next(pages for pages in groups if pages.has(scope["path"]))(scope, receive, send)
+        await next(application for application in applications if application.has(scope["path"]))(scope, receive, send)

@@ -354,7 +354,7 @@ def _texts(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any]
 
 def _restated(was: object, now: object) -> str:
     if not isinstance(was, str) or not isinstance(now, str):
-        return "it is new" if was is None else "it was removed" if now is None else "it changed"
+        return "it is new" if was is None else "it is missing now" if now is None else "it changed"
     return f"it is {_around(now, was)}; it was {_around(was, now)}"
 
 

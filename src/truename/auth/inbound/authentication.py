@@ -310,7 +310,7 @@ class Authenticators:
         clock: Callable[[], float] = time.time,
         on_access: OnAccess = ignore_access,
     ) -> None:
-        self._turnstile = AccessEvents(on_access)
+        self._refusals = AccessEvents(on_access)
         self._one = None if token is None else _OneToken(token, token_name)
         self._static = _StaticTokens(store, clock)
         self._others = ways
@@ -336,15 +336,15 @@ class Authenticators:
         found = await self._judged(authorization)
         # A request without a token is not reported: the client is about to get one.
         if isinstance(found, AuthenticationFailure) and found.error:
-            self._turnstile.turned_away(found.text)
+            self._refusals.turned_away(found.text)
         return found
 
     async def _judged(self, authorization: list[str]) -> Authenticated | AuthenticationFailure:
         token = bearer_token(authorization)
         if isinstance(token, AuthenticationFailure):
             return token
-        ways: tuple[Authenticator, ...] = (self._static, *self._others)
-        for way in ways if self._one is None else (self._one, *ways):
-            if way.knows(token):
-                return await way.admit(token)
+        authenticators: tuple[Authenticator, ...] = (self._static, *self._others)
+        for authenticator in authenticators if self._one is None else (self._one, *authenticators):
+            if authenticator.knows(token):
+                return await authenticator.admit(token)
         return _UNKNOWN

@@ -72,7 +72,7 @@ class HttpApp:
     def guard(self, config: Config, host: str) -> Callable[[], None]:
         """Return what lets in by another configuration. Raises `ConfigError` as `require_guard` does."""
         require_guard(config, host)
-        return self._front.another(self._gateway.config, config)
+        return self._front.prepare_reload(self._gateway.config, config)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Define the options that several commands share."""
+"""Options that several commands share."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -31,12 +31,12 @@ StyleName = Annotated[
     Parameter(
         name="--style",
         help="prefixed, on-conflict, server-prefix, canonical, declared or dotted-double; "
-        "else what the ledger remembers, else by the number of servers.",
+        "default: the ledger's style, else by the number of servers.",
     ),
 ]
 LedgerPath = Annotated[
     str | None,
-    Parameter(name="--ledger", help="The file that remembers names, or `memory`; else the configuration's own."),
+    Parameter(name="--ledger", help="The ledger's file, or `memory`; default: the configuration's."),
 ]
 ServerName = Annotated[
     str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")
@@ -54,7 +54,7 @@ Aliases = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class NamingOptions:
-    """How names are made: what the options say otherwise than the configuration and the ledger."""
+    """Options about names, which override the configuration and the ledger."""
 
     style: StyleName = None
     server_name: ServerName = None
@@ -63,5 +63,5 @@ class NamingOptions:
 
     @property
     def is_otherwise(self) -> bool:
-        """Whether any option asks for names of another make."""
+        """Whether any option changes how names are made."""
         return bool(self.style or self.server_name or self.alias)

@@ -194,7 +194,7 @@ def test_a_call_that_was_decided_on_is_told_from_one_that_never_was(
     [decision] = re.findall("`truename approvals revoke ([0-9a-f]+)`", granted.out)
     for command, named in ("grant", key), ("deny", key), ("show", key), ("revoke", key), ("grant", decision):
         done = run("approvals", command, named, "--config", "truename.toml")
-        assert (done.status, named in done.out, "(approved), and waits no more" in done.out) == (1, True, True)
+        assert (done.status, named in done.out, "(approved), it is not pending" in done.out) == (1, True, True)
         assert f"`truename approvals revoke {decision}` takes it back." in done.out
         told = run("approvals", command, named, "--json", "--config", "truename.toml").document
         assert (told["unknown"], told["decision"]["key"]) == (named, decision)
@@ -245,7 +245,7 @@ def test_who_watches_is_told_that_it_goes_on_until_it_is_ended(
 
     monkeypatch.setattr("truename.cli.approvals.time.sleep", interrupted)
     done = run("approvals", "list", "--watch", "truename.toml")
-    assert (done.status, done.out, done.err) == (0, "", "Each call that waits is shown here; Ctrl+C ends this.\n")
+    assert (done.status, done.out, done.err) == (0, "", "Showing each new pending call; Ctrl+C ends this.\n")
 
 
 def test_the_command_is_a_program(asked: Callable[..., str]) -> None:

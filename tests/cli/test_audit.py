@@ -41,7 +41,7 @@ def journal(tmp_path: Path) -> Path:
 
 def test_a_journal_is_proved(journal: Path, run: Run) -> None:
     done = run("audit", "verify", "truename.toml")
-    assert (done.status, " ".join(done.out.split())) == (0, f"4 records of {journal} are as they were written.")
+    assert (done.status, " ".join(done.out.split())) == (0, f"4 records of {journal} are intact.")
     assert run("audit", "verify", "truename.toml", "--json").document == {
         "journal": str(journal),
         "records": 4,
@@ -100,16 +100,16 @@ def test_a_journal_whose_directory_is_gone_is_missed(journal: Path, run: Run) ->
 
 @pytest.mark.parametrize("text", ["", "7", "x:y", f"1:{'g' * 64}"])
 def test_what_is_no_anchor_is_told(journal: Path, run: Run, text: str) -> None:
-    done = run("audit", "verify", "--journal", journal, "--expect", text)
+    done = run("audit", "verify", "--log", journal, "--expect", text)
 
     assert (done.status, "truename audit anchor" in done.err) == (2, True)
 
 
 def test_a_chain_with_a_key_is_not_proved_without_it(journal: Path, run: Run) -> None:
-    proved, shown = run("audit", "verify", "--journal", journal), run("audit", "tail", "--journal", journal)
+    proved, shown = run("audit", "verify", "--log", journal), run("audit", "tail", "--log", journal)
     assert (proved.status, shown.status, shown.out) == (1, 1, "")
     for done in (proved, shown):
-        assert "Give the key with which it was written" in done.err
+        assert "Pass the key with which the log was written" in done.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes there")
@@ -172,7 +172,7 @@ def test_records_that_come_are_followed(journal: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["verify", "--journal", "nowhere"], "no journal found at"),
+        (["verify", "--log", "nowhere"], "no audit log found at"),
         (["export", "truename.toml", "--since", "yesterday"], "is not a date"),
     ],
 )

@@ -176,7 +176,7 @@ def test_what_can_not_be_written_down_is_not_done_where_that_is_required_and_els
     assert (done.status == 0) != is_required
     said = " ".join(done.err.split())
     assert ("Nothing was done" in said) == is_required
-    assert ("Not in the audit journal" in said) != is_required
+    assert ("Not in the audit log" in said) != is_required
     decided = [
         *(one.key for one in Approvals.open(house.approvals).grants()),
         *_words(house),
@@ -219,7 +219,7 @@ def test_who_logs_out_is_in_the_journal_and_their_token_is_not(run: Run, house: 
     assert isinstance(server.auth, Login)
     with login_vault(config.access_path()) as vault:
         Logins(server.auth, server.url or "", vault).keep("ann", TokenResponse("t0k3n", 2e9, ""))
-    # The authorization server can't be reached: the tokens are forgotten here all the same.
+    # The authorization server can't be reached: the tokens were deleted here all the same.
     assert run("logout", "far", house.file, "--for", "ann").status == 3
     (record,) = house.records("credential")
     assert (record["what"], record["who"], record["server"], record["by"]) == ("logged_out", "ann", "far", whoami())

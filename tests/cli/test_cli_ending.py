@@ -101,9 +101,9 @@ def test_a_second_signal_leaves_nobody_behind(configure: Callable[..., Path], tm
 
 
 ENDINGS: dict[str, tuple[int, str, str]] = {
-    "answered": (0, "journal:hold", "Ended. No call was broken off."),
-    "timeout": (1, "stopped before the call ended", "Ended. 1 call was broken off, as drain_timeout was over"),
-    "second": (1, "stopped before the call ended", "Ended. 1 call was broken off, as a second signal came"),
+    "answered": (0, "journal:hold", "Ended. No call was interrupted."),
+    "timeout": (1, "stopped before the call ended", "Ended. 1 call was broken off, as drain_timeout passed"),
+    "second": (1, "stopped before the call ended", "Ended. 1 call was broken off, as a second signal arrived"),
 }
 
 
@@ -256,7 +256,7 @@ def test_a_server_that_is_slow_keeps_nobody_waiting(configure: Callable[..., Pat
     source = configure({"one": ["search"]}, servers={"slow": stubborn(pid_file, "silent")})
 
     with serving(source, "--http", "127.0.0.1:0") as (process, _out, err):
-        line = err.until("Still starting, to join when ready: slow.")
+        line = err.until("Still starting, added when ready: slow.")
         listed, _ = anyio.run(call, f"{line.split()[2].rstrip('.')}/mcp", "one_search")
         until(pid_file.exists)
         # A gateway that is killed has nobody who could end its servers, and this one minds no end of its input.

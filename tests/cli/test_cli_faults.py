@@ -204,7 +204,7 @@ def test_a_fault_of_our_own_shows_a_traceback_only_when_asked(
     monkeypatch.setenv("TRUENAME_DEBUG", "1")
 
     assert told.status == 2
-    assert told.err.startswith("error: ZeroDivisionError\n  This is a fault of Truename")
+    assert told.err.startswith("error: ZeroDivisionError\n  This is a bug in Truename")
     with pytest.raises(ZeroDivisionError):
         run("names", dump)
 
@@ -275,7 +275,7 @@ def test_a_long_advice_is_indented_and_left_in_one_line(
     done = run("doctor", "--for", "windsurf")
 
     _, advice = done.err.splitlines()
-    assert advice == "  `truename doctor` shows those that are there; give a file or a dump for others."
+    assert advice == "  `truename doctor` lists the clients that were found; for others pass a file or a dump."
 
 
 @pytest.mark.parametrize("columns", ["20", "80", "100", ""])

@@ -71,7 +71,7 @@ def test_after_a_rename_old_names_go_on_resolving(run: Run, dump: Path, ledger: 
 
     assert done.status == 0
     assert "github/create_issue" in done.out
-    assert run("rename", dump, "--all", "--ledger", ledger).out.startswith("Nothing is renamed")
+    assert run("rename", dump, "--all", "--ledger", ledger).out.startswith("Nothing to rename")
     for name in ("github_create_issue", "create_issue"):
         found = run("resolve", name, dump, "--ledger", ledger, "--json").document
         assert (found["id"], found["name"]) == ("github@1/create_issue@1", "create_issue")

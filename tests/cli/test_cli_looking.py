@@ -123,7 +123,7 @@ def test_resolve_shows_the_steps_when_asked(run: Run, dump: Path) -> None:
     assert done.status == 0
     assert "    1. table: no such name\n" in done.out
     assert "    4. spelling: " in done.out
-    assert "why it is called so: github_create_issue is github@1/create_issue@1" in done.out
+    assert "reason for the name: github_create_issue is github@1/create_issue@1" in done.out
 
 
 @pytest.mark.parametrize(

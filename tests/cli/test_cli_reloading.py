@@ -102,7 +102,7 @@ def test_a_file_that_changes_is_read_anew_and_a_wrong_one_changes_nothing(tmp_pa
         assert anyio.run(call, url, "get")[0] == ["get"]
 
         source.unlink()
-        err.until("it is not there, or is no file")
+        err.until("it no longer exists, or is not a regular file")
         assert anyio.run(call, url, "get")[0] == ["get"]
 
         (tmp_path / "truename.toml").write_text("call_timeout = 7\n")

@@ -72,7 +72,7 @@ def test_http_serves_until_interrupted_and_ends_with_0(configure: Callable[..., 
 
     with serving(source, "--http", "127.0.0.1:0") as (process, out, err):
         err.until("gone  failed")
-        out.until("Policy: 1 rule; calls that no rule is about are allowed (policy.default).")
+        out.until("Policy: 1 rule; calls that no rule matches are allowed (policy.default).")
         connect = out.until("claude mcp add")
         url = connect.split()[-1]
         out.until("Ctrl-C ends it.")
@@ -173,7 +173,7 @@ def test_an_address_of_all_interfaces_is_shown_as_one_that_can_be_used(configure
     source = configure({"one": ["search"]}, truename={"token": "t"})
     with serving(source, "--http", "0.0.0.0:0", "--ledger", "memory") as (_, out, err):
         assert out.until("/mcp  ").strip().startswith("http://127.0.0.1:")
-        err.until("It listens on all interfaces")
+        err.until("Listening on all interfaces")
 
 
 def test_serving_remembers_and_history_and_rename_find_it(run: Run, configure: Callable[..., Path]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import HOSTILE, Run, fake
 from tests.support.cli_connect import servers, words
 from tests.support.cli_running import call, serving
-from truename.cli._gateway_names import answers
+from truename.cli._gateway_names import is_running
 from truename.clients import config_files
 from truename.clients.gateway_address import UpcomingNames
 
@@ -38,7 +38,7 @@ def home(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GITHUB_TOKEN", SECRET)
     # Whoever runs the tests may have a gateway at the default address.
-    monkeypatch.setattr("truename.cli.connect.answers", lambda url: not url.endswith(":8750") and answers(url))
+    monkeypatch.setattr("truename.cli.connect.is_running", lambda url: not url.endswith(":8750") and is_running(url))
     (home := tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
@@ -271,7 +271,7 @@ def test_a_client_reaches_its_servers_through_the_gateway_that_runs(
         process.wait(30)
 
     assert done.status == 0
-    assert "This starts it" not in done.out
+    assert "To start it" not in done.out
     assert listed == (["one_search", "one_get_it"] if one else ["search", "get_it"])
     assert "one" in answer
 
@@ -292,7 +292,7 @@ def test_a_client_that_takes_programs_only_is_not_told_to_start_a_gateway(run: R
     done = run("connect", "claude-desktop", "--dry-run")
     plan = run("connect", "claude-desktop", "--dry-run", "--json").document
 
-    assert "This starts it" not in done.out
+    assert "To start it" not in done.out
     assert (plan["transport"], plan["gateway"]["start"]) == ("stdio", None)
 
 
@@ -364,7 +364,7 @@ def test_a_word_that_fits_several_clients_takes_none_of_them(
 def test_a_person_is_asked_which_client_is_meant(
     answer: str, status: int, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.cli.connect._is_somebody_there", lambda: True)
+    monkeypatch.setattr("truename.cli.connect._has_terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{answer}\n"))
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"github": GITHUB}}), "utf-8")
 
@@ -398,7 +398,7 @@ CLIENTS = ["claude-code", "cursor"]
 
 def test_nobody_is_told_to_start_a_gateway_that_runs(run: Run, cursor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "start the gateway first" in words(run("connect", "cursor", "--dry-run").out)
-    monkeypatch.setattr("truename.cli.connect.answers", lambda _: True)
+    monkeypatch.setattr("truename.cli.connect.is_running", lambda _: True)
     monkeypatch.setattr("truename.cli._gateway_names.ask_names", lambda *_, **__: UpcomingNames({}, {}))
 
     for more in ([], ["--stdio"]):
@@ -416,4 +416,4 @@ def test_on_a_terminal_something_is_shown_while_it_works(
     shown = run("connect", "cursor", "--dry-run")
 
     assert "Asking for a gateway" not in silent.err
-    assert "Asking for a gateway at http://127.0.0.1:8750" in shown.err
+    assert "Looking for a gateway at http://127.0.0.1:8750" in shown.err

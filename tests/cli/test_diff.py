@@ -137,8 +137,8 @@ def test_a_revision_of_git_is_compared(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("git:HEAD", "names no file of a revision"),
-        ("git:--output=x:y", "names no file of a revision"),
+        ("git:HEAD", "is not a file in a git revision"),
+        ("git:--output=x:y", "is not a file in a git revision"),
         ("git:HEAD --output=x:y", "git has no git:HEAD --output=x:y"),
         ("git:^HEAD:y", "git has no git:^HEAD:y"),
         ("git:HEAD::(top)y", "git has no git:HEAD::(top)y"),
@@ -219,7 +219,7 @@ def test_a_revision_is_seen_from_a_directory_below_and_never_the_files_of_today(
     for old in ("git:HEAD:..", "git:HEAD:../tools.py", "git:HEAD:../../src/"):
         assert "'fs_list' is now called 'list_files'" in run("diff", old, "..").out
     done = run("diff", f"git:HEAD:{tmp_path}/src", "..")
-    assert "is no path as seen from here" in " ".join(done.err.split())
+    assert "is not relative" in " ".join(done.err.split())
 
 
 def test_what_is_wrong_in_a_revision_is_told_under_its_own_name(run: Run, tmp_path: Path) -> None:

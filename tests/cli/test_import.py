@@ -100,7 +100,7 @@ def test_the_summary_lists_what_is_left_and_what_has_to_be_set(run: Run) -> None
     out = run("import", sample("toolhive")).out
 
     for text in (
-        "Not carried over",
+        "Not imported",
         "tools_filter",
         "permission_profile",
         "TICKETS_TOKEN",
@@ -137,7 +137,7 @@ REFUSED = [
     (["absent.json"], "can't be read"),
     (["plain.json"], "plain mcpServers"),
     (["plain.json", "--from", "kong"], "not a known gateway"),
-    (["openapi.json"], "can be carried over"),
+    (["openapi.json"], "can be imported"),
     (["empty.json"], "names no servers"),
 ]
 

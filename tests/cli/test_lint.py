@@ -65,7 +65,7 @@ def test_a_finding_shows_its_place_its_line_and_what_to_do(
     assert lines[at + 1] == "    |                 ^^^^^^^"
     assert lines[-3:] == [
         "1 error in 3 tools of 1 source; 1 taken back by a comment.",
-        "To change the first of these names wherever it stands:",
+        "To rename the first of these everywhere:",
         "  truename rename 'fs list' fs_list --apply .",
     ]
     assert all(len(line) <= int(width) for line in lines)
@@ -92,7 +92,7 @@ def test_servers_that_pass_for_each_other_in_crowds_are_told_to_be_linted_apart(
     (tmp_path / "all.json").write_text(json.dumps(lists), "utf-8")
     done = run("lint", "all.json")
     assert "shadowed_tool" in done.out
-    assert "lint alternatives one after the other" in " ".join(done.out.split())
+    assert "lint alternatives separately" in " ".join(done.out.split())
 
 
 def test_what_stands_beside_and_cant_be_read_is_told(run: Run, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_is_for_programs_has_no_diff_in_it_and_people_are_told_that_nothing
 ) -> None:
     assert json.loads(run("lint", "src", "--diff", "--sarif", "-").out)["version"] == "2.1.0"
     assert all(line.startswith("::") for line in run("lint", "src", "--diff", "--github").out.splitlines())
-    assert "Nothing is there that can be mended safely" in run("lint", "src", "--fix").out
+    assert "There is nothing to fix safely" in run("lint", "src", "--fix").out
 
 
 def test_without_a_source_the_configured_ones_are_linted(shop: Path, run: Run, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_lock_is_written_once_and_checked_without_naming_the_sources_again(
     done = run("lock", "src")
     text = (tmp_path / "truename.lock").read_text("utf-8")
 
-    assert done.out == "truename.lock holds 2 tools. Have it reviewed and committed with the change.\n"
+    assert done.out == "truename.lock holds 2 tools. Review and commit it with the change.\n"
     assert 'sources = ["src"]' in text
     assert run("lock", "--check").out.endswith("truename.lock is true: 2 tools.\n")
     assert (tmp_path / "truename.lock").read_text("utf-8") == text
@@ -77,7 +77,7 @@ def test_whatever_has_changed_fails_the_check_and_nothing_is_written(
 
     assert done.status == 1
     assert expected in " ".join(done.out.split())
-    assert "`truename lock` writes it for review" in done.out
+    assert "`truename lock` updates it for review" in done.out
     assert locked.read_bytes() == before
 
 
@@ -190,8 +190,8 @@ def test_a_line_that_was_edited_by_hand_is_not_true(run: Run, locked: Path, righ
 
     assert times
     assert done.status == 1
-    assert "somebody has edited it" in done.out
-    assert "is not true any more" in done.out
+    assert "was edited by hand" in done.out
+    assert "is out of date" in done.out
 
 
 def test_a_definition_that_was_edited_by_hand_can_not_be_read(run: Run, locked: Path) -> None:
@@ -307,5 +307,5 @@ def test_a_server_that_has_another_key_is_told_though_it_is_the_only_one(
     done = run("lock", "--check")
 
     assert done.status == 1
-    assert "The server is 'gh'; the lock has 'github': names go by its key." in done.out
+    assert "The server is 'gh'; the lock has 'github'." in done.out
     assert run("lock", "--check", "--json").document["is_true"] is False

@@ -187,11 +187,11 @@ def test_what_can_not_be_meant_is_told(book: Callable[..., PinStore], run: Run, 
     ("words", "status", "out"),
     [
         (["diff", "server:fs"], 0, "Nothing of server:fs waits for a word.\n"),
-        (["accept", "server:fs"], 1, "Nothing of server:fs waits for a word; it stays as it is.\n"),
+        (["accept", "server:fs"], 1, "Nothing of server:fs is pending; it was left unchanged.\n"),
         (
             ["accept", "fs/read", "server:fs"],
             0,
-            "Accepted fs@1/read@1\nNothing of server:fs waits for a word; it stays as it is.\n",
+            "Accepted fs@1/read@1\nNothing of server:fs is pending; it was left unchanged.\n",
         ),
     ],
 )

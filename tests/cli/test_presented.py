@@ -39,7 +39,7 @@ def test_names_tells_what_is_overridden_and_what_the_server_says(run: Run, confi
     assert "the server says 'Does tidy.'" in shown.out
     assert "annotations.readOnlyHint: false\n    the server says nothing\n" in shown.out
     assert "mail/send  overridden" not in shown.out
-    assert "note: [tools] 'disk/gone' is about no tool that there is." in shown.err
+    assert "note: [tools] 'disk/gone' matches no tool." in shown.err
     assert "overridden" not in run("names", path).out
 
 

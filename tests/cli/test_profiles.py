@@ -40,7 +40,7 @@ def test_each_profile_has_its_tools_and_says_for_whom_it_is(run: Run, source: st
     told = run("profiles", source)
     assert told.status == 0
     assert "readers: for groups staff, eng" in told.out
-    assert "rest: for who is in no other" in told.out
+    assert "rest: for everybody in no other profile" in told.out
     assert "open: for everyone" in told.out
     rows = {row["name"]: row for row in run("profiles", source, "--json").document["profiles"]}
     assert [tool["name"] for tool in rows["all"]["tools"]] == ["read", "write"]
@@ -67,7 +67,7 @@ def test_somebodys_eyes(run: Run, source: str, words: list[str], profiles: list[
 
 def test_without_profiles_everybody_sees_everything(run: Run, tmp_path: Path) -> None:
     source = written(tmp_path)
-    assert "everybody who may come in sees everything" in run("profiles", source).out
+    assert "every client sees all tools" in run("profiles", source).out
     assert run("profiles", source, "--as", "ann", "--json").document["profiles"] is None
 
 
@@ -86,12 +86,12 @@ def test_groups_are_somebodys(run: Run, source: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        ({"rules": [{"outcome": "ask", "tools": ["files/write"]}]}, "1 rule; calls that no rule is about are allowed"),
+        ({"rules": [{"outcome": "ask", "tools": ["files/write"]}]}, "1 rule; calls that no rule matches are allowed"),
         (
             {"rules": [{"outcome": "ask", "tools": ["files/write"]}, {"outcome": "allow", "tools": ["files/read"]}]},
-            "2 rules; calls that no rule is about need an approval",
+            "2 rules; calls that no rule matches need approval",
         ),
-        ({"default": "deny"}, "0 rules; calls that no rule is about are denied"),
+        ({"default": "deny"}, "0 rules; calls that no rule matches are denied"),
     ],
 )
 def test_the_default_that_holds_is_said(run: Run, tmp_path: Path, policy: object, said: str) -> None:

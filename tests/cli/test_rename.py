@@ -44,7 +44,7 @@ def test_applying_changes_files_and_lists_what_is_left(run: Run, here: Path) -> 
     assert "docs/protocol.md:3:5: fs.*" in done.out
     assert "The protocol version goes from 0.2 to 0.3." in done.out
     assert "Left out as history: CHANGELOG*" in done.out
-    assert "3 files changed, in 4 places. `truename rename --undo` gives them back." in done.out
+    assert "3 files changed, in 4 places. `truename rename --undo` restores them." in done.out
 
 
 def test_undoing_gives_everything_back(run: Run, here: Path) -> None:
@@ -53,7 +53,7 @@ def test_undoing_gives_everything_back(run: Run, here: Path) -> None:
     done = run("rename", "--undo")
 
     assert done.status == 0
-    assert "given back as before the rename of" in done.out
+    assert "restored to the state before the rename of" in done.out
     assert texts(here) == FILES
     assert [path.name for path in (here / "docs/adr").iterdir()] == ["0016-names.md"]
     again = run("rename", "--undo", "--json")
@@ -166,7 +166,7 @@ def test_a_refused_plan_changes_nothing(run: Run, here: Path, words: tuple[str, 
 
     assert done.status == 1
     assert f"refused: {told}" in " ".join(done.err.split())
-    assert "Nothing was changed: the plan has to be mended first." in done.out
+    assert "Nothing was changed: fix the refused renames first." in done.out
     assert texts(here) == FILES
 
 
@@ -196,7 +196,7 @@ def test_a_run_that_was_cut_short_is_told(run: Run, here: Path) -> None:
 
     done = run("rename", "fs.list", "fs_list", "--apply", ".")
 
-    assert "had been cut short; its files were given back first" in done.err
+    assert "was interrupted; its files were restored first" in done.err
     assert done.status == 0
     assert texts(here)["src/agent.rs"].startswith('match tool { "fs_list"')
 
@@ -248,7 +248,7 @@ def test_undoing_takes_no_other_words(run: Run, here: Path, more: tuple[str, ...
     done = run("rename", "--undo", *more)
 
     assert done.status == 2
-    assert "--undo takes nothing else" in done.err
+    assert "--undo excludes other options" in done.err
     assert texts(here) != FILES
 
 

@@ -159,7 +159,7 @@ def test_what_goes_by_ids_is_listed(run: Run, here: Path, tmp_path: Path) -> Non
     shown = run("rename", here, "--ids", "--dry-run").out
     assert "Change these settings" in shown
     assert "These pins are carried over" in shown
-    assert "Look through these approvals" in shown
+    assert "Check these approvals" in shown
 
     assert run("rename", here, "--ids").status == 0
     with PinStore(tmp_path / "book.pins") as book:

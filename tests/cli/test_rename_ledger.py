@@ -43,10 +43,10 @@ def test_the_ledger_is_told_after_the_files(run: Run, here: Path, ledger: Path) 
 
 def test_undoing_files_says_that_the_ledger_keeps_its_word(run: Run, here: Path, ledger: Path) -> None:
     run("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger)
-    assert "What the ledger was told stays" in run("rename", "--undo").out
+    assert "The ledger keeps its entries" in run("rename", "--undo").out
 
     run("rename", "fs.list", "fs_list", "--apply", "src")
-    assert "What the ledger was told stays" not in run("rename", "--undo").out
+    assert "The ledger keeps its entries" not in run("rename", "--undo").out
 
 
 def test_a_clean_break_ends_the_old_name(run: Run, here: Path, ledger: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_clean_break_needs_no_gateway(run: Run, here: Path, settings: str) -> 
 
     assert done.status == 0
     assert "fs_list" in texts(here)["src/agent.rs"]
-    assert "There is no ledger here to tell" in done.out
+    assert "No ledger was found" in done.out
     assert "a clean break" in (here / "docs/adr/0017-rename-fs-list.md").read_text()
 
 
@@ -107,5 +107,5 @@ def test_where_no_ledger_is_nothing_can_be_listed(run: Run, here: Path) -> None:
     done = run("rename", "fs.list", "fs_list", "--apply", ".", "--listed-for", "90d")
 
     assert done.status == 2
-    assert "there is no ledger in which the old names could be listed" in " ".join(done.err.split())
+    assert "old names can be listed only with a ledger" in " ".join(done.err.split())
     assert texts(here) == FILES

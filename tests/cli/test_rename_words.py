@@ -56,7 +56,7 @@ def test_names_as_they_should_be_need_no_plan(run: Run, here: Path) -> None:
 
     done = run("rename", "dump.json", "--style", "underscore", "--apply", "src")
 
-    assert done.out.startswith("Nothing is to be renamed: all names are as they should be.")
+    assert done.out.startswith("Nothing to rename: all names are as they should be.")
 
 
 def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
@@ -78,20 +78,20 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
         (("docs", "--style", "underscore"), "no tool was found in docs"),
         (("a", "b", "--apply"), "no file or directory was named"),
         (("a", "b", "--check"), "no file or directory was named"),
-        (("a", "b", "--check", ".", "--apply", "."), "--check only looks, and --apply changes"),
+        (("a", "b", "--check", ".", "--apply", "."), "--check and --apply exclude each other"),
         (("a", "b", "--apply", "nowhere"), "nowhere: it does not exist"),
         (("--map", "nowhere.toml"), "nowhere.toml can't be read"),
-        (("--map", "x", "--style", "underscore"), "--map and --style both say what the names become"),
-        (("--style", "underscore"), "nothing says which tools there are"),
-        (("x", "--style", "on-conflict"), "with it only all tools together can be renamed"),
-        (("x", "--style", "loud"), "'loud' is no style that names in files can have"),
+        (("--map", "x", "--style", "underscore"), "--map and --style exclude each other"),
+        (("--style", "underscore"), "no SOURCE of tools was given"),
+        (("x", "--style", "on-conflict"), "which applies only to all tools of a ledger"),
+        (("x", "--style", "loud"), "'loud' is not a style for names in files"),
         (("x", "--style", "convention"), "no convention is configured here"),
         (("a", "b", "--all"), "2 words were given with --all"),
-        (("a", "b", "--listed-for", "90d", "--clean-break"), "two things are said about the old names"),
+        (("a", "b", "--listed-for", "90d", "--clean-break"), "the options about the old names exclude each other"),
         (("a", "b", "--listed-for", "soon"), "'soon' is not a duration"),
         (("a", "b", "--listed-for", "0d"), "is not 1 to 3,650 days"),
         (("a", "b", "--listed-until", "tomorrow"), "'tomorrow' is no day"),
-        (("a", "b", "--listed-until", "2001-01-01"), "2001-01-01 has been already"),
+        (("a", "b", "--listed-until", "2001-01-01"), "2001-01-01 is in the past"),
         (("a", "b", "--ledger", "none.ledger"), "no ledger found at none.ledger"),
         (("a", "b", "--for", "nobody"), "Unknown client or provider: 'nobody'"),
     ],

@@ -60,7 +60,7 @@ LISTING: dict[str, Callable[[Path], None]] = {
 def home(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("truename.cli.connect.answers", lambda _: False)
+    monkeypatch.setattr("truename.cli.connect.is_running", lambda _: False)
     (home := tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))

@@ -69,7 +69,7 @@ def test_revoking_takes_an_id_a_name_or_the_token_itself(run: Run, source: Path)
     assert run("token", "revoke", texts[3][4:20], source).status == 0
     assert run("token", "list", source, "--json").document["tokens"] == []
     nobody = run("token", "revoke", "zed", source)
-    assert (nobody.status, "No token is known as 'zed'" in nobody.out) == (1, True)
+    assert (nobody.status, "There is no token or sign-in 'zed'" in nobody.out) == (1, True)
 
 
 @pytest.mark.parametrize(

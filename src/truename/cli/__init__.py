@@ -1,4 +1,4 @@
-"""Provide the command line: commands and rendering, no logic; each command does its own heavy imports."""
+"""The command line: commands and their output, without logic of its own. Each command imports heavy modules itself."""
 
 from truename.cli.app import main
 

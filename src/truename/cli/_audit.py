@@ -1,4 +1,4 @@
-"""Record the decisions of commands in the audit journal of their configuration."""
+"""Record the decisions of commands in the audit log of their configuration."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["witnessed"]
+__all__ = ["audited"]
 
 
 @contextmanager
-def witnessed(
+def audited(
     config: Config, kind: str, what: str, about: Sequence[Mapping[str, Any]] = ({},)
 ) -> Iterator[list[dict[str, Any]]]:
-    """Write down what the block does, as done by whoever runs this command; gives the records to add to.
+    """Record in the audit log what the block does, by the current user; yield the records so that fields can be added.
 
-    Raises `StoreError` where it has to be written down first, and can't be.
+    Raises `StoreError` if the log is set to refuse what it can't record, and the record can't be written.
     """
     records = [{"what": what, **one, "by": whoami(), "via": "command"} for one in about]
     with CommandAudit(config.settings.audit, _warn).deciding(kind, records):
@@ -31,4 +31,4 @@ def witnessed(
 
 
 def _warn(text: str) -> None:
-    say(styled("Not in the audit journal: ", "bold"), text)
+    say(styled("Not in the audit log: ", "bold"), text)

@@ -1,4 +1,4 @@
-"""Render the changes between two lists of tools, for people and as a JSON document."""
+"""Print the changes between two lists of tools, as text or JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OTHER: Final = "red"
 
 
 def show_changes(changes: ToolChanges, *, everything: bool) -> None:
-    """Print all changes, the breaking ones first: the fact, the paths, and what to do."""
+    """Print all changes, the breaking ones first: the fact, the paths, and the remedy."""
     for breaking, heading, style in _HEADINGS:
         group = [one for one in changes if one.breaking is breaking]
         shown = group if everything else group[:_MOST]
@@ -48,7 +48,7 @@ def show_changes(changes: ToolChanges, *, everything: bool) -> None:
 
 
 def _is_last(one: ToolChange, following: ToolChange | None) -> bool:
-    """Tell whether the next change asks for something else: what several ask for is said once, after them."""
+    """Return whether the next change has another remedy: a shared remedy is printed once, after the last change."""
     return following is None or following.remedy != one.remedy
 
 
@@ -68,7 +68,7 @@ def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:
 
 
 def _lines(change: ToolChange) -> list[str]:
-    """Return the differences one by one, where the fact does not say all of them already."""
+    """Return the differences one per line, unless the fact already states them."""
     if len(change.details) < (1 if change.kind in (ChangeKind.RENAMED, ChangeKind.MOVED) else 2):
         return []
     lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
@@ -77,19 +77,19 @@ def _lines(change: ToolChange) -> list[str]:
 
 
 def summary(changes: ToolChanges) -> str:
-    """Return the last line: how many changes break somebody, and how many renames are guesses."""
+    """Return the last line: the number of breaking changes, and of renames that are guesses."""
     if not changes:
         return "Nothing has changed."
     breaking = len(changes.breaking)
     counts = Counter(one.kind.value for one in changes)
-    told = ", ".join(f"{number:,} {word}" for word, number in counts.items())
+    by_kind = ", ".join(f"{number:,} {word}" for word, number in counts.items())
     guessed = sum(one.certainty is Certainty.SUGGESTED for one in changes)
     guesses = f" {guessed:,} marked ? {'is' if guessed == 1 else 'are'} a guess." if guessed else ""
-    return f"{len(changes):,} change{'' if len(changes) == 1 else 's'}, {breaking:,} breaking: {told}.{guesses}"
+    return f"{len(changes):,} change{'' if len(changes) == 1 else 's'}, {breaking:,} breaking: {by_kind}.{guesses}"
 
 
 def plain(changes: ToolChanges) -> dict[str, Any]:
-    """Return what the JSON documents of several commands have in common."""
+    """Return the changes as JSON, as several commands include them."""
     return {
         "breaking": len(changes.breaking),
         "changes": [_plain(one) for one in changes],
@@ -119,5 +119,5 @@ def _tool(pin: Pin | None) -> dict[str, Any] | None:
     if pin is None:
         return None
     place = pin.location
-    told = None if place is None else {"file": place.file, "line": place.line, "column": place.column}
-    return {"name": pin.name, "server": pin.server, "digest": pin.digest, "location": told}
+    location = None if place is None else {"file": place.file, "line": place.line, "column": place.column}
+    return {"name": pin.name, "server": pin.server, "digest": pin.digest, "location": location}

@@ -1,4 +1,4 @@
-"""Simulate what each client would do to the tools without Truename, and describe it."""
+"""Simulate how each client would treat the tools without Truename, and describe the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ClientOutcome", "Compared", "client_outcomes", "collapses", "in_word
 Compared: TypeAlias = "Mapping[ToolId, Sequence[ClientOutcome]]"
 _FAILURES: Final = {"refused": "fails", "falls": "falls"}
 _KINDS: Final = ("client", "framework")
-# The worst first: what runs another tool does harm, what is missing is merely missing.
+# The worst first: running another tool does harm; a missing tool is only missing.
 _WORST_FIRST: Final = ("runs", "fails", "dropped", "clashes", "renamed", "falls")
 _PHRASES: Final = {
     "runs": "a call runs {what} in {clients}",
@@ -36,11 +36,11 @@ _PHRASES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ClientOutcome:
-    """What a client does to a tool: ``runs`` another, ``fails``, ``dropped``, ``clashes``, ``renamed`` or ``falls``.
+    """The treatment of a tool by a client: ``runs``, ``fails``, ``dropped``, ``clashes``, ``renamed`` or ``falls``.
 
-    One that fails takes its server or the request with it, whose other tools then fall. ``what`` is the tool run
-    instead, the part that fails, or the name shown; ``confidence`` tells whether the client was run or read. What a
-    client does about a clash is not always known.
+    ``runs``: a call runs another tool. A tool that ``fails`` makes its server or the request fail, and the others fall.
+    ``what`` is the tool that runs instead, the part that fails, or the name shown. ``clashes``: it shares a name with
+    another tool, and it is unknown which one is kept. ``confidence`` is ``run`` or ``read``.
     """
 
     client: str
@@ -52,7 +52,7 @@ class ClientOutcome:
 
 
 def manglers() -> tuple[Dialect, ...]:
-    """Return the clients and frameworks whose treatment of names is known to do something."""
+    """Return the clients and frameworks that are known to change names."""
     plain = dialects.get("inspector").mangling
     return tuple(row for row in dialects.table() if row.kind in _KINDS and row.mangling != plain)
 
@@ -60,7 +60,7 @@ def manglers() -> tuple[Dialect, ...]:
 def client_outcomes(
     catalog: Catalog, clients: Iterable[Dialect] | None = None
 ) -> Mapping[ToolId, Sequence[ClientOutcome]]:
-    """Return for each tool what these clients would do to it under its own name, the worst first."""
+    """Return for each tool how these clients would treat it under its own name, the worst first."""
     ids: dict[Key, ToolId] = {(tool.origin.server_id, tool.origin.name): id for id, tool in catalog.items()}
     roster = Roster((server, [name]) for server, name in _by_server(ids))
     found: defaultdict[ToolId, list[ClientOutcome]] = defaultdict(list)
@@ -85,7 +85,7 @@ def _harm(fate: ClientOutcome) -> tuple[int, bool, bool]:
 
 
 def _told(client: Dialect, one: Predicted, *, clashing: bool) -> ClientOutcome:
-    """Return a predicted fate in this table's words."""
+    """Convert a predicted fate to an outcome."""
     winner = one.reaches if one.loss else None
     if winner is not None:
         kind, what = "runs", _named(winner, one.key)
@@ -105,7 +105,7 @@ def _named(winner: Key, instead_of: Key) -> str:
 
 
 def in_words(several: Sequence[ClientOutcome], most: int = 2) -> str:
-    """Return the worst of a tool's fates, with its clients, and how many others do it harm; ``*`` was only read.
+    """Describe a tool's worst outcome and its clients, and count the other clients; ``*`` marks clients only read.
 
     >>> in_words([ClientOutcome("a", "Ay", "dropped", "", "run"), ClientOutcome("b", "Bee", "dropped", "", "read")])
     'dropped by Ay, Bee*'
@@ -125,7 +125,7 @@ def _clients(group: Sequence[ClientOutcome], most: int) -> str:
 
 
 def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
-    """Return a sentence for each of these clients that would lose tools, or run others in their place; worst first."""
+    """Return a sentence for each of these clients that would lose tools or run others instead; worst first."""
     lost: defaultdict[str, list[ClientOutcome]] = defaultdict(list)
     for several in client_outcomes(catalog, clients).values():
         for fate in several:
@@ -137,12 +137,12 @@ def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
 
 def _lost(title: str, several: Sequence[ClientOutcome], there: int) -> str:
     others = sum(fate.kind == "runs" for fate in several)
-    more = f", and run another tool in the place of {others:,} of them" if others else ""
+    more = f", and run another tool instead of {others:,} of them" if others else ""
     return f"{title} would lose {len(several):,} of {there:,} tools{more}"
 
 
 def collapses(compared: Mapping[ToolId, Sequence[ClientOutcome]], most: int = 5) -> list[str]:
-    """Return a sentence for each kind of failure that takes more than its cause with it."""
+    """Return a sentence for each kind of failure that affects a whole server or request."""
     grouped: defaultdict[str, dict[str, ClientOutcome]] = defaultdict(dict)
     for several in compared.values():
         for fate in several:

@@ -1,4 +1,4 @@
-"""Read declared tools from Python sources, dumps, git revisions, configurations and addresses."""
+"""Read tools from Python sources, dumps, git revisions, configurations and running servers."""
 
 from __future__ import annotations
 
@@ -40,33 +40,33 @@ _FORM: Final = "Write it as git:REVISION:PATH, as in git:main:src."
 _MOST: Final = 512 * 1024 * 1024
 _SECONDS: Final = 120
 _LONGEST_HEAD: Final = 200
-# Plain files only: neither links nor modules of others.
+# Regular files only: neither links nor submodules.
 _ENTRY: Final = re.compile(rb"100[0-7]{3} blob ([0-9a-f]+) +([0-9]+)\t(.+)", re.DOTALL)
 _UNREADABLE: Final = "unreadable_source"
 _IN_MEMORY: Final = Settings(ledger="memory")
 _LOCK: Final = ".lock"
 _UPSTREAM: Final = "upstream_unavailable"
-_TOLD: Final = 5
+_MOST_ERRORS: Final = 5
 
 
 def is_address(source: str) -> bool:
-    """Tell whether a SOURCE is an address, and no file."""
+    """Return whether a SOURCE is a URL."""
     return source.lower().startswith(_SCHEMES)
 
 
 def server_at(address: str) -> ServerConfig:
-    """Return the server behind an address; its key is the host. Raises `UsageError`."""
+    """Return the server at a URL; its key is the host. Raises `UsageError`."""
     try:
         host = urlsplit(address).hostname
     except ValueError:
         host = None
     if not host:
-        raise UsageError(fact=f"{address!r} is not an address", advice="Write it as http://HOST:PORT/PATH.")
+        raise UsageError(fact=f"{address!r} is not a valid URL", advice="Write it as http://HOST:PORT/PATH.")
     return ServerConfig(key=host.replace(".", "-").replace(":", "-"), url=address, type="http")
 
 
 class _File(NamedTuple):
-    """A file of a revision: its object, its size, and its place below what was asked for."""
+    """A file in a git revision: its object id, its size, and its path below the requested one."""
 
     object: str
     size: int
@@ -75,16 +75,16 @@ class _File(NamedTuple):
 
 @contextmanager
 def checked_out(source: str) -> Iterator[Path]:
-    """Put a file or a directory of a revision into a directory of its own, for as long as it is looked at.
+    """Extract a file or directory of a git revision into a temporary directory, which is removed afterwards.
 
-    The bytes are those that were committed: neither attributes (``export-ignore``) nor filters change what is
-    compared. Raises `UsageError` for what is no such text, and for what git says is not there.
+    The bytes are as committed: git attributes (``export-ignore``) and filters do not apply. Raises `UsageError` for
+    an invalid SOURCE, and for a revision or path that git does not have.
     """
     revision, colon, path = source.removeprefix(PREFIX).partition(":")
     if not colon or not revision or not path or revision.startswith("-"):
-        raise UsageError(fact=f"{source!r} names no file of a revision", advice=_FORM)
+        raise UsageError(fact=f"{source!r} is not a file in a git revision", advice=_FORM)
     if path.startswith("/"):
-        raise UsageError(fact=f"{source} is no path as seen from here", advice=_FORM)
+        raise UsageError(fact=f"the path in {source} is not relative", advice=_FORM)
     files = _files(revision, path, source)
     if sum(one.size for one in files) > _MOST:
         raise UsageError(fact=f"{source} is larger than {_MOST:,} bytes", advice="Name a smaller part of it.")
@@ -102,25 +102,25 @@ def _files(revision: str, path: str, source: str) -> list[_File]:
     kind, _, size = _git(source, "cat-file", "--batch-check=%(objecttype) %(objectsize)", asked=[found]).partition(b" ")
     if kind == b"blob":
         return [_File(found, int(size), "")]
-    # Without --full-tree it would look for the present directory inside of what was named.
+    # --full-tree: the path is relative to the repository, not to the present directory.
     entries = _git(source, "ls-tree", "-r", "-z", "-l", "--full-tree", found).split(b"\0")
     matches = [match for entry in entries if (match := _ENTRY.fullmatch(entry))]
     return [_File(one[1].decode(), int(one[2]), one[3].decode("utf-8", "surrogateescape")) for one in matches]
 
 
 def _contents(files: Sequence[_File], source: str) -> bytes:
-    """Return all files behind each other, each with a line in front and a line's end behind."""
+    """Return the output of `git cat-file --batch`: each file after a header line, followed by a line end."""
     return _git(source, "cat-file", "--batch", asked=[one.object for one in files]) if files else b""
 
 
 def _unpack(files: Sequence[_File], content: bytes, base: Path, source: str) -> None:
-    """Write the files; a revision is no less hostile than a server, so paths upwards are left out."""
+    """Write the files; a revision may be hostile, so paths with ``..`` are skipped."""
     (base.parent if [one.place for one in files] == [""] else base).mkdir(parents=True, exist_ok=True)
     start = 0
     for one in files:
         head, _, _ = content[start : start + _LONGEST_HEAD].partition(b"\n")
         if not head.endswith(b" blob %d" % one.size):
-            raise UsageError(fact=f"git lacks a file of {source}", advice="Fetch it whole: `git fetch --refetch`.")
+            raise UsageError(fact=f"git lacks a file of {source}", advice="Fetch all objects: `git fetch --refetch`.")
         start += len(head) + 1
         target = base / one.place if one.place else base
         if ".." not in PurePosixPath(one.place).parts:
@@ -128,7 +128,9 @@ def _unpack(files: Sequence[_File], content: bytes, base: Path, source: str) -> 
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content[start : start + one.size])
             except OSError as error:
-                fact = f"{one.place!r} of {source} can't be put on this disk ({error.strerror or error})"
+                fact = (
+                    f"{one.place!r} of {source} can't be written to a temporary directory ({error.strerror or error})"
+                )
                 raise UsageError(fact=fact, advice="Name a smaller part of it.") from error
         start += one.size + 1
 
@@ -140,18 +142,18 @@ def _git(source: str, *words: str, asked: Sequence[str] = ()) -> bytes:
     except FileNotFoundError as error:
         raise UsageError(fact="git is not installed", advice="Install it, or give a file.") from error
     except subprocess.TimeoutExpired as error:
-        raise UsageError(fact=f"git did not give {source} in time", advice="Give a file.") from error
+        raise UsageError(fact=f"git timed out while reading {source}", advice="Give a file.") from error
     except subprocess.CalledProcessError as error:
-        said = " ".join(error.stderr.decode("utf-8", "replace").split())[:200]
-        raise UsageError(fact=f"git has no {source} ({said})", advice="Check the revision and the path.") from error
+        message = " ".join(error.stderr.decode("utf-8", "replace").split())[:200]
+        raise UsageError(fact=f"git has no {source} ({message})", advice="Check the revision and the path.") from error
     return done.stdout
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredSources:
-    """All that was declared, the servers that failed, and whether it is more than single files of Python.
+    """The tools of all sources, the servers that failed, and whether the sources are more than single Python files.
 
-    ``peers`` are tools beside which these will stand.
+    ``peers`` are tools that run together with these, for checks of clashes.
     """
 
     declared: DeclaredTools
@@ -163,17 +165,17 @@ class DeclaredSources:
 def read_sources(
     sources: Sequence[str], exclude: Sequence[str], beside: Sequence[str] = (), *, named_by: Path | None = None
 ) -> DeclaredSources:
-    """Read every source; the servers of configurations and of addresses are started and asked.
+    """Read every source; the servers of configurations, and servers given by URL, are started and asked.
 
-    ``named_by`` is the file that names the sources where no command line does: they need consent then.
-    What stands ``beside`` are files; of those nothing is told but that one can't be read.
-    Raises `UsageError` for a source that is not there, and what is wrong with a configuration (`ConfigError`).
+    ``named_by`` is the file that lists the sources if the command line does not: they need consent then. ``beside``
+    are files with peers, for which only read errors are reported. Raises `UsageError` for a source that does not
+    exist, and `ConfigError` for an invalid configuration.
     """
     addresses = {source: server_at(source) for source in sources if is_address(source)}
     if named_by is not None and addresses:
         require_addresses(tuple(addresses), named_by)
     configs = {source: _configuration(source, is_named=named_by is None) for source in sources}
-    # All files together: how servers that are made in them are told apart depends on how many there are.
+    # All files in one call: the keys of servers that they create depend on how many there are.
     parts = [read_declared([at_home(one) for one, config in configs.items() if not config], exclude=exclude)]
     failed: list[str] = []
     for source, config in configs.items():
@@ -216,16 +218,18 @@ def _asked(config: Config, source: str) -> tuple[DeclaredTools, list[str]]:
         say(styled("error: ", "bold red"), styled(str(answers[key])))
     lists = [(key, answer) for key, answer in answers.items() if key not in failed]
     declarations, findings = parse_declarations(lists, source)
-    said = config.identities
-    known = tuple(replace(one, identity=said[one.server]) if one.server in said else one for one in declarations)
+    by_server = config.identities
+    known = tuple(
+        replace(one, identity=by_server[one.server]) if one.server in by_server else one for one in declarations
+    )
     return DeclaredTools(declarations=known, findings=tuple(findings), files=(source,)), failed
 
 
 def tools_at(source: str) -> tuple[Pin, ...]:
-    """Return the tools of one side of a comparison: a lock, or whatever else `tools_of` reads.
+    """Return the tools of one side of a comparison: a lock, or any source that `tools_of` reads.
 
-    Raises `UsageError`, `ConfigError`, and an error of exit status 3 where a server failed: a side of which a part is
-    missing would be compared as if that had been removed.
+    Raises `UsageError`, `ConfigError`, and an error with exit status 3 if a server failed: its tools would otherwise
+    count as removed.
     """
     if source.startswith(PREFIX):
         with checked_out(source) as path:
@@ -235,15 +239,17 @@ def tools_at(source: str) -> tuple[Pin, ...]:
 
 
 def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[Pin, ...]:
-    """Return the tools of sources, dumps, configurations and addresses together; raises as `tools_at` does.
+    """Return the tools of several sources. Raises as `tools_at` does.
 
-    ``named_by`` is the file that names the sources where no command line does: they need consent then.
+    ``named_by`` is the file that lists the sources if the command line does not: they need consent then.
     """
     taken = read_sources(sources, load_lint_configuration(Path.cwd()).settings.exclude, named_by=named_by)
     _check(taken.declared)
     if taken.failed:
         failed = ", ".join(taken.failed)
-        raise UsageError(fact=f"{failed} could not be asked", advice="Start it by hand to see why.", code=_UPSTREAM)
+        raise UsageError(
+            fact=f"could not list the tools of {failed}", advice="Start it by hand to see why.", code=_UPSTREAM
+        )
     return pins_of(taken.declared.declarations)
 
 
@@ -253,27 +259,27 @@ def _is_lock(path: Path) -> bool:
 
 def _of_files(path: Path, source: str) -> tuple[Pin, ...]:
     declared = read_declared([path], exclude=load_lint_configuration(Path.cwd()).settings.exclude)
-    # Where they lie while they are looked at is nobody's concern.
-    told = [replace(one, location=_called(one.location, path, source)) for one in declared.findings]
-    _check(replace(declared, findings=tuple(told)))
+    # The paths of the temporary directory are replaced by the SOURCE.
+    findings = [replace(one, location=_in_source(one.location, path, source)) for one in declared.findings]
+    _check(replace(declared, findings=tuple(findings)))
     return tuple(replace(pin, location=None) for pin in pins_of(declared.declarations))
 
 
-def _called(place: Location | None, path: Path, source: str) -> Location | None:
+def _in_source(place: Location | None, path: Path, source: str) -> Location | None:
     return place and replace(place, file=place.file.replace(str(path), source, 1))
 
 
 def _check(declared: DeclaredTools) -> None:
-    """Raise `UsageError` for a file that can't be read: its tools would count as removed."""
+    """Raise `UsageError` for an unreadable file, since its tools would count as removed; print other findings."""
     unreadable = [one for one in declared.findings if one.rule.name == _UNREADABLE]
-    for one in unreadable[1:_TOLD]:
+    for one in unreadable[1:_MOST_ERRORS]:
         say(styled("error: ", "bold red"), styled(f"{one.location}: {one.fact}"))
     if unreadable:
         first = unreadable[0]
-        raise UsageError(fact=_told(first), advice=first.remedy)
+        raise UsageError(fact=_one_line(first), advice=first.remedy)
     for one in declared.findings:
-        say(styled("note: ", "yellow"), styled(f"{_told(one)}."))
+        say(styled("note: ", "yellow"), styled(f"{_one_line(one)}."))
 
 
-def _told(finding: Finding) -> str:
+def _one_line(finding: Finding) -> str:
     return f"{finding.location}: {finding.fact.removesuffix('.')}"

@@ -1,4 +1,4 @@
-"""Gather what `truename doctor` examines: client files, dumps, and the tools of servers that it may start."""
+"""Gather the input of `truename doctor`: clients' files, dumps, and the tools of servers that it may start."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from truename.config.templates import Hole
     from truename.dialects import Dialect
 
-__all__ = ["DoctorResult", "look", "show_plan"]
+__all__ = ["DoctorResult", "run_doctor", "show_plan"]
 
 _STARTS: Final = frozenset({"command", "url", "httpUrl", "serverUrl", "transport"})
 _TOML: Final = ".toml"
 _IN_MEMORY: Final = Settings(ledger="memory")
 _YES: Final = ("y", "yes")
-# What these clients themselves would run in a shell before they start anything.
+# Clients that run parts of an entry in a shell.
 _SHELLS: Final = ("crush", "crushrc")
 _SHORTEST_SECRET: Final = 6
 _KEY: Final = 32
@@ -64,7 +64,7 @@ _KEY: Final = 32
 
 @dataclass(frozen=True)
 class ToolDump:
-    """What a dump says that one server lists."""
+    """The list of tools of one server in a dump."""
 
     key: str
     tools: Any = field(repr=False)
@@ -73,10 +73,10 @@ class ToolDump:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorInput:
-    """All that there is to look at.
+    """Everything that the doctor examines.
 
-    ``files`` belong to clients; ``listings`` are dumps; ``direct`` are servers of Truename's own configurations and
-    of addresses that were named, by which no client is meant. ``searched`` tells that the machine was looked through.
+    ``files`` belong to clients; ``listings`` are dumps; ``direct`` are servers of Truename's own configurations,
+    ``addresses`` servers given by URL. ``searched``: the files were found by searching the machine, not named.
     """
 
     files: tuple[FoundFile, ...] = ()
@@ -88,9 +88,9 @@ class DoctorInput:
 
 
 def read_input(sources: Sequence[str], project: Path | None, environ: Mapping[str, str] | None = None) -> DoctorInput:
-    """Read what is named, or find what the clients of this machine have. Starts nothing.
+    """Read the given sources or, without any, find the files of the clients on this machine. Starts nothing.
 
-    Raises `UsageError` for a source that is not there, and `ConfigError` for one that is nothing of the kind.
+    Raises `UsageError` for a source that does not exist, and `ConfigError` for one in no known format.
     """
     machine = Machine.here(project)
     if not sources:
@@ -102,7 +102,7 @@ def read_input(sources: Sequence[str], project: Path | None, environ: Mapping[st
     for source in sources:
         if is_address(source):
             addresses.append(StartableServer(server=server_at(source), path=None, clients=(), of_project=False))
-        elif (path := _there(source)).suffix.lower() == _TOML and _is_our_own(path):
+        elif (path := _existing_file(source)).suffix.lower() == _TOML and _is_our_own(path):
             direct += _configured(path, environ)
         elif (dumped := _dumped(path)) is not None:
             listings += dumped
@@ -110,14 +110,14 @@ def read_input(sources: Sequence[str], project: Path | None, environ: Mapping[st
             files.append(read_source(path))
     return DoctorInput(
         files=tuple(files),
-        listings=tuple(_with_keys_of_their_own(listings)),
+        listings=tuple(_with_unique_keys(listings)),
         direct=tuple(direct),
         addresses=tuple(addresses),
         project=str(machine.project),
     )
 
 
-def _there(source: str) -> Path:
+def _existing_file(source: str) -> Path:
     path = at_home(source)
     try:
         found = path.is_file()
@@ -155,7 +155,7 @@ def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable
 
 
 def _as_written(path: Path, config: Config, environ: Mapping[str, str]) -> Mapping[str, ServerConfig]:
-    """Return the servers with their references left in: what stands behind one may be a secret."""
+    """Return the servers with unresolved references, since the values may be secret."""
     try:
         names = [*environ, *(read_env_file(Path(config.settings.env_file)) if config.settings.env_file else ())]
         again = read_configuration(path, {name: f"${{{name}}}" for name in names})
@@ -169,7 +169,7 @@ def _masked(server: ServerConfig) -> ServerConfig:
 
 
 def _dumped(path: Path) -> list[ToolDump] | None:
-    """Return the lists of a dump, or None for a file that is none."""
+    """Return the lists of a dump, or None if the file is not a dump."""
     try:
         pairs = read_listings(path)
     except ConfigError:
@@ -185,41 +185,44 @@ def _is_entry(tool: object) -> bool:
     return isinstance(tool, dict) and bool(tool.keys() & _STARTS) and "inputSchema" not in tool
 
 
-def _with_keys_of_their_own(listings: Sequence[ToolDump]) -> Sequence[ToolDump]:
-    """Give the keys that several lists have a number: a client can't have two servers of one key."""
+def _with_unique_keys(listings: Sequence[ToolDump]) -> Sequence[ToolDump]:
+    """Append a number to keys that several lists share: a client can't have two servers with one key."""
     seen: dict[str, int] = {}
-    told: list[ToolDump] = []
+    unique: list[ToolDump] = []
     for one in listings:
         seen[one.key] = number = seen.get(one.key, 0) + 1
-        told.append(one if number == 1 else ToolDump(f"{one.key}_{number}", one.tools, one.path))
-    return told
+        unique.append(one if number == 1 else ToolDump(f"{one.key}_{number}", one.tools, one.path))
+    return unique
 
 
 def show_plan(plan: Sequence[StartableServer], *, most: int | None = None, error: bool = False) -> None:
-    """Print exactly what would be started or connected, secrets masked; with ``most``, its first characters."""
+    """Print the commands that would be started and the URLs that would be connected, with secrets masked.
+
+    ``most`` limits the number of characters of each.
+    """
     rows = []
     for one in plan:
         whose = f"  ({', '.join(one.clients)})" if one.clients else ""
-        said = would_start(one.written or one.server)
-        told = Text.assemble(
-            styled(said if most is None else shortened(said, most)), styled(whose, "dim"), overflow="fold"
+        command = would_start(one.written or one.server)
+        text = Text.assemble(
+            styled(command if most is None else shortened(command, most)), styled(whose, "dim"), overflow="fold"
         )
-        rows.append((styled(shortened(one.server.key, _KEY), "bold"), told))
+        rows.append((styled(shortened(one.server.key, _KEY), "bold"), text))
     show_hanging(rows, indent=2, error=error)
 
 
-def consented(plan: Sequence[StartableServer]) -> bool | None:
-    """Show what would be started and ask; None where there is nothing to start, or nobody to ask."""
+def ask_consent(plan: Sequence[StartableServer]) -> bool | None:
+    """Show what would be started and ask for consent; None if there is nothing to start, or no terminal."""
     if not plan or not (sys.stdin.isatty() and output(error=True).is_terminal):
         return None
-    say("To see their tools, these servers would be started or connected:")
+    say("To list their tools, the doctor would start or connect to these servers:")
     show_plan(plan, error=True)
     say(styled("Start them? [y/N] ", "bold"))
     return sys.stdin.readline().strip().lower() in _YES
 
 
-def ask(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], list[Finding]]:
-    """Start the servers, each once, and return what they list; one that fails is a finding and stops no other.
+def start_and_list(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], list[Finding]]:
+    """Start each server once and return its tools; a server that fails becomes a finding.
 
     Raises `ModuleNotFoundError` if the gateway's packages are not installed.
     """
@@ -240,7 +243,7 @@ def ask(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], 
     for name, (key, _) in ready.items():
         answer = lists[name]
         if not isinstance(answer, list):
-            # Told by the key that its own file has, not by the one of this run.
+            # Reported under the key in its own file, not under the unique key of this run.
             failures.append(_failed(plan[key], replace(answer, server=plan[key].server.key)))
         else:
             answers[key] = answer
@@ -248,10 +251,10 @@ def ask(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], 
 
 
 def _filled(one: StartableServer) -> ServerConfig:
-    """Return the server with its references replaced as its client writes them. Raises `ConfigError`."""
+    """Return the server with references resolved in its client's syntax. Raises `ConfigError`."""
     server = one.server
     if one.shape in _SHELLS and any("`" in text for text in _texts(server)):
-        raise _unfilled(one, "it has a command that only the client's shell would run")
+        raise _unfilled(one, "it has a command substitution that only the client's shell runs")
 
     def ours(text: str | None) -> str:
         parts = translate(text or "", one.spelling or LITERAL)
@@ -280,7 +283,7 @@ def _filled(one: StartableServer) -> ServerConfig:
 
 
 def unavailable(plan: Iterable[StartableServer]) -> list[Finding]:
-    """Return the findings about servers of Truename's own configurations that can't start as they are configured."""
+    """Return findings about servers of Truename's own configurations that lack environment variables."""
     return [
         _failed(
             one,
@@ -307,17 +310,20 @@ def _texts(server: ServerConfig) -> tuple[str, ...]:
 
 
 def _refuse(one: StartableServer, hole: Hole) -> str:
-    raise _unfilled(one, f"{hole.said} is filled in by the client alone")
+    raise _unfilled(one, f"only the client can fill in {hole.said}")
 
 
 def _unfilled(one: StartableServer, problem: str) -> ConfigError:
     return ConfigError(
-        file=str(one.path or ""), key=one.server.key, problem=problem, remedy="Start it by hand, and give a dump."
+        file=str(one.path or ""),
+        key=one.server.key,
+        problem=problem,
+        remedy="Start it by hand, and pass a dump of its tools.",
     )
 
 
 def _free(key: str, taken: Iterable[str]) -> str:
-    """Return a key that no other server of this run has: two clients may call different servers alike."""
+    """Return a key that is unique in this run: two clients may use one key for different servers."""
     name, number = key, 1
     while name in taken:
         number += 1
@@ -351,7 +357,7 @@ def _failed(one: StartableServer, error: TruenameError) -> Finding:
 
 
 def _without_secrets(text: str, server: ServerConfig) -> str:
-    """Mask what the server was given: some repeat it as their last words."""
+    """Mask the secrets that the server was given: some servers print them when they fail."""
     given = [
         *server.env.values(),
         *server.headers.values(),
@@ -364,9 +370,10 @@ def _without_secrets(text: str, server: ServerConfig) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorResult:
-    """What was looked at, what came of it, and the servers that were not asked: by leave, and of a project.
+    """The doctor's input and report, and the servers that were not asked.
 
-    ``declined``: a person was shown what would be started, and said no.
+    ``unasked`` lack consent (``declined``: it was refused on the terminal), ``of_project`` are configured only by a
+    project's file. ``asked`` is the number of servers that were asked.
     """
 
     intake: DoctorInput
@@ -378,14 +385,14 @@ class DoctorResult:
 
 
 class _ClientFilter:
-    """Which clients are meant: those of --for, or all. Raises `UnknownDialect`."""
+    """A filter by the clients of ``--for``; without any, all pass. Raises `UnknownDialect`."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(name.strip().lower() for name in names)
         self._dialects = tuple(dict.fromkeys(found for name in self._names if (found := _dialect(name)) is not None))
 
     def only(self, intake: DoctorInput) -> DoctorInput:
-        """Return what is there of these clients. Raises `UsageError` where nothing is."""
+        """Keep the files of these clients. Raises `UsageError` if there are none."""
         if not self._names:
             return intake
         files = tuple(found for found in intake.files if not found.file.client or self._means(found))
@@ -394,13 +401,13 @@ class _ClientFilter:
             raise UsageError(
                 fact=f"no configuration of {' or '.join(self._names)} was found",
                 advice=" ".join(hows)
-                or "`truename doctor` shows those that are there; give a file or a dump for others.",
+                or "`truename doctor` lists the clients that were found; for others pass a file or a dump.",
             )
         return replace(intake, files=files)
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:
-        """Those that were named, also by the name of a client whose dialect they are."""
+        """The dialects of the clients that were named."""
         of_clients = (dialects.get(file.dialect) for name in self._names for file in config_files(name)[:1])
         return tuple(dict.fromkeys([*self._dialects, *of_clients]))
 
@@ -409,17 +416,17 @@ class _ClientFilter:
 
 
 def _dialect(name: str) -> Dialect | None:
-    """Return the dialect of this name; none for a client that has files but no row of its own."""
+    """Return the dialect of this name; None for the name of a client with files, which selects by file."""
     return None if config_files(name) else dialects.get(name)
 
 
-def look(
+def run_doctor(
     sources: Sequence[str], clients: Sequence[str], project: Path | None, *, start: bool, may_ask: bool
 ) -> DoctorResult:
-    """Take in what is named or found, ask the servers that may be asked, and examine all of it.
+    """Read the input, list the tools of the servers that may be started, and examine everything.
 
-    ``start`` is leave to start servers, ``may_ask`` to ask a person for it. Raises `UsageError`, `UnknownDialect`, and
-    what is wrong with a configuration of Truename's own.
+    ``start`` is consent to start servers; ``may_ask`` allows asking for it on the terminal. Raises `UsageError`,
+    `UnknownDialect`, and `ConfigError` for an invalid configuration of Truename.
     """
     wanted = _ClientFilter(clients)
     intake = wanted.only(read_input(sources, project))
@@ -429,14 +436,14 @@ def look(
     own = {key: one for key, one in plan.items() if key not in held}
     own |= {("direct", str(one.path), one.server.key): one for one in intake.direct if not one.server.unset}
     named = {("address", one.server.url): one for one in intake.addresses}
-    # An address that was typed is asked for its tools: that is what it was typed for.
-    leave = start or (consented(tuple(own.values())) if may_ask else None)
-    agreed = {**own, **named} if leave else named
-    told, failures = _asked(agreed) if agreed else ({}, [])
+    # A URL on the command line is consent to ask that server.
+    consent = start or (ask_consent(tuple(own.values())) if may_ask else None)
+    agreed = {**own, **named} if consent else named
+    lists, failures = _asked(agreed) if agreed else ({}, [])
     failures += unavailable(intake.direct)
-    answers |= told
+    answers |= lists
     cases = list(cases_of(intake.files, answers, intake.project))
-    # Dumps beside the files of a client are meant for that client.
+    # Dumps that are given with a client's files are examined for that client.
     meant = wanted.dialects or tuple(dict.fromkeys(case.dialect for case in cases)) or general_dialects()
     cases += _general(intake, left, answers, meant)
     of_nobody = [found for found in intake.files if not found.file.client]
@@ -446,12 +453,12 @@ def look(
         unasked=tuple(one for key, one in own.items() if key not in agreed),
         of_project=tuple(held.values()),
         asked=len(agreed),
-        declined=leave is False,
+        declined=consent is False,
     )
 
 
 def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, Any], tuple[ToolDump, ...]]:
-    """Take dumps as the answers of the configured servers of the same keys; the other dumps are left."""
+    """Use dumps as the answers of configured servers with the same keys; return the other dumps too."""
     by_key = {one.key: one for one in intake.listings}
     plan = find_startable(intake.files)
     answers = {key: by_key[one.server.key].tools for key, one in plan.items() if one.server.key in by_key}
@@ -461,7 +468,7 @@ def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, Any], tuple[Too
 
 def _asked(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], list[Finding]]:
     try:
-        return ask(plan)
+        return start_and_list(plan)
     except ModuleNotFoundError as error:
         raise without_gateway(error) from error
 
@@ -469,7 +476,7 @@ def _asked(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any
 def _general(
     intake: DoctorInput, left: Iterable[ToolDump], answers: Mapping[Identity, Any], wanted: Sequence[Dialect]
 ) -> list[ClientCase]:
-    """Return the cases of tools that belong to no certain client: all of them together, in each dialect."""
+    """Return the cases for tools of no certain client: all of these tools together, one case per dialect."""
     servers = [ExaminedServer.listing(one.key, one.tools, Location(file=str(one.path))) for one in left]
     servers += servers_of(intake.files, answers)
     for kind, several in (("direct", intake.direct), ("address", intake.addresses)):

@@ -1,4 +1,4 @@
-"""Render errors: a line of fact and a line of advice; with ``--json`` a document too."""
+"""Print errors: a line of fact and a line of advice; with ``--json`` a JSON document too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXIT_USAGE: Final = 2
 EXIT_UPSTREAM: Final = 3
 _MOST: Final = 50
 _CANONICAL: Final = "canonical"
-# Only gateways know these codes; the command line must not import one to print an error.
+# The gateway defines these codes; printing an error must not import the gateway.
 _UPSTREAM: Final = "upstream"
 _ADVICE: Final = re.compile(r"(?<=[.?!;]) (?=[A-Z`])")
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -30,7 +30,7 @@ _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class UsageError(TruenameError):
-    """A command was asked for something that it can't do; the advice says what to type instead."""
+    """An error in how a command was used; the advice says what to type instead."""
 
     fact: str
     advice: str
@@ -41,7 +41,7 @@ class UsageError(TruenameError):
 
 
 def report(error: Exception, *, as_json: bool) -> int:
-    """Tell what went wrong on stderr, with ``as_json`` on stdout too, and return the exit status."""
+    """Print an error on stderr, with ``as_json`` also on stdout, and return the exit status."""
     found = list(_leaves(error))
     told = list(dict.fromkeys(_told(found)))
     for number, (fact, advice) in enumerate(told):
@@ -55,14 +55,14 @@ def report(error: Exception, *, as_json: bool) -> int:
 
 
 def errors_of(error: Exception) -> list[tuple[Exception, dict[str, Any]]]:
-    """Return the single errors of one, each with its document for programs."""
+    """Return the errors inside of groups, each with its JSON document."""
     return [(one, _plain(one)) for one in _leaves(error)]
 
 
 def report_usage(error: CycloptsError, words: Sequence[str]) -> int:
-    """Tell what was wrong with the command's words, and return the exit status."""
+    """Print an error in the command's arguments, and return the exit status."""
     chain = " ".join(error.command_chain or ())
-    # The list of all commands that is behind it is cut short, and --help has it.
+    # The list of commands at the end is incomplete; --help has it.
     text = " ".join(str(error).split()).partition(" Available commands: ")[0]
     advice = f"`truename {chain} --help` shows how." if chain else "`truename --help` lists the commands."
     say_error(text.removesuffix("."), advice)
@@ -72,7 +72,7 @@ def report_usage(error: CycloptsError, words: Sequence[str]) -> int:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Part a text at the end of its first sentence; what stands in quotes is one word.
+    """Split a text after its first sentence; quoted texts are not searched for the end.
 
     >>> split("Tool 'a. B' does not exist; nothing was run. Did you mean 'c'? Call it exactly.")
     ("Tool 'a. B' does not exist; nothing was run", "Did you mean 'c'? Call it exactly.")
@@ -93,7 +93,7 @@ def _leaves(error: Exception) -> Iterator[Exception]:
 
 
 def _told(found: list[Exception]) -> Iterator[tuple[str, str]]:
-    """Say each error, but the tools that a style has no name for as one."""
+    """Yield fact and advice of each error; tools without a legal name are combined into one."""
     nameless: defaultdict[tuple[str, str], list[NoLegalName]] = defaultdict(list)
     for error in found:
         if isinstance(error, NoLegalName):
@@ -123,8 +123,8 @@ def _text(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}. Check the path, and who may read and write it."
-    said = f": {error}" if str(error) else ""
-    return f"{type(error).__name__}{said}. This is a fault of Truename; TRUENAME_DEBUG=1 shows where it happened."
+    message = f": {error}" if str(error) else ""
+    return f"{type(error).__name__}{message}. This is a bug in Truename; TRUENAME_DEBUG=1 shows where it happened."
 
 
 def _status(error: Exception) -> int:

@@ -1,4 +1,4 @@
-"""Ask a gateway, running or not, for the names that it shows."""
+"""Determine the tool names at the gateway: from a dump, from its ledger, or from the running gateway."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool
     from truename.clients.gateway_address import NewNames
 
-__all__ = ["answers", "ask_names", "checked_url", "known_tools", "new_names"]
+__all__ = ["ask_names", "checked_url", "is_running", "known_tools", "new_names"]
 
 _PATIENCE: Final = 2.0
 _ENOUGH: Final = 1024
@@ -40,14 +40,14 @@ _STARTING: Final = 10.0
 
 
 class _Stay(HTTPRedirectHandler):
-    """Follows nobody elsewhere."""
+    """A handler that does not follow redirects."""
 
     def redirect_request(self, *_: object) -> None:
-        """Return nothing: a redirect is an answer like another."""
+        """Return None, so that the redirect itself is the response."""
 
 
 def checked_url(url: str) -> str:
-    """Return the gateway's own address, without a path. Raises `UsageError`."""
+    """Return the gateway's base URL, without a path. Raises `UsageError`."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1) and parts.username is None
@@ -60,8 +60,8 @@ def checked_url(url: str) -> str:
     return url.rstrip("/").removesuffix("/mcp")
 
 
-def answers(url: str) -> bool:
-    """Tell whether a gateway answers at this address, within two seconds and whatever proxies are set."""
+def is_running(url: str) -> bool:
+    """Return whether a gateway answers at this URL within two seconds; proxies are not used."""
     opener = build_opener(ProxyHandler({}), _Stay())
     try:
         with opener.open(Request(f"{url}/healthz"), timeout=_PATIENCE) as answer:  # noqa: S310 - checked_url saw it
@@ -72,9 +72,10 @@ def answers(url: str) -> bool:
 
 
 def ask_names(url: str, servers: Iterable[str], token: str | None, *, dialect: str) -> UpcomingNames:
-    """Ask the gateway which names it shows, for each server that it has; nothing for what it does not answer.
+    """Ask the running gateway for the tool names of each server; servers that it does not list are left out.
 
-    A server's own names are not told, so those at its own address stand for them; ``dialect`` is the client's.
+    The gateway does not tell the servers' own tool names, so the names at a server's own address replace them.
+    ``dialect`` is the client's.
     """
     paths = {key: alone_path(key, dialect) for key in servers}
     main = "/mcp" + "/" * max((len(key) for key in paths), default=0)
@@ -112,18 +113,19 @@ def _listed(url: str, paths: Mapping[str, str], token: str | None) -> tuple[Tool
 
 
 def new_names(config: Config, dump: str | None, *, client: str, url: str | None) -> UpcomingNames:
-    """Return the names by server, as far as they can be known; ``url`` is given where a gateway answers.
+    """Return the tool names at the gateway by server, as far as they can be determined.
 
-    ``client`` is the client's dialect. Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
+    ``client`` is the client's dialect, ``url`` the URL of a running gateway. Raises `ConfigError` for a dump that
+    can't be read, `LedgerError` for such a ledger.
     """
     keys = [server.key for server in config.enabled]
     ledger = _ledger(config)
     listed = _listed_in(dump, ledger, keys)
     shared = {"canonical": "native", "detect": client}.get(config.settings.names, "universal")
-    own = _made(partial(names_alone, listed, config, ledger, dialect=client)) if listed else {}
-    # Without a memory, names of all servers together can be told only from all of them.
+    own = _try_names(partial(names_alone, listed, config, ledger, dialect=client)) if listed else {}
+    # Without a ledger, the names of all servers together depend on the tools of all of them.
     is_whole = ledger is not None or len(listed) == len(keys)
-    common = _made(partial(names_together, listed, config, ledger, dialect=shared)) if listed and is_whole else {}
+    common = _try_names(partial(names_together, listed, config, ledger, dialect=shared)) if listed and is_whole else {}
     missing = [key for key in keys if key not in own or key not in common]
     if url is None or not missing:
         return UpcomingNames(own, common)
@@ -132,9 +134,9 @@ def new_names(config: Config, dump: str | None, *, client: str, url: str | None)
 
 
 def known_tools(config: Config, dump: str | None) -> Mapping[str, Sequence[str]]:
-    """Return the servers' own names of their tools, by server, as a dump or the ledger knows them.
+    """Return the servers' own tool names, by server, from a dump or the ledger.
 
-    Raises `ConfigError` for a dump that can't be read, `LedgerError` for a ledger.
+    Raises `ConfigError` for a dump that can't be read, `LedgerError` for such a ledger.
     """
     return _listed_in(dump, _ledger(config), [server.key for server in config.enabled])
 
@@ -154,7 +156,7 @@ def _listed_in(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> 
     return {key: found[key] for key in keys if key in found}
 
 
-def _made(make: Callable[[], NewNames]) -> NewNames:
+def _try_names(make: Callable[[], NewNames]) -> NewNames:
     try:
         return make()
     except (TruenameError, ExceptionGroup) as error:

@@ -1,4 +1,4 @@
-"""Run the gateway for `truename serve`: start it, print names and addresses, and wait."""
+"""Run the gateway for `truename serve`: start it, print names and addresses, and wait for the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from truename.cli._logs import log_to_stderr
 from truename.cli._progress import Progress
 from truename.cli._reload import Reloads, warn, warnings_of
 from truename.cli._rendering import print_json, say, say_json, show, show_hanging, styled
-from truename.cli.names import by_default, listing, summary
+from truename.cli.names import default_sentence, show_names, summary
 from truename.clients import Machine, find
 from truename.clients.selection import OWN_SCOPES
 from truename.config import verify
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from truename.config.watch import Reread
 
     Signals = AsyncIterator[signal.Signals]
-    Telling: TypeAlias = Literal["json", "all", "short"]
+    ReportForm: TypeAlias = Literal["json", "all", "short"]
 
 __all__ = ["run"]
 
-_REASONS: Final = {"time": "drain_timeout was over", "signal": "a second signal came"}
-_PATIENCE = 5.0
+_REASONS: Final = {"time": "drain_timeout passed", "signal": "a second signal arrived"}
+_START_WAIT = 5.0
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what is asked for
 _OPTIONS = {"in": "context"}
-# The part of an address that has no value.
+# The segment of an address that has no value.
 _ALONE = "search"
-# So that a start is told in 30 lines of 80 columns.
+# So that the report at the start has at most 30 lines of 80 columns.
 _FEW = 5
 _MOST_CLIENTS = 4
 _MOST_KEYS = 6
@@ -59,14 +59,17 @@ _CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
 
 
 def ending_signals() -> AbstractContextManager[Signals | None]:
-    """Receive the signals that end it; None where no event loop can, and Ctrl-C comes as `KeyboardInterrupt`."""
+    """Receive the signals that end the gateway; None on Windows, where Ctrl-C raises `KeyboardInterrupt`."""
     if sys.platform == "win32":
         return contextlib.nullcontext()
     return anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Ending:
-    """The end of one run. ``gateway`` is set once there is one; ``hang_up`` takes SIGHUP, if that is not the end."""
+class Shutdown:
+    """The shutdown of one run: drain on a signal, stop at once on a second.
+
+    ``gateway`` is set once it exists; ``hang_up`` handles SIGHUP, and returns False if it means shutdown.
+    """
 
     def __init__(self, hang_up: Callable[[], bool], *, as_json: bool) -> None:
         self.gateway: Gateway | None = None
@@ -76,12 +79,12 @@ class Ending:
         self._left = 0
 
     async def wait(self, signals: Signals | None, scope: anyio.CancelScope) -> None:
-        """Cancel all when a signal says so and what runs has ended, or a second signal comes."""
+        """Wait for a signal, then for running calls, `drain_timeout` or a second signal; then cancel the scope."""
         if signals is None:
             return
-        await self._told(signals)
+        await self._wait_for_signal(signals)
         self._reason = "time"
-        self._say_what_runs()
+        self._report_running()
         async with background() as draining:
             draining.start_soon(self._end_at_next, signals, scope)
             if self.gateway is not None:
@@ -97,40 +100,40 @@ class Ending:
     def _count(self) -> int:
         return 0 if self.gateway is None else self.gateway.unfinished
 
-    async def _told(self, signals: Signals) -> None:
+    async def _wait_for_signal(self, signals: Signals) -> None:
         while await anext(signals) == signal.SIGHUP and self._hang_up():
             pass
 
     async def _end_at_next(self, signals: Signals, scope: anyio.CancelScope) -> None:
-        await self._told(signals)
+        await self._wait_for_signal(signals)
         self._reason = "signal"
         await self._end(scope)
 
-    def _say_what_runs(self) -> None:
+    def _report_running(self) -> None:
         if self.gateway is None or self._as_json or not (count := self._count()):
             return
         what = "the running call has" if count == 1 else f"the {count:,} running calls have"
         seconds = self.gateway.config.settings.drain_timeout
         with contextlib.suppress(OSError):
-            say(f"Ending when {what} ended, in {seconds:g} seconds at the latest; at once at a second signal.")
+            say(f"Shutting down when {what} ended, after {seconds:g} seconds at most; a second signal ends it at once.")
 
     def status(self) -> int:
-        """Say how it ended, if a signal ended it, and return the exit status: 1 where requests were broken off."""
+        """Print how a signal ended the gateway, and return the exit status: 1 if calls were interrupted."""
         if self._reason is None:
             return 0
-        # Where the terminal was closed there is nobody to tell.
+        # After the terminal was closed, writing to it fails.
         with contextlib.suppress(OSError):
-            self._say_how(self._reason)
+            self._report_end(self._reason)
         return 1 if self._left else 0
 
-    def _say_how(self, reason: str) -> None:
+    def _report_end(self, reason: str) -> None:
         if self._as_json:
             say_json({"ended": True, "broken_off": self._left})
         elif self._left:
             what = "1 call was" if self._left == 1 else f"{self._left:,} calls were"
-            say(f"Ended. {what} broken off, as {_REASONS[reason]}: what they did is unknown.")
+            say(f"Ended. {what} interrupted, because {_REASONS[reason]}; their outcome is unknown.")
         else:
-            say("Ended. No call was broken off.")
+            say("Ended. No call was interrupted.")
 
 
 def run(
@@ -145,13 +148,13 @@ def run(
     as_json: bool,
     verbose: bool = False,
 ) -> int:
-    """Serve until the end: Ctrl-C, SIGTERM, a closed terminal, or the end of standard input.
+    """Serve until Ctrl-C, SIGTERM, a closed terminal, or the end of standard input.
 
-    Returns the exit status: 0, and 1 if calls had to be broken off. ``only`` is the one server that is shown and
-    started, ``servers`` are those that are, where it is several. ``reread`` reads the configuration
-    anew. ``verbose`` has all names shown at the start, and what every client would make of the tools.
+    Return the exit status: 0, or 1 if calls were interrupted. ``only`` is the one server that is started and shown,
+    ``servers`` are those if there are several. ``reread`` reads the configuration again. ``verbose`` prints all names
+    at the start, and how every client would treat the tools.
 
-    Raises `ConfigError` for settings that can't be and an address that can't be had, before anything is started.
+    Raises `ConfigError` for invalid settings and an address that is in use, before anything is started.
     """
     log_to_stderr(*logs)
     verify(config)
@@ -160,21 +163,21 @@ def run(
     bound = None if address is None else reserve(config, *address)
     end_traces = export_traces(config.settings)
     reloads = Reloads(reread, config, as_json=as_json)
-    telling: Telling = "json" if as_json else "all" if verbose else "short"
-    ending = Ending(reloads.hang_up, as_json=as_json)
+    report_form: ReportForm = "json" if as_json else "all" if verbose else "short"
+    shutdown = Shutdown(reloads.hang_up, as_json=as_json)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             anyio.run(
                 partial(
-                    _until_told,
+                    _serve_until_signal,
                     config,
                     bound,
                     path,
                     only=only,
                     servers=servers,
-                    telling=telling,
+                    report_form=report_form,
                     reloads=reloads,
-                    ending=ending,
+                    shutdown=shutdown,
                 )
             )
     finally:
@@ -182,27 +185,34 @@ def run(
             bound.close()
         if end_traces is not None:
             end_traces()
-    return ending.status()
+    return shutdown.status()
 
 
-async def _until_told(
+async def _serve_until_signal(
     config: Config,
     bound: socket | None,
     path: str,
     *,
     only: str | None,
     servers: tuple[str, ...] | None,
-    telling: Telling,
+    report_form: ReportForm,
     reloads: Reloads,
-    ending: Ending,
+    shutdown: Shutdown,
 ) -> None:
-    """Serve; a signal cancels all of it, at whatever point it is, so that every server's processes are ended."""
-    # Received until all is over, or a second signal would leave servers alone half-way through their end.
+    """Serve until a signal cancels the scope, at whatever point, so that all server processes are ended."""
+    # Signals are received until everything has ended: a second signal must not leave server processes behind.
     with ending_signals() as signals:
         async with background() as tasks:
-            tasks.start_soon(ending.wait, signals, tasks.cancel_scope)
+            tasks.start_soon(shutdown.wait, signals, tasks.cancel_scope)
             await _serve(
-                config, bound, path, only=only, servers=servers, telling=telling, reloads=reloads, ending=ending
+                config,
+                bound,
+                path,
+                only=only,
+                servers=servers,
+                report_form=report_form,
+                reloads=reloads,
+                shutdown=shutdown,
             )
 
 
@@ -213,38 +223,38 @@ async def _serve(
     *,
     only: str | None,
     servers: tuple[str, ...] | None,
-    telling: Telling,
+    report_form: ReportForm,
     reloads: Reloads,
-    ending: Ending,
+    shutdown: Shutdown,
 ) -> None:
     with Progress([server.key for server in config.enabled if _is_started(server.key, only, servers)]) as progress:
-        # Clients wait for the first answer; servers that are slow to start join by list_changed.
+        # Clients wait for the first answer; slow servers are added later, with notifications/tools/list_changed.
         async with (
-            Gateway(config, on_event=progress.on_event, wait=_PATIENCE, only=only, servers=servers) as gateway,
+            Gateway(config, on_event=progress.on_event, wait=_START_WAIT, only=only, servers=servers) as gateway,
             background() as tasks,
         ):
-            ending.gateway = gateway
+            shutdown.gateway = gateway
             tasks.start_soon(reloads.keep_up, gateway)
             if bound is None:
-                await _introduce(gateway, path, None, telling)
+                await _report_start(gateway, path, None, report_form)
                 spare_collector()
                 await serve_stdio(gateway, path)
             else:
                 async with listening(gateway, bound=bound) as url:
-                    if late := _late(gateway):
-                        say(f"Serving at {url}. {late}")
+                    if starting := _starting_servers(gateway):
+                        say(f"Serving at {url}. {starting}")
                         await gateway.settle()
-                    await _introduce(gateway, path, url, telling)
-                    # Nothing else is printed for long, and in a pipe it would wait for more.
+                    await _report_start(gateway, path, url, report_form)
+                    # In a pipe, the output would otherwise stay in the buffer.
                     sys.stdout.flush()
                     if bound.getsockname()[0] in _EVERYWHERE:
-                        say("It listens on all interfaces; other machines use this machine's name instead.")
+                        say("Listening on all interfaces; other machines use this machine's name in the URL.")
                     spare_collector()
                     await anyio.sleep_forever()
 
 
-async def _introduce(gateway: Gateway, path: str, url: str | None, telling: Telling) -> None:
-    if telling == "json":
+async def _report_start(gateway: Gateway, path: str, url: str | None, report_form: ReportForm) -> None:
+    if report_form == "json":
         document = _document(gateway, path, url)
         if url is None:
             say(json.dumps(document))
@@ -253,25 +263,25 @@ async def _introduce(gateway: Gateway, path: str, url: str | None, telling: Tell
         return
     error = url is None
     table = gateway.table(path)
-    # Calls come in already: what every client would do is found out beside the loop.
-    compared = await to_thread.run_sync(client_outcomes, table.catalog) if telling == "all" else None
-    if telling == "all" or len(table) <= _FEW:
+    # In a thread, since the gateway already serves calls.
+    compared = await to_thread.run_sync(client_outcomes, table.catalog) if report_form == "all" else None
+    if report_form == "all" or len(table) <= _FEW:
         show("", error=error)
-        listing(table, compared, error=error)
+        show_names(table, compared, error=error)
     show("", error=error)
     show(styled(summary(table.catalog, table), "bold"), error=error)
     ledger = gateway.status().ledger
     where = "in memory only" if ledger is None else f"in {ledger}"
     show(f"Names are remembered {where}.", error=error)
-    if said := by_default(gateway.config.settings.policy):
-        show(said, error=error)
-    if late := _late(gateway):
-        show(late, error=error)
-    if telling == "short":
+    if sentence := default_sentence(gateway.config.settings.policy):
+        show(sentence, error=error)
+    if starting := _starting_servers(gateway):
+        show(starting, error=error)
+    if report_form == "short":
         for sentence in (await to_thread.run_sync(_of_installed, table.catalog))[:_MOST_CLIENTS]:
             show(styled(f"Without Truename, {sentence}.", "yellow"), error=error)
         show(
-            styled("`truename names` shows all names, `truename doctor` what your clients make of them.", "dim"),
+            styled("`truename names` shows all names, `truename doctor` how your clients treat tools.", "dim"),
             error=error,
         )
     show("", error=error)
@@ -282,15 +292,15 @@ async def _introduce(gateway: Gateway, path: str, url: str | None, telling: Tell
 
 
 def _of_installed(catalog: Catalog) -> list[str]:
-    """Return what the clients on this machine would make of the tools without Truename."""
+    """Return the losses of the clients on this machine without Truename, as sentences."""
     found = find(Machine.here())
     names = dict.fromkeys(one.file.dialect for one in found if one.file.scope in OWN_SCOPES)
     return losses(catalog, map(dialects.get, names))
 
 
-def _late(gateway: Gateway) -> str:
+def _starting_servers(gateway: Gateway) -> str:
     keys = [one.key for one in gateway.status().servers if one.state == "starting"]
-    return f"Still starting, to join when ready: {', '.join(keys)}." if keys else ""
+    return f"Still starting, added when ready: {', '.join(keys)}." if keys else ""
 
 
 def _connect_http(gateway: Gateway, url: str) -> None:
@@ -301,10 +311,10 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     contexts = ", ".join(settings.contexts)
     addresses = (
         ("/mcp", "for every client"),
-        ("/mcp/for/CLIENT", f"a client's own dialect: {_CLIENTS}"),
-        ("/mcp/only/SERVER", f"one server, its own names: {servers}"),
-        *([("/mcp/servers/A,B", "some servers, their names as at /mcp")] if len(keys) > 1 else []),
-        *([("/mcp/in/CONTEXT", f"what is for a context: {contexts}")] if contexts else []),
+        ("/mcp/for/CLIENT", f"names for one client: {_CLIENTS}"),
+        ("/mcp/only/SERVER", f"one server, with its own names: {servers}"),
+        *([("/mcp/servers/A,B", "some servers, with the names of /mcp")] if len(keys) > 1 else []),
+        *([("/mcp/in/CONTEXT", f"the tools of a context: {contexts}")] if contexts else []),
     )
     show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)
     show("")
@@ -316,13 +326,13 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     show("Claude Code:  ", f"claude mcp add --transport http {shlex.quote(name)} {url}/mcp{header}")
     show("Others:       ", json.dumps({"mcpServers": {name: entry}}))
     if settings.access.oauth or settings.access.sign_in:
-        show("Clients are told where to sign in when they come.")
+        show("Clients are told where to sign in when they connect.")
     show("")
     show("Ctrl-C ends it.")
 
 
 def _connect_stdio(gateway: Gateway, path: str) -> None:
-    # A client has another PATH than this shell, so the program is named in full.
+    # The absolute path, since a client may have another PATH than this shell.
     program = Path(sys.argv[0]).absolute()
     entry = {
         "command": str(program) if program.stem == "truename" else "truename",
@@ -337,7 +347,7 @@ def _is_started(key: str, only: str | None, servers: tuple[str, ...] | None) -> 
 
 
 def _view_options(path: str) -> list[str]:
-    """Return the options that stand for an address, as they were given."""
+    """Return the options of `serve` that are equivalent to an address."""
     if several := servers_in(path):
         rest = _view_options(path.removesuffix(path_of(servers=several).removeprefix(MAIN)))
         return [*rest, *(text for key in several for text in ("--server", key))]

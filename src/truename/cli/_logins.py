@@ -1,4 +1,4 @@
-"""Share what the login commands have in common: the server, its vault, and the principal."""
+"""Options and lookups that the login commands share: the server, its stored logins, the principal."""
 
 from __future__ import annotations
 
@@ -19,28 +19,31 @@ if TYPE_CHECKING:
 
     from truename.config import Config, ServerConfig
 
-__all__ = ["ForWhom", "ServerKey", "arranged", "login_of", "login_servers", "of_whom"]
+__all__ = ["ForPrincipal", "ServerKey", "login_of", "login_servers", "open_logins", "principal_of"]
 
 ServerKey = Annotated[str, Parameter(help="The server, by its key in the configuration.")]
-ForWhom = Annotated[
-    str, Parameter(name="--for", show_default=False, help="Who it is for: a principal, as the journal names them.")
+ForPrincipal = Annotated[
+    str,
+    Parameter(
+        name="--for", show_default=False, help="The principal that the login is for, as in the audit log; else you."
+    ),
 ]
 
 
-def of_whom(said: str) -> str:
-    """Return the principal that is meant: whoever is at this machine, unless somebody is named."""
-    if len(said) > 1_024 or not said.isprintable():
-        raise UsageError(fact=f"{excerpt(said)} can't be a principal", advice="Write it as `truename logins` does.")
-    return said or LOCAL.key
+def principal_of(text: str) -> str:
+    """Return the principal: the user of this machine unless one is given. Raises `UsageError`."""
+    if len(text) > 1_024 or not text.isprintable():
+        raise UsageError(fact=f"{excerpt(text)} is not a principal", advice="`truename logins` shows how to write one.")
+    return text or LOCAL.key
 
 
 def login_servers(config: Config) -> dict[str, tuple[ServerConfig, Login]]:
-    """Return the servers at which people log in."""
+    """Return the enabled servers with per-user login."""
     return {server.key: (server, server.auth) for server in config.enabled if isinstance(server.auth, Login)}
 
 
 def login_of(config: Config, key: str) -> tuple[str, Login]:
-    """Return a server's address, and how one logs in there. Raises `UsageError`."""
+    """Return a server's URL and its login settings. Raises `UsageError`."""
     found = login_servers(config)
     if key not in found:
         known = ", ".join(map(excerpt, found)) or "none"
@@ -48,14 +51,14 @@ def login_of(config: Config, key: str) -> tuple[str, Login]:
             fact=f"server {excerpt(key)} does not use per-user login",
             advice=f'Servers with auth type "login": {known}.',
         )
-    server, said = found[key]
-    return server.url or "", said
+    server, settings = found[key]
+    return server.url or "", settings
 
 
 @contextmanager
-def arranged(config: Config, address: str, said: Login) -> Iterator[LoginRegistrations]:
-    """Open the logins of a server. Raises `UsageError` where nothing is kept, `StoreError`, `ConfigError`."""
+def open_logins(config: Config, address: str, settings: Login) -> Iterator[LoginRegistrations]:
+    """Open the stored logins of a server. Raises `UsageError` if there is no store, `StoreError`, `ConfigError`."""
     if config.access_path() is None:
         raise UsageError(fact="logins have no file to be stored in", advice="Name a configuration file.")
     with login_vault(config.access_path()) as vault:
-        yield LoginRegistrations(said, address, vault)
+        yield LoginRegistrations(settings, address, vault)

@@ -25,7 +25,7 @@ _MINUTE: Final = 60.0
 
 
 class _Printable(logging.Formatter):
-    """One line a record, printable and bounded: what servers and clients say goes through here too."""
+    """A formatter that writes one printable, bounded line per record: records contain text of servers and clients."""
 
     def format(self, record: logging.LogRecord) -> str:
         left_out = f" ({left_out:,} more like it were left out)" if (left_out := _left_out(record)) else ""
@@ -40,7 +40,7 @@ class _Printable(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object a line: when, how bad, who says what; and of which call it is, where it is of one."""
+    """A formatter that writes one JSON object per line: time, level, logger, message, and the current call if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         said: dict[str, object] = {
@@ -67,13 +67,13 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _Shown(logging.StreamHandler):  # type: ignore[type-arg]  # generic for checkers only, not in Python 3.11
-    """Ours, to be told from those that others put beside it."""
+    """The handler of Truename, distinguishable from handlers that others install."""
 
 
 class _Sparing(logging.Filter):
-    """Shows what another library says in one place of its code so often in a minute, and then how often it was said.
+    """A filter that limits records of other libraries to ten a minute per line of code, and counts those left out.
 
-    A server can make the SDK warn at each of its messages, and a full disk is a way to silence a journal.
+    A hostile server can make the SDK log a warning for each of its messages, and so fill the disk.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ def _bounded(text: str) -> str:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Leave out how servers fare: that is told as progress."""
+    """Return whether a record is not about a failed server: those are shown as progress."""
     return not (isinstance(record.args, tuple) and any(isinstance(one, UpstreamError) for one in record.args[:1]))
 
 
@@ -123,9 +123,9 @@ def _is_ours_or_bad(record: logging.LogRecord) -> bool:
 
 
 def log_to_stderr(form: LogFormat = "text", level: LogLevel = "warning") -> None:
-    """Show warnings of all libraries on stderr from now on, and of our own what is at or above a level.
+    """Log to stderr: warnings of all libraries, and Truename's records at or above a level.
 
-    What other libraries say beside that would hold whole messages; of one warning of theirs ten a minute are shown.
+    Debug records of other libraries would contain whole messages; each of their warnings is limited to ten a minute.
     """
     shown = _Shown()
     shown.setFormatter(_JsonFormatter() if form == "json" else _Printable())

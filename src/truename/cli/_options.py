@@ -1,4 +1,4 @@
-"""Define the options that several commands share."""
+"""Options that several commands share."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +36,12 @@ StyleName = Annotated[
     Parameter(
         name="--style",
         help="prefixed, on-conflict, server-prefix, canonical, declared or dotted-double; "
-        "else what the ledger remembers, else by the number of servers.",
+        "default: the ledger's style, else by the number of servers.",
     ),
 ]
 LedgerPath = Annotated[
     str | None,
-    Parameter(name="--ledger", help="The file that remembers names, or `memory`; else the configuration's own."),
+    Parameter(name="--ledger", help="The ledger's file, or `memory`; default: the configuration's."),
 ]
 ServerName = Annotated[
     str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")
@@ -60,21 +60,21 @@ CopySecrets = Annotated[
     Parameter(
         name="--copy-secrets",
         show_default=False,
-        help="Copy secrets into truename.env, which only you may read; else only ${REFERENCES} are written.",
+        help="Copy secrets to truename.env, which only you may read; default: write only ${REFERENCES}.",
     ),
 ]
 DryRun = Annotated[
     bool, Parameter(name="--dry-run", show_default=False, help="Print the configuration on stdout; write nothing.")
 ]
 Force = Annotated[
-    bool, Parameter(name="--force", show_default=False, help="Replace what is there, which is kept as FILE.bak.")
+    bool, Parameter(name="--force", show_default=False, help="Replace an existing file, and keep it as FILE.bak.")
 ]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class NamingOptions:
-    """How names are made: what the options say otherwise than the configuration and the ledger."""
+    """Options about names, which override the configuration and the ledger."""
 
     style: StyleName = None
     server_name: ServerName = None
@@ -83,5 +83,5 @@ class NamingOptions:
 
     @property
     def is_otherwise(self) -> bool:
-        """Whether any option asks for names of another make."""
+        """Whether any option changes how names are made."""
         return bool(self.style or self.server_name or self.alias)

@@ -1,4 +1,4 @@
-"""Show on stderr, while servers start, which are pending, ready or failed."""
+"""Show on stderr which servers are starting, ready or failed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["Progress", "busy"]
 
 
 class ServerEvent(Protocol):
-    """What the gateway tells of a server."""
+    """An event of a server, as the gateway reports it."""
 
     @property
     def kind(self) -> str:
-        """One of start, resting, ready, failed, lost, changed."""
+        """The kind of event: start, resting, ready, failed, lost or changed."""
         ...
 
     @property
@@ -34,23 +34,23 @@ class ServerEvent(Protocol):
 
     @property
     def tools(self) -> int | None:
-        """How many tools it has."""
+        """The number of its tools."""
         ...
 
     @property
     def seconds(self) -> float | None:
-        """How long it took."""
+        """The duration of the start in seconds."""
         ...
 
     @property
     def text(self) -> str:
-        """What went wrong."""
+        """The error, for failed and lost."""
         ...
 
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Show on stderr, where that is a terminal, what is being done, as long as it lasts."""
+    """Show on stderr, if it is a terminal, what the block is doing."""
     console = output(error=True)
     if not console.is_terminal:
         yield
@@ -60,13 +60,13 @@ def busy(what: str) -> Iterator[None]:
 
 
 class Progress:
-    """Lines for what is settled; on a terminal also a moving one for what is awaited."""
+    """A line on stderr for each server event; on a terminal also a moving line with the servers that are starting."""
 
     def __init__(self, servers: Iterable[str]) -> None:
         self.waiting = list(servers)
         self.failed: list[str] = []
         self._width = max((len(printable(key)) for key in self.waiting), default=0)
-        # One terminal for both: only the one that drew the moving line takes it away before another is printed.
+        # One console for both: only the console that draws the moving line removes it before it prints another line.
         self._console = output(error=True)
         self._status = self._console.status(styled(self._awaited()))
 
@@ -81,12 +81,12 @@ class Progress:
         self._status.stop()
 
     def on_event(self, event: ServerEvent) -> None:
-        """Take an event of the gateway, at any time, also after the start."""
+        """Print an event of the gateway."""
         if event.kind == "ready":
             took = "" if event.seconds is None else f" in {event.seconds:.1f} s"
             self._settled(event, "ready ", "green", f"{_tools(event)}{took}")
         elif event.kind == "resting":
-            self._settled(event, "rests ", "", f"{_tools(event)}, started when needed")
+            self._settled(event, "idle  ", "", f"{_tools(event)}, started when needed")
         elif event.kind in ("failed", "lost"):
             fact, advice = split(event.text)
             self._settled(event, f"{event.kind:6}", "red", fact.removeprefix(f"Server {printable(event.server)!r} "))

@@ -1,4 +1,4 @@
-"""Find a project's migration settings from the current directory."""
+"""Find the settings of the project that contains the current directory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _FILES: Final = (("truename.toml", ()), ("pyproject.toml", ("tool", "truename"))
 
 
 def settings_here() -> MigrationSettings:
-    """Return what the nearest file from here upwards says about migrations.
+    """Return the migration settings of the nearest file in this directory or its parents.
 
-    Raises `ConfigError` for a file that can't be read, or says what is no setting.
+    Raises `ConfigError` for a file that can't be read, and for an unknown setting.
     """
     for directory in (Path.cwd(), *Path.cwd().parents):
         for name, section in _FILES:
@@ -29,7 +29,7 @@ def settings_here() -> MigrationSettings:
 
 
 def clients_here() -> tuple[str, ...]:
-    """Return the clients that have to accept every name, by the convention that holds here. Raises as above."""
+    """Return the clients that must accept every name, by the convention of this directory. Raises `ConfigError`."""
     found = find_convention(Path())
     return () if found is None else found.convention.clients
 

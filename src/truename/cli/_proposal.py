@@ -1,4 +1,4 @@
-"""Show a proposed configuration, and write it with its env_file: both or neither."""
+"""Show a proposed configuration, and write it with its env_file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _WHAT: Final = 80
 
 
 def check_free(path: Path, *, force: bool) -> None:
-    """Raise `UsageError` where `save` would have to refuse, before anything is done."""
+    """Raise `UsageError` for a path that `save` would refuse."""
     if path.is_symlink():
         raise UsageError(fact=f"{path} is a link to {path.readlink()}", advice="Give the file itself: --out PATH.")
     if path.exists() and not path.is_file():
@@ -67,7 +67,7 @@ def check_free(path: Path, *, force: bool) -> None:
 
 
 def save(path: Path, text: str, *, mode: int = _PUBLIC, force: bool = False) -> Path | None:
-    """Write the file in one piece, and return the copy of what was there before, if anything was.
+    """Write a file atomically; return the backup of the file that it replaced, if any.
 
     Raises `UsageError` as `check_free`, and `OSError`.
     """
@@ -93,7 +93,7 @@ def _keep(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
     backup = next(name for name in names if not os.path.lexists(name))
     try:
-        # The file itself under a second name: at no time can more people read it than before.
+        # A hard link keeps the permissions: at no time can more people read it than before.
         os.link(path, backup)
     except FileExistsError:
         return _keep(path)
@@ -105,22 +105,22 @@ def _keep(path: Path) -> Path:
 
 def _place(name: str, path: Path) -> None:
     try:
-        # Unlike a rename, a link never replaces a file that somebody made meanwhile.
+        # Unlike a rename, a hard link never replaces a file that was created meanwhile.
         os.link(name, path)
     except FileExistsError:
         check_free(path, force=False)
         raise
     except OSError:
-        # Some file systems have no links.
+        # Some file systems have no hard links.
         Path(name).rename(path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProposedFiles:
-    """What is to be written: the configuration's text, and the variables for the env_file beside it, if any.
+    """The files to write: the configuration's text, and the variables of its env_file, if any.
 
-    ``known`` are the variables that an env_file has there already, ``made_of`` the entries of which each server was
-    made.
+    ``known`` are the variables that an existing env_file already has, ``made_of`` the clients' entries from which each
+    server is created.
     """
 
     text: str
@@ -134,11 +134,9 @@ class ProposedFiles:
 def prepare(
     proposal: Proposal, out: Path, settings: Settings, *, head: Sequence[str], copy_secrets: bool, force: bool
 ) -> ProposedFiles:
-    """Return what would be written. Raises `UsageError` for secrets where a file of them is already."""
+    """Return the files to write. Raises `UsageError` if secrets are to be copied and an env_file already exists."""
     if out.suffix.lower() != ".toml":
-        raise UsageError(
-            fact=f"{out} would not be read as TOML", advice="Give a name that ends in .toml: --out PATH.toml."
-        )
+        raise UsageError(fact=f"{out} does not end in .toml", advice="Give a name that ends in .toml: --out PATH.toml.")
     env = out.with_name(f"{out.stem}.env")
     known = _known(env)
     if copy_secrets:
@@ -152,9 +150,9 @@ def prepare(
 
 
 def save_all(files: ProposedFiles, *, force: bool) -> list[Path]:
-    """Write the files and return them, copies of what was there before among them. Raises `UsageError`, `OSError`."""
+    """Write the files; return their paths and those of backups. Raises `UsageError`, `OSError`."""
     schema = files.out.with_name(_SCHEMA)
-    # Before anything is written: half of it would be in the way of the next attempt.
+    # Checked first: a part of the files would make the next attempt fail.
     check_free(schema, force=True)
     done: list[Path | None] = []
     if files.values is not None:
@@ -162,21 +160,21 @@ def save_all(files: ProposedFiles, *, force: bool) -> list[Path]:
     content = f"{json.dumps(json_schema(), indent=2)}\n"
     if not schema.exists() or (force and schema.read_bytes() != content.encode()):
         done += [schema, save(schema, content, force=force)]
-    # Last, so that whatever it refers to is there.
+    # Last, so that the files it refers to exist.
     done += [files.out, save(files.out, files.text, force=force)]
     _allow(files)
-    # Without it, `truename connect` needs the variables to see whose a server is.
+    # Without this record, `truename connect` can match servers only while the variables are set.
     with suppress(OSError):
         EntryOrigins(files.out).remember(files.made_of)
     return [path for path in done if path is not None]
 
 
 def _allow(files: ProposedFiles) -> None:
-    """Allow what was written: whoever asked for it need not be asked again where it is found."""
+    """Give consent to the written configuration: the user asked for it."""
     if files.values is None and files.env.exists():
-        # Whose variables these are is not known.
+        # The env_file existed before, so its variables need the user's consent.
         return
-    # What can't be kept is asked for later.
+    # If consent can't be stored, the user is asked later.
     with suppress(TruenameError, ExceptionGroup, OSError):
         written = files_at(files.out)
         if written.text(files.out) == files.text:
@@ -184,12 +182,12 @@ def _allow(files: ProposedFiles) -> None:
 
 
 def is_missing(variable: Variable, known: frozenset[str]) -> bool:
-    """Tell whether somebody still has to set the variable."""
+    """Return whether the user still has to set the variable."""
     return variable.needed and not (variable.is_set or variable.has_default or variable.name in known)
 
 
 def show_servers(proposal: Proposal, *, error: bool) -> None:
-    """Print the servers with what each is and where it was found."""
+    """Print the servers with their commands or URLs, and where they were found."""
     rows: list[list[Cell]] = []
     for merged in proposal.servers:
         titles = list(dict.fromkeys(seen.title for seen in merged.seen))
@@ -198,31 +196,31 @@ def show_servers(proposal: Proposal, *, error: bool) -> None:
         off = " (off)" if merged.server.disabled else ""
         rows.append([styled(merged.server.key, "bold cyan"), f"{_what(merged.server)}{off}", found])
     if rows:
-        print_table(["server", "what", "found in"], rows, error=error)
+        print_table(["server", "command or URL", "found in"], rows, error=error)
     for merged in proposal.servers:
         if merged.apart:
             show(f"{merged.server.key}: {merged.apart}.", error=error)
 
 
 def show_refused(proposal: Proposal) -> None:
-    """Print what was found and can't become a server."""
+    """Print the entries that can't become a server."""
     for refused in proposal.refused[:_MOST_TOLD]:
-        say_error(f"{refused.seen.place} is left out: {refused.problem}", refused.remedy)
+        say_error(f"{refused.seen.place} was left out: {refused.problem}", refused.remedy)
     if (more := len(proposal.refused) - _MOST_TOLD) > 0:
         say(f"... and {more:,} more; --json lists all.")
 
 
 def show_variables(proposal: Proposal, files: ProposedFiles, *, error: bool) -> None:
-    """Print which variables have to be set, and where each value stands now."""
+    """Print the variables that have to be set, and where each value is now."""
     missing = [variable for variable in proposal.variables if is_missing(variable, files.known)]
     if not missing:
         return
     show("", error=error)
-    show(styled("To be set before `truename serve`:", "bold"), error=error)
+    show(styled("Set these variables before `truename serve`:", "bold"), error=error)
     for variable in missing[:_MOST_TOLD]:
         show("  ", styled(variable.name, "yellow"), error=error)
         for place in variable.places[:_MOST]:
-            show(f"    now in {place}", error=error)
+            show(f"    its value is in {place}", error=error)
         for remark in _remarks(variable):
             show(f"    {remark}", error=error)
     if (more := len(missing) - _MOST_TOLD) > 0:
@@ -230,7 +228,7 @@ def show_variables(proposal: Proposal, files: ProposedFiles, *, error: bool) -> 
 
 
 def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> dict[str, Any]:
-    """Return the proposal for programs."""
+    """Return the proposal as JSON."""
     return {
         "servers": [
             {
@@ -278,7 +276,7 @@ def _remarks(variable: Variable) -> list[str]:
     if len(variable.places) > _MOST:
         remarks.append(f"and in {len(variable.places) - _MOST} more places")
     if variable.said:
-        remarks.append(f"it was {variable.said}, which only that client can fill in")
+        remarks.append(f"the entry has {variable.said}, which only that client can fill in")
     return remarks
 
 
@@ -286,7 +284,7 @@ def _known(env: Path) -> dict[str, str]:
     try:
         return read_env_file(env) if env.is_file() else {}
     except (TruenameError, ExceptionGroup):
-        # What is wrong with it is told by whoever needs it.
+        # Its errors are reported when it is used.
         return {}
 
 

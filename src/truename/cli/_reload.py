@@ -1,4 +1,4 @@
-"""Reload the configuration of a running gateway, and report the lines of its errors."""
+"""Reload the configuration while the gateway runs, and report errors with their lines."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["Reloads", "files_of", "line_of", "warn", "warnings_of"]
 
 # Where settings stand under a key of their own.
 _SECTIONS: tuple[tuple[str, ...], ...] = ((), ("truename",))
-# A change is read when two looks in a row saw the same.
+# A change is used when two checks in a row saw the same files.
 _LOOK_EVERY: Final = 0.5
-# Standard output is the client's, where it is served.
+# Standard input and error; over stdio, standard output belongs to the client.
 _TERMINALS: Final = (0, 2)
 
 
 def line_of(error: Exception) -> int | None:
-    """Return the line of the key that an error names; None if there is none, or the error names its line itself."""
+    """Return the line of the key that an error names; None if unknown, or if the error has its line already."""
     if not isinstance(error, ConfigError) or not error.key or error.key.startswith("line "):
         return None
     path = Path(error.file)
@@ -46,7 +46,7 @@ def line_of(error: Exception) -> int | None:
 
 
 def _path(value: Any, section: tuple[str, ...], key: str) -> tuple[str | int, ...]:
-    """Return the path to a dotted key, as far as it exists; keys may contain dots themselves."""
+    """Return the path of a dotted key, as far as it exists; keys may contain dots."""
     for step in section:
         value = value.get(step) if isinstance(value, dict) else None
     where: tuple[str | int, ...] = ()
@@ -64,7 +64,7 @@ def _begins(rest: str, name: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Failure:
+class _ReloadReport:
     as_json: bool
 
     def reloaded(self, what: object, warnings: Sequence[ConfigError]) -> None:
@@ -92,31 +92,31 @@ def _placed(error: Exception, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def warn(warnings: Sequence[ConfigError]) -> None:
-    """Print probable mistakes in a configuration."""
+    """Print the warnings about a configuration."""
     for one in warnings:
         where = f"{one.file}: {one.key}" if one.key else one.file
         say(styled("warning: ", "yellow"), f"{where}: {one.problem}. {one.remedy}")
 
 
 def warnings_of(warnings: Sequence[ConfigError]) -> list[dict[str, str]]:
-    """Return probable mistakes in a configuration as JSON."""
+    """Return the warnings as JSON."""
     return [{"file": one.file, "key": one.key, "problem": one.problem, "remedy": one.remedy} for one in warnings]
 
 
 class Reloads:
-    """Reloads the configuration of a gateway; ``reread`` reads it as at the start, with the same options."""
+    """The reloads of a running gateway; ``reread`` reads its configuration again, with the command's options."""
 
     def __init__(self, reread: Reread, config: Config, *, as_json: bool) -> None:
         self._reread = reread
         self._mode = config.settings.reload
-        self._told = _Failure(as_json=as_json)
+        self._told = _ReloadReport(as_json=as_json)
         self._wanted = anyio.Event()
         self._terminals = tuple(number for number in _TERMINALS if os.isatty(number))
 
     def hang_up(self) -> bool:
-        """Handle SIGHUP: tell whether it requests a reload; otherwise the gateway stops.
+        """Handle SIGHUP: request a reload and return True, or return False if it means shutdown.
 
-        It stops if the terminal was closed, or if reloading is off.
+        It means shutdown if the terminal was closed, or if reloading is off.
         """
         if self._mode == "off" or not all(map(os.isatty, self._terminals)):
             return False
@@ -124,7 +124,7 @@ class Reloads:
         return True
 
     async def keep_up(self, gateway: Gateway) -> None:
-        """Reload the configuration when its files change or SIGHUP requests it, until cancelled."""
+        """Reload the configuration when its files change or SIGHUP arrives, until cancelled."""
         watch = Watch(lambda: (*files_of(gateway.config), *self._reread.watched))
         while True:
             with anyio.move_on_after(_LOOK_EVERY):
@@ -137,17 +137,17 @@ class Reloads:
         is_asked = self._wanted.is_set()
         is_read = False
         try:
-            # In a thread: a large ledger is read, and a file system may hang.
+            # In a thread: the ledger may be large, and a file system may hang.
             config = await anyio.to_thread.run_sync(watch.read, self._reread.read, abandon_on_cancel=True)
             is_read = True
             if config is None:
-                # Somebody is writing it: it is read afterwards.
+                # The files are being written: read them at the next check.
                 return
             self._wanted = anyio.Event()
             if (changed := await gateway.reload(config)) or is_asked:
                 self._told.reloaded(changed, config.warnings)
             self._mode = config.settings.reload
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the gateway goes on
+        except Exception as error:  # noqa: BLE001 - the gateway keeps running with the old configuration
             self._wanted = anyio.Event()
             if not is_read:
                 gateway.audit.refused(error)
@@ -155,7 +155,7 @@ class Reloads:
 
 
 def files_of(config: Config) -> tuple[Path, ...]:
-    """Return the files that a configuration is read from, whether they exist or not."""
+    """Return the files of a configuration, whether they exist or not."""
     path = config.path
     if path is None:
         return ()

@@ -1,4 +1,4 @@
-"""Rename all tools at once: another style, or other identities for servers."""
+"""Rename all tools of a ledger: change its style, or the ids of servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truename import dialects
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import ToolWorkspace, differences, existing_ledger, open_workspace, wanted
+from truename.cli._workspace import ToolWorkspace, differences, existing_ledger, ledger_settings, open_workspace
 from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
 from truename.ledger import Ledger, LedgerSettings
@@ -39,26 +39,26 @@ class _Change(NamedTuple):
 
 
 def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: bool, as_json: bool) -> int:
-    """Change the style (or aliases, or server name) in which a ledger was begun. Old names go on resolving."""
+    """Change the style, aliases or server name of a ledger. Old names keep resolving."""
     path = ledger_path(source, making.ledger)
-    scene = open_workspace([source] if source else [], replace(making, ledger=str(path)))
-    recorded = scene.ledger.settings if scene.ledger is not None else None
+    workspace = open_workspace([source] if source else [], replace(making, ledger=str(path)))
+    recorded = workspace.ledger.settings if workspace.ledger is not None else None
     if recorded is None:
-        raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
-    other = wanted(scene.settings, recorded.style)
+        raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` creates it.")
+    other = ledger_settings(workspace.settings, recorded.style)
     with _changing(path, dry_run=dry_run) as ledger:
-        changes = _restyled(scene, ledger, other, client)
+        changes = _restyled(workspace, ledger, other, client)
     if as_json:
-        _print_json(changes, recorded, other, dry_run=dry_run, failed=scene.failed)
+        _print_json(changes, recorded, other, dry_run=dry_run, failed=workspace.failed)
     else:
         _print(changes, recorded, other, dry_run=dry_run)
-    if scene.failed:
-        say(f"Tools of servers that failed get their new names when they are back: {', '.join(scene.failed)}.")
-    return EXIT_UPSTREAM if scene.failed else 0
+    if workspace.failed:
+        say(f"Servers that failed get their new names when they are back: {', '.join(workspace.failed)}.")
+    return EXIT_UPSTREAM if workspace.failed else 0
 
 
 def ledger_path(source: str | None, ledger: str | None) -> Path:
-    """Return the ledger's file: the one given, or the configuration's own. Raises `UsageError` where there is none."""
+    """Return the ledger's file: the given one, or the configuration's. Raises `UsageError` if there is none."""
     if ledger is not None:
         return existing_ledger(at_home(ledger))
     config = configuration(source)
@@ -69,12 +69,12 @@ def ledger_path(source: str | None, ledger: str | None) -> Path:
 
 
 class _DryRunEnds(Exception):
-    """Ends a transaction of which nothing is kept."""
+    """Rolls back the transaction of a dry run."""
 
 
 @contextmanager
 def _changing(path: Path, *, dry_run: bool) -> Iterator[Ledger]:
-    """Open a ledger for changes that are recorded whole, or not at all: in a dry run, and if one is refused."""
+    """Open a ledger in one transaction, which a dry run or an error rolls back."""
     ledger = Ledger.open(path)
     try:
         with suppress(_DryRunEnds), ledger.transaction():
@@ -85,19 +85,19 @@ def _changing(path: Path, *, dry_run: bool) -> Iterator[Ledger]:
         ledger.close()
 
 
-def _restyled(scene: ToolWorkspace, memory: Ledger, other: LedgerSettings, client: str) -> list[_Change]:
-    """Record how names are to be made, make them anew, and return those that are other ones now."""
+def _restyled(workspace: ToolWorkspace, memory: Ledger, other: LedgerSettings, client: str) -> list[_Change]:
+    """Record the new settings, project the names again, and return those that changed."""
     before = dict(memory.held(dialects.get(client).name))
     if memory.settings is None or not memory.settings.same(other):
         memory.restyle(other)
-    new = replace(scene, ledger=memory, settings=replace(scene.settings, style=other.style)).table(client)
+    new = replace(workspace, ledger=memory, settings=replace(workspace.settings, style=other.style)).table(client)
     return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
 
 
 def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettings, *, dry_run: bool) -> None:
     made_otherwise = differences(recorded, other)
     if not changes and not made_otherwise:
-        show(f"Nothing is renamed: all names are of style {other.style} already.")
+        show(f"Nothing to rename: all names have style {other.style} already.")
         return
     if changes:
         rows: list[list[Cell]] = [
@@ -110,10 +110,10 @@ def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettin
         show(f"{word} {verb} {now} (before: {was}).")
     count = f"{len(changes):,} name{'' if len(changes) == 1 else 's'}"
     done = "would be changed" if dry_run else "changed"
-    show(f"{count} {done}; the old ones go on working." if changes else "No name changes by it.")
+    show(f"{count} {done}; the old ones keep working." if changes else "No name changes.")
     if not dry_run:
-        show("Running gateways apply it at the next call; one whose configuration sets the old value must be")
-        show("restarted once that is changed too.")
+        show("Running gateways apply it at the next call. If a gateway's configuration sets the old value, change it")
+        show("there too, and restart that gateway.")
 
 
 def _print_json(
@@ -131,8 +131,8 @@ def _print_json(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _MovedState:
-    """What goes by ids beside the ledger, and has to be seen to: by the texts of settings, pins and approvals."""
+class AffectedState:
+    """The settings, pins and approvals outside of the ledger that refer to the old ids."""
 
     settings: tuple[str, ...]
     pins: tuple[str, ...]
@@ -140,7 +140,7 @@ class _MovedState:
 
 
 def move_ids(source: str | None, ledger: str | None, until: str, *, dry_run: bool, as_json: bool) -> int:
-    """Plan the ids that change, show what else goes by them, and enter them in the ledger unless it is a dry run."""
+    """Plan the changes of ids, show what else refers to them, and record them in the ledger unless it is a dry run."""
     config = configuration(source)
     path = ledger_path(source, ledger)
     plan = plan_identities(Ledger.open(path, readonly=True), config.identities)
@@ -158,10 +158,10 @@ def move_ids(source: str | None, ledger: str | None, until: str, *, dry_run: boo
     return 0 if plan.ok else EXIT_FINDINGS
 
 
-def _beside(config: Config, plan: IdentityPlan) -> _MovedState:
+def _beside(config: Config, plan: IdentityPlan) -> AffectedState:
     old = {change.recorded for change in plan.changes}
     moves = ((change.recorded, change.declared) for change in plan.changes)
-    return _MovedState(
+    return AffectedState(
         settings=mentions_changed(config.settings, moves),
         pins=tuple(_pinned(config, old)),
         approvals=tuple(_decided(config, old)),
@@ -169,30 +169,30 @@ def _beside(config: Config, plan: IdentityPlan) -> _MovedState:
 
 
 def _carry_pins(config: Config, plan: IdentityPlan) -> None:
-    """Carry pins, and what was rejected, over to the new ids: the tools are the same, and not new to the gateway."""
+    """Move pins and rejections to the new ids, since the tools are the same."""
     path = config.pins_path()
     if path is not None and path.is_file():
-        with PinStore(path) as book:
-            book.follow((change.recorded, change.declared) for change in plan.changes)
+        with PinStore(path) as pins:
+            pins.follow((change.recorded, change.declared) for change in plan.changes)
 
 
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
     path = config.pins_path()
     if old and path is not None and path.is_file():
-        with PinStore(path) as book:
-            yield from sorted(one.key for one in book.pins().values() if one.id in old)
+        with PinStore(path) as pins:
+            yield from sorted(one.key for one in pins.pins().values() if one.id in old)
 
 
 def _decided(config: Config, old: set[ToolId]) -> Iterator[str]:
     path = config.approvals_path()
     if old and path is not None and path.is_file():
-        book = FileStore(path).read()
-        yield from (f"{one.key} ({one.subject.id})" for one in book.grants() if one.subject.id in old)
+        pins = FileStore(path).read()
+        yield from (f"{one.key} ({one.subject.id})" for one in pins.grants() if one.subject.id in old)
 
 
-def _print_moves(plan: IdentityPlan, beside: _MovedState, *, made: bool) -> None:
+def _print_moves(plan: IdentityPlan, beside: AffectedState, *, made: bool) -> None:
     if not plan.changes:
-        show("All ids on record are those that the configuration declares.")
+        show("All ids on record are as the configuration declares them.")
         return
     rows: list[list[Cell]] = [
         [change.server, str(change.recorded), styled(str(change.declared), "bold cyan")] for change in plan.changes
@@ -203,15 +203,15 @@ def _print_moves(plan: IdentityPlan, beside: _MovedState, *, made: bool) -> None
     show("")
     for refusal in plan.refusals:
         say(styled("refused: ", "bold red"), styled(str(refusal)))
-    _tell("Change these settings: they are about one of the ids only", beside.settings)
-    _tell("These pins are carried over to the new ids", beside.pins)
-    _tell("Look through these approvals: they count as long as the definition is the same", beside.approvals)
+    _tell("Change these settings: they refer to an old id", beside.settings)
+    _tell("These pins move to the new ids", beside.pins)
+    _tell("Check these approvals: they stay valid as long as the definition is the same", beside.approvals)
     count = f"{len(plan.changes):,} id{'' if len(plan.changes) == 1 else 's'}"
     if made:
-        show(f"{count} changed; the old ids and all names of their tools go on working.")
-        show("Restart gateways that run, or have them read their configuration anew.")
+        show(f"{count} changed; the old ids and all names of their tools keep working.")
+        show("Restart running gateways, or reload their configuration.")
     elif plan.refusals:
-        show("Nothing was changed: the configuration has to be mended first.")
+        show("Nothing was changed: fix the configuration first.")
     else:
         show(f"{count} would be changed; the old ids and all names of their tools would keep working.")
 
@@ -226,7 +226,7 @@ def _tell(what: str, found: tuple[str, ...]) -> None:
         show("")
 
 
-def _document(plan: IdentityPlan, beside: _MovedState, until: str, *, made: bool) -> dict[str, object]:
+def _document(plan: IdentityPlan, beside: AffectedState, until: str, *, made: bool) -> dict[str, object]:
     return {
         "made": made,
         "until": until,

@@ -1,4 +1,4 @@
-"""Print a rename: the plan, the changes in files, what is left, and the ledger's redirects."""
+"""Print a rename: the plan, the changes in files, the old names that are left, and the ledger's redirects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REASONS: Final = tuple(REASONS)
 
 @dataclass(frozen=True, kw_only=True)
 class RenameResult:
-    """A rename as far as it went: planned, looked for in files (``survey``), made (``applied``), entered."""
+    """The state of a rename: planned, found in files (``survey``), applied to files, recorded in the ledger."""
 
     plan: RenamePlan
     unclear: Mapping[str, str]
@@ -50,7 +50,7 @@ class RenameResult:
 
 
 def print_done(done: RenameResult, *, as_json: bool, diff: bool) -> None:
-    """Tell it all, as lines or as one document."""
+    """Print a rename, as text or as one JSON document."""
     if as_json:
         print_json(_plain(done))
         return
@@ -62,7 +62,7 @@ def print_done(done: RenameResult, *, as_json: bool, diff: bool) -> None:
 
 
 def print_left(plan: RenamePlan, found: Survey, *, as_json: bool) -> None:
-    """Tell which old names are left in files: those that could be changed, and those that somebody has to see to."""
+    """Print the old names that are left in files: those that can be changed, and those that need a person."""
     if as_json:
         print_json({"renames": dict(plan.renames), **_plain_survey(found), "clean": found.is_clean})
         return
@@ -72,11 +72,11 @@ def print_left(plan: RenamePlan, found: Survey, *, as_json: bool) -> None:
     _print_leftovers(found.leftovers)
     count = found.edits + len(found.leftovers) + sum(1 for change in found.moved if not change.edits)
     files = f"{found.files:,} file{'' if found.files == 1 else 's'}"
-    show(f"{count:,} left of the old names in {files}." if count else f"No old name is left in {files}.")
+    show(f"{count:,} old names are left in {files}." if count else f"No old name is left in {files}.")
 
 
 def print_undone(undone: AppliedRename, *, as_json: bool) -> None:
-    """Tell what was given back."""
+    """Print the files that were restored."""
     last = undone.originals
     if as_json:
         print_json(
@@ -89,11 +89,11 @@ def print_undone(undone: AppliedRename, *, as_json: bool) -> None:
         return
     _tell_recovered(undone.recovered)
     if last is None:
-        show("No rename was made from this directory that could be undone; run it where the rename was made.")
+        show("No rename to undo in this directory; run it where the rename was made.")
         return
-    show(f"{_files(undone.files)} given back as before the rename of {last.time}.")
+    show(f"{_files(undone.files)} restored to the state before the rename of {last.time}.")
     if isinstance(last.note, dict) and last.note.get("ledger"):
-        show("What the ledger was told stays: a name once withdrawn never means another tool.")
+        show("The ledger keeps its entries: a name that was withdrawn never means another tool.")
 
 
 def _print_plan(done: RenameResult) -> None:
@@ -104,7 +104,7 @@ def _print_plan(done: RenameResult) -> None:
         _more(len(rows))
         show("")
     elif not done.unclear:
-        show("Nothing is to be renamed: all names are as they should be.")
+        show("Nothing to rename: all names are as they should be.")
     for name, why in list(done.unclear.items())[:_MOST]:
         say(styled("needs a person: ", "yellow"), f"{name}: {why}")
     _print_remarks("refused: ", "bold red", plan.refusals)
@@ -123,7 +123,7 @@ def _print_changes(survey: Survey, done: RenameResult, *, diff: bool) -> None:
     for file in survey.taken[:_MOST]:
         say(
             styled("note: ", "yellow"),
-            f"{file} stood there before: another use of the name, or a rename that was made in part.",
+            f"{file} exists already: another use of the name, or a rename that was made in part.",
         )
     for change in survey.changes[: None if diff else _MOST]:
         if diff:
@@ -137,8 +137,8 @@ def _print_changes(survey: Survey, done: RenameResult, *, diff: bool) -> None:
     elif done.count_up and survey.changes:
         say(
             styled("note: ", "yellow"),
-            'No file states a protocol version as PROTOCOL_VERSION = "0.2" does, so none is counted up. '
-            "[migration] protocol in truename.toml says how yours do.",
+            'No file states a protocol version in the form PROTOCOL_VERSION = "0.2", so none was increased. '
+            "Set [migration] protocol in truename.toml if yours has another form.",
         )
     if done.record is not None:
         show(f"The decision record is {_near(done.record)}.")
@@ -156,7 +156,7 @@ def _what(change: FileRewrite) -> str:
 def _print_leftovers(leftovers: Sequence[LeftMention]) -> None:
     if not leftovers:
         return
-    show(styled("Left over, for a person to see to:", "bold"))
+    show(styled("Left for a person to check:", "bold"))
     by_reason = sorted(leftovers, key=lambda left: _REASONS.index(left.leftover.reason))
     for reason, found in groupby(by_reason[:_MOST], key=lambda left: left.leftover.reason):
         show(f" {REASONS[reason]}")
@@ -169,7 +169,7 @@ def _print_leftovers(leftovers: Sequence[LeftMention]) -> None:
 def _print_end(done: RenameResult) -> None:
     plan, survey, applied = done.plan, done.survey, done.applied
     if not plan.ok:
-        show("Nothing was changed: the plan has to be mended first.")
+        show("Nothing was changed: fix the refused renames first.")
     elif survey is None:
         show("Nothing was changed. --apply PATH... makes the change, with --dry-run it shows what would change.")
     elif applied is None:
@@ -178,36 +178,36 @@ def _print_end(done: RenameResult) -> None:
         _tell_recovered(done.recovered)
         if applied.files:
             done_to = f"{_files(applied.files)} changed, in {_places(survey.edits)}."
-            show(f"{done_to} `truename rename --undo` gives them back.")
+            show(f"{done_to} `truename rename --undo` restores them.")
         else:
-            show(f"Nothing to change in {_files(survey.files)}: no old name stands there as a token of its own.")
+            show(f"Nothing to change in {_files(survey.files)}: no old name is there as a separate token.")
         _tell_ledger(done)
 
 
 def _tell_ledger(done: RenameResult) -> None:
     if not done.has_ledger and done.clean_break:
-        show("There is no ledger here to tell; --ledger PATH names that of a gateway which showed the old names.")
+        show("No ledger was found; --ledger PATH updates the ledger of a gateway that showed the old names.")
         return
     if not done.has_ledger:
-        show("No ledger was updated; --listed-for 90d or --clean-break (and --ledger PATH) says what old names become.")
+        show(
+            "No ledger was updated; --listed-for 90d or --clean-break (and --ledger PATH) decides about the old names."
+        )
         return
     for name in done.unknown:
-        say(styled("note: ", "yellow"), f"The ledger never showed {name!r}, so nothing was entered for it.")
+        say(styled("note: ", "yellow"), f"{name!r} is not in the ledger, so nothing was recorded for it.")
     count = len({str(promise.text) for promise in done.entered})
     names = "the old name" if count == 1 else f"{count:,} old names"
     if count and done.clean_break:
-        show(f"Ledger: {names} ended; a call of one is answered with the new name, and nothing is run.")
+        show(f"Ledger: {names} ended; a call of one runs nothing, and the error has the new name.")
     elif count:
-        verb = "goes" if count == 1 else "go"
+        verb = "keeps" if count == 1 else "keep"
         listed = f", listed until {done.until}" if done.until else ""
-        show(f"Ledger: {names} {verb} on working{listed}.")
+        show(f"Ledger: {names} {verb} working{listed}.")
 
 
 def _tell_recovered(recovered: Iterable[Originals]) -> None:
     for one in recovered:
-        say(
-            styled("note: ", "yellow"), f"The rename of {one.time} had been cut short; its files were given back first."
-        )
+        say(styled("note: ", "yellow"), f"The rename of {one.time} was interrupted; its files were restored first.")
 
 
 def _files(count: int) -> str:
@@ -224,7 +224,7 @@ def _more(count: int) -> None:
 
 
 def _near(path: Path) -> Path:
-    """Return the path from here, if it is below."""
+    """Return the path relative to the current directory, if it is inside."""
     here = absolute(path)
     return here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
 

@@ -1,4 +1,4 @@
-"""Print for people and for programs: tables, wrapped text, diffs, JSON."""
+"""Print text, tables, diffs and JSON to the terminal."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ _MOST_DIVIDED: Final = 3
 _HIDDEN: Final = "***"
 _CONTEXT: Final = 2
 _LONGEST: Final = 240
-# The lines around a change are shown too, and servers are not all that a file holds.
+# Masks secrets by name in the whole diff: it also shows lines that are not about servers.
 _NAMED: Final = re.compile(
     r"(?P<name>[\w.-]{0,60}(?:token|secret|passw|api_?key|credential|authorization)[\w.-]{0,60})"
     r"(?P<between>\"?\s*[:=]\s*\"?)(?P<value>[^\",}\]\s][^\",}\]]{0,2000})",
     re.IGNORECASE,
 )
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
-# Shorter texts stand in too many other places.
+# Shorter texts are too common to mask.
 _SHORTEST_SECRET: Final = 4
 
 
 def printable(text: str) -> str:
-    r"""Return the text with everything that can't be printed (escapes, new lines, bidirectional marks) spelled out.
+    r"""Escape everything in a text that is not printable: control characters, line ends, bidirectional marks.
 
     >>> printable("a\x1b[31mb\u202ec")
     'a\\x1b[31mb\\u202ec'
@@ -70,12 +70,12 @@ def printable(text: str) -> str:
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Return the text as it is, never as markup, in one style."""
+    """Return a text in one style, never interpreted as markup."""
     return Text(printable(text), style=style, overflow="fold")
 
 
 def output(*, error: bool = False) -> Console:
-    """Return the terminal, or the file or pipe, where lines are then not broken.
+    """Return the console of stdout or stderr; lines are wrapped only on a terminal.
 
     ``COLUMNS`` sets the width of both; ``NO_COLOR`` is honoured, and only a terminal gets colours.
     """
@@ -85,15 +85,15 @@ def output(*, error: bool = False) -> Console:
 
 
 def is_wide() -> bool:
-    """Tell whether there is a terminal that has room for a third column."""
+    """Return whether stdout is a terminal with room for a third column."""
     console = output()
     return console.width >= _WIDE and (console.is_terminal or console.width < _UNWRAPPED)
 
 
 def show(*parts: Cell, error: bool = False) -> None:
-    """Print one line made of parts; plain strings are escaped too.
+    """Print one line made of parts; plain strings are escaped.
 
-    The terminal wraps a line that is too long for it: a line end of ours would break a path or a command in two.
+    The terminal wraps long lines itself, so that a copied path or command contains no line end.
     """
     line = Text.assemble(*(part if isinstance(part, Text) else styled(part) for part in parts))
     line.rstrip()
@@ -106,7 +106,7 @@ def say(*parts: Cell) -> None:
 
 
 def say_error(fact: str, advice: str) -> None:
-    """Print an error on stderr: what happened, and below it what to do."""
+    """Print an error on stderr: the fact, and below it the advice."""
     say(styled("error: ", "bold red"), styled(fact))
     if advice:
         say(styled(f"  {advice}"))
@@ -117,7 +117,7 @@ def print_table(
 ) -> None:
     """Print rows under headings; a cell that is too long is folded, never cut.
 
-    ``whole`` is the column that people copy from: it is kept in one piece if the others can do with what is left.
+    ``whole`` is the column that people copy from; it is not folded if the others fit into the rest.
     """
     console = output(error=error)
     cells = [[cell if isinstance(cell, Text) else styled(cell) for cell in row] for row in rows]
@@ -133,7 +133,7 @@ def print_table(
 
 
 def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None, room: int) -> list[int | None]:
-    """Return the widths of the columns; None leaves one to rich, which folds the longest first."""
+    """Return the widths of the columns; None lets rich decide, which folds the longest first."""
     free: list[int | None] = [None] * len(headings)
     if whole is None or len(headings) > _MOST_DIVIDED:
         return free
@@ -150,17 +150,17 @@ def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None,
 
 
 def say_json(document: Any) -> None:
-    """Print one document on stderr, in one line, as `print_json` does."""
+    """Print a JSON document on stderr, in one line."""
     sys.stderr.write(f"{json.dumps(document, ensure_ascii=True)}\n")
 
 
 def print_json(document: Any) -> None:
-    """Print one document on stdout, in ASCII: whatever a name holds, no terminal acts on it."""
+    """Print a JSON document on stdout, in ASCII, so that names can't contain control sequences."""
     sys.stdout.write(f"{json.dumps(document, indent=2, ensure_ascii=True)}\n")
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the beginning of a text that is too long for its place.
+    """Return a text cut to a number of characters, with an ellipsis.
 
     >>> shortened("get_weather", 8), shortened("get", 8)
     ('get_w...', 'get')
@@ -170,7 +170,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def show_hanging(rows: Iterable[Sequence[Text]], *, indent: int = 0, error: bool = False) -> None:
-    """Print rows of equally many parts; all but the last are kept in one piece."""
+    """Print rows of equally many parts; only the last part is wrapped, indented below itself."""
     console = output(error=error)
     grid = Table.grid(padding=(0, 2))
     for number, row in enumerate(rows):
@@ -188,7 +188,7 @@ def show_hanging(rows: Iterable[Sequence[Text]], *, indent: int = 0, error: bool
 
 
 def diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> Iterator[str]:
-    """Return the lines of a unified diff; None is a file that is not there."""
+    """Yield the lines of a unified diff, with secrets masked; None is a file that does not exist."""
     hidden = _spellings(secrets)
     old, new = ([] if raw is None else raw.decode("utf-8", "replace").splitlines() for raw in (before, after))
     here, there = (str(path) if raw is not None else "/dev/null" for raw in (before, after))
@@ -197,27 +197,27 @@ def diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterabl
 
 
 def _shown(line: str) -> str:
-    # Cut first: what strangers put on one line may be megabytes.
+    # Cut first: a hostile line may have megabytes.
     shown = _NAMED.sub(_masked, line[:_LONGEST]).expandtabs(4)
     return shown if len(line) <= _LONGEST else f"{shown}... ({len(line):,} characters)"
 
 
 def show_diff(path: Path, before: bytes | None, after: bytes | None, secrets: Iterable[str]) -> None:
-    """Print the diff on stdout."""
+    """Print a unified diff on stdout, with secrets masked."""
     for line in diff(path, before, after, secrets):
         output().print(styled(line, _STYLES.get(line[:1], "")), soft_wrap=True)
     show("")
 
 
 def _masked(found: re.Match[str]) -> str:
-    """Leave a reference, and the name of a variable; mask whatever else stands under a name like that."""
+    """Mask the value of a secret-like name, unless it is a reference or the name of a variable."""
     if "$" in found["value"] or "{" in found["value"] or found["name"].lower().endswith("env_var"):
         return found[0]
     return f"{found['name']}{found['between']}{_HIDDEN}"
 
 
 def _spellings(secrets: Iterable[str]) -> list[str]:
-    """Return the texts as files may have them, the longest first."""
+    """Return the secrets with their JSON escapes, the longest first."""
     plain = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
     written = {json.dumps(secret, ensure_ascii=plain_only)[1:-1] for secret in plain for plain_only in (True, False)}
     return sorted(plain | written, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""Run recorded calls again: start the servers, and send each call to the server that has its tool."""
+"""Run recorded calls again: start the servers, and send each call to the server of its tool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["run_again"]
 
 
 class ToolFailed(Exception):
-    """A tool answered that it failed; the text is its own."""
+    """A tool returned an error result; the text is its own."""
 
 
 def run_again(
@@ -37,7 +37,7 @@ def run_again(
     context: Context | None,
     go_on: bool,
 ) -> tuple[list[ReplayedCall], tuple[str, ...]]:
-    """Run the calls and return what became of each, and the keys of the servers that could not be started."""
+    """Run the calls; return their outcomes, and the keys of the servers that could not be started."""
     log_to_stderr()
     with Progress([server.key for server in config.enabled]) as progress:
         again = partial(replay, policy=policy, context=context, go_on=go_on)
@@ -73,4 +73,4 @@ async def _asked(gateway: Gateway, call: Call) -> dict[str, Any]:
 def _text(answer: dict[str, Any]) -> str:
     blocks = answer.get("content")
     texts = [block.get("text") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
-    return " ".join(text for text in texts if isinstance(text, str)) or "the tool failed, and did not say why"
+    return " ".join(text for text in texts if isinstance(text, str)) or "the tool failed without a message"

@@ -1,4 +1,4 @@
-"""Look up the rules of linting, of the doctor and of policies."""
+"""Look up the rules of lint, of the doctor and of policies."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _BY_NAME: Final = MappingProxyType({rule.name: rule for rule in RULEBOOK.values(
 
 
 def rule_asked(word: str, among: Mapping[str, Rule] = RULEBOOK) -> Rule:
-    """Return the rule of this code or name. Raises `UsageError` with the rule that was perhaps meant."""
+    """Return the rule with a code or name. Raises `UsageError`, with a suggestion."""
     named = word.strip()
     rule = RULEBOOK.get(named.upper()) or _BY_NAME.get(named.lower().replace("-", "_"))
     if rule is None:
         raise UsageError(fact=f"no such rule: {excerpt(word, 64)}", advice=suggest_rule(named, among))
     if rule.code not in among:
         raise UsageError(
-            fact=f"{rule.code} {rule.name} is no rule of `truename lint`", advice=f"{found_by(rule)} looks for it."
+            fact=f"{rule.code} {rule.name} is not a rule of `truename lint`", advice=f"{found_by(rule)} checks it."
         )
     return rule
 
 
 def rules_asked(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the codes of rules of linting. Raises `UsageError`."""
+    """Return the codes of rules of `truename lint`. Raises `UsageError`."""
     return tuple(rule_asked(word, LINT).code for word in words)
 
 
 def found_by(rule: Rule) -> str:
-    """Return the command that looks for what breaks a rule."""
+    """Return the command that checks a rule."""
     if rule.code in LINT:
         return "`truename lint`"
     return "`truename doctor`" if rule.name in DOCTOR else "`truename.policy.policy`, in a test,"

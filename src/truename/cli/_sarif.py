@@ -27,7 +27,7 @@ _ADDRESS: Final = ("http://", "https://")
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """A finding with its fingerprint, and how it was taken back: in the source, elsewhere, or ("") not at all."""
+    """A finding with its fingerprint, and where it is suppressed: in the source, externally, or ("") not at all."""
 
     finding: Finding
     fingerprint: str
@@ -36,7 +36,7 @@ class Result:
 
 
 def result_of(finding: Finding) -> Result:
-    """Return the result whose fingerprint is what stays when lines move: rule, client, server, tools and file."""
+    """Return a result; its fingerprint (rule, client, server, tools, file) stays the same when lines move."""
     file = Path(finding.location.file).name if finding.location else ""
     parts = (finding.rule.code, finding.client, finding.server, *sorted(finding.tools), file)
     mark = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -57,9 +57,9 @@ def write_sarif(log: dict[str, Any], target: str) -> None:
 
 
 def sarif_log(results: Iterable[Result], rules: Iterable[Rule], base: Path, *, more: str = "") -> dict[str, Any]:
-    """Return the log; files below ``base`` are named relative to it, as code hosts want them.
+    """Return the SARIF log; files below ``base`` are relative to it, as code hosts require.
 
-    ``more`` is what the help of a rule ends with: where to read on; ``{code}`` in it is the rule's.
+    ``more`` is appended to the help of each rule; ``{code}`` in it is replaced by the rule's code.
     """
     known = sorted(rules, key=lambda rule: rule.code)
     places = {rule.code: number for number, rule in enumerate(known)}
@@ -136,6 +136,6 @@ def _artifact(file: str, base: Path) -> dict[str, str]:
         return {"uri": file}
     path = Path(file).absolute()
     if path.is_relative_to(base):
-        # Quoted as a path below the root is, so that no space or colon in it is taken for something else.
+        # Quoted as an absolute path, so that blanks and colons are escaped.
         return {"uri": (Path("/") / path.relative_to(base)).as_uri().removeprefix("file:///"), "uriBaseId": _BASE}
     return {"uri": path.as_uri()}

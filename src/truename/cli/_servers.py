@@ -1,4 +1,4 @@
-"""Start real servers, list their tools, and end them, with progress on stderr."""
+"""Start servers, list their tools, and stop them, with progress on stderr."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["list_tools", "list_tools_of_each"]
 
 
 def list_tools(config: Config) -> tuple[Catalog, tuple[str, ...]]:
-    """Return the tools of all servers of a configuration that could be started, and the keys of the others."""
+    """Return the tools of all servers that could be started, and the keys of the others."""
     log_to_stderr()
     with Progress([server.key for server in config.enabled]) as progress:
         catalog = anyio.run(fetch_catalog, config, progress.on_event)
@@ -30,7 +30,7 @@ def list_tools(config: Config) -> tuple[Catalog, tuple[str, ...]]:
 
 
 def list_tools_of_each(config: Config) -> Mapping[str, Any]:
-    """Return by server key what each lists, or the `UpstreamError` that says why it could not be asked."""
+    """Return the tools of each server by key, or the `UpstreamError` why they could not be listed."""
     log_to_stderr()
     with Progress([server.key for server in config.enabled]) as progress:
         return anyio.run(_lists, config, progress.on_event)

@@ -56,11 +56,13 @@ _TOML: Final = ".toml"
 _LOCK: Final = ".lock"
 _DEEPEST: Final = 50
 _SECTION: Final = "truename"
-# Settings alone are no configuration; an empty table makes them one that can be checked.
+# Appended to a file with settings only, so that it can be checked as a configuration.
 _NO_SERVERS: Final = "\n[mcpServers]\n"
 CODE: Final = "consent_required"
 _YES: Final = ("y", "yes")
-_WHY: Final = "it was found, not named, and its servers and ${...} references may be a stranger's; nothing was started"
+_WHY: Final = (
+    "it was found, not named, and its servers and ${...} references may be somebody else's; nothing was started"
+)
 DEFAULTS: Final = (SETTINGS_FILE, ".mcp.json", "mcp.json")
 _SHAPES: Final = '{"mcpServers": {...}}, {"servers": {...}}, or [mcpServers.KEY] or [servers.KEY] in TOML'
 _SERVER_FILES: Final = re.compile(r'"(mcpServers|servers)"\s*:')
@@ -70,14 +72,14 @@ _HEAD: Final = 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Disclosure:
-    """What would be started or connected, by server; which references go where; which other addresses there are."""
+    """The effects of a configuration: servers started or connected, references and where they go, other URLs."""
 
     servers: tuple[tuple[str, str], ...] = ()
     references: tuple[tuple[str, str], ...] = ()
     addresses: tuple[tuple[str, str], ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """Return it as a JSON document has it."""
+        """Return the effects as JSON."""
         return {
             "servers": [{"key": key, "does": does} for key, does in self.servers],
             "references": [{"reference": reference, "place": place} for reference, place in self.references],
@@ -86,7 +88,7 @@ class Disclosure:
 
 
 def disclose(files: ConfigFiles) -> Disclosure:
-    """Return what the configuration of these files would do. Raises `ConfigError` for one that can't be read."""
+    """Return the effects of the configuration in these files. Raises `ConfigError`."""
     servers: dict[tuple[str, str], None] = {}
     references: dict[tuple[str, str], None] = {}
     addresses: dict[tuple[str, str], None] = {}
@@ -138,7 +140,7 @@ def _list(value: Any) -> Iterable[Any]:
 
 
 def _texts(value: Any, place: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield every text of a document with its place, keys among them."""
+    """Yield every string of a document with its dotted path."""
     if isinstance(value, str):
         yield place, value
     elif depth < _DEEPEST and isinstance(value, dict):
@@ -150,20 +152,20 @@ def _texts(value: Any, place: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def names_servers(path: Path, files: ConfigFiles | None = None) -> bool:
-    """Tell whether a TOML file configures servers, and not settings alone. Raises `ConfigError`."""
+    """Return whether a TOML file configures servers, not only settings. Raises `ConfigError`."""
     content = _toml(path, ConfigFiles() if files is None else files)
     return any(name in content for name in _SERVERS)
 
 
 def configured_beside(settings: Path, names: Sequence[str]) -> Path | None:
-    """Return the first of these files in the same directory."""
+    """Return the first of these files that exists in the same directory."""
     return next((path for name in names if (path := settings.with_name(name)).is_file()), None)
 
 
 def read_configuration(
     path: Path, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None
 ) -> Config:
-    """Read a configuration, with the settings of a truename.toml beside it; its own settings go before those.
+    """Read a configuration with the settings of a truename.toml beside it, which its own settings override.
 
     Raises `ConfigError` and groups of them.
     """
@@ -179,13 +181,13 @@ def read_configuration(
     content = decode(text, str(path), toml=False)
     section = content.get(_SECTION, {})
     if not isinstance(section, dict):
-        return parse(text, path, environ, files)  # which tells what is wrong with it
+        return parse(text, path, environ, files)  # raises the error
     content[_SECTION] = _settings(beside, files) | section
     return parse(json.dumps(content), path, environ, files)
 
 
 def read_files(path: Path, files: ConfigFiles) -> tuple[Path, ...]:
-    """Read the files of a configuration: itself, and the settings beside it. Raises `ConfigError`."""
+    """Read the files of a configuration: the file itself, and a truename.toml beside it. Raises `ConfigError`."""
     beside = _settings_file(path, files)
     found = (path,) if beside is None else (path, beside)
     for file in found:
@@ -194,7 +196,7 @@ def read_files(path: Path, files: ConfigFiles) -> tuple[Path, ...]:
 
 
 def read_variables(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None = None) -> None:
-    """Read the ``env_file`` that the files of a configuration name, too. Raises `ConfigError` and groups of them."""
+    """Read the files of a configuration and their ``env_file``. Raises `ConfigError` and groups of them."""
     for file in read_files(path, files):
         env_file = env_file_of(files.text(file), file, environ)
         if env_file is not None:
@@ -217,10 +219,10 @@ def _toml(path: Path, files: ConfigFiles) -> dict[str, Any]:
 
 
 def open_found(path: Path, environ: Mapping[str, str] | None = None, *, may_ask: bool = True) -> Config:
-    """Read a configuration that nobody named, if its user allowed it as it is now.
+    """Read a configuration that was found, not named, if the user has allowed it in its present state.
 
-    Each of its files is read once: what was consented to is what is used. Raises `UsageError` (``consent_required``)
-    without consent, and what `read_configuration` raises.
+    Each file is read once, so that the bytes in use are those that were allowed. Raises `UsageError`
+    (``consent_required``) without consent, and everything that `read_configuration` raises.
     """
     files = _consented(path, environ, may_ask=may_ask)
     files.seal()
@@ -228,11 +230,11 @@ def open_found(path: Path, environ: Mapping[str, str] | None = None, *, may_ask:
 
 
 def require_addresses(addresses: Sequence[str], named_by: Path) -> None:
-    """See that the user allowed the file that names these addresses, which nobody typed. Raises as `open_found`."""
+    """Require consent to a file that lists URLs of servers to connect to. Raises as `open_found`."""
     files = _consented(named_by, addresses=addresses)
     text = files.text(named_by)
     for address in addresses:
-        # The list of sources was read by another reader, and earlier.
+        # The list of sources was read before, so the file may have changed since.
         if address not in text:
             advice = "Run the command again."
             raise UsageError(fact=f"{named_by} changed while it was read", advice=advice, code=CODE)
@@ -245,7 +247,7 @@ def _consented(
     may_ask: bool = True,
     addresses: Sequence[str] = (),
 ) -> ConfigFiles:
-    """Return the files of a configuration, read, for which there is consent; else ask for it, or raise `UsageError`."""
+    """Read the files of a configuration and check the consent; ask for it, or raise `UsageError`."""
     files, store = files_at(path), ConsentStore.here()
     if is_allowed(path, files, store.get(path), environ):
         return files
@@ -253,17 +255,17 @@ def _consented(
         if _agreed(path, files, addresses):
             give(path, files, environ)
             return files
-        fact = f"{path} is not used: its user said no"
+        fact = f"{path} is not used: you did not allow it"
     else:
         before = _changed(files) if store.get(path) is not None else _WHY
         fact = f"{path} needs consent: {before}"
     named = shlex.quote(str(path))
-    advice = f"Look at it, then say `truename allow {named}`; a path on the command line counts for one command."
+    advice = f"Review it, then run `truename allow {named}`; a path on the command line allows it for one command."
     raise UsageError(fact=fact, advice=advice, code=CODE)
 
 
 def files_at(path: Path) -> ConfigFiles:
-    """Read the files of a configuration, or one other file that names sources; nothing that they name.
+    """Read the files of a configuration, or a file that lists sources, but not the files that they refer to.
 
     Raises `ConfigError`.
     """
@@ -276,7 +278,7 @@ def files_at(path: Path) -> ConfigFiles:
 
 
 def give(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None = None) -> str:
-    """Allow these files, and what they name now; return their digest. Raises `ConfigError`, `OSError`."""
+    """Store consent to these files and those they refer to; return the digest. Raises `ConfigError`, `OSError`."""
     digest = files.digest(path.parent)
     ConsentStore.here().give(path, digest, _whole(path, files, environ))
     return digest
@@ -285,7 +287,7 @@ def give(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None = Non
 def is_allowed(
     path: Path, files: ConfigFiles, consent: Consent | None, environ: Mapping[str, str] | None = None
 ) -> bool:
-    """Tell whether this is consent to these files and to what they name, which is read if it is to the files."""
+    """Return whether a consent covers these files, and the files that they refer to, which are read then."""
     if consent is None or consent.digest != files.digest(path.parent):
         return False
     return consent.whole == _whole(path, files, environ)
@@ -298,12 +300,12 @@ def _whole(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None) ->
 
 
 def is_terminal() -> bool:
-    """Tell whether somebody can be asked."""
+    """Return whether stdin and stderr are a terminal."""
     return sys.stdin.isatty() and output(error=True).is_terminal
 
 
 def show_disclosed(found: Disclosure, addresses: Sequence[str] = (), *, error: bool = False) -> None:
-    """Print what a configuration would do, server by server, and which references go where."""
+    """Print the effects of a configuration: servers, references and other URLs."""
     rows = [(styled(key, "bold"), styled(does)) for key, does in found.servers]
     rows += [(styled("connects to", "dim"), styled(address)) for address in addresses]
     rows += [(styled(reference, "yellow"), styled(f"goes to {place}")) for reference, place in found.references]
@@ -312,14 +314,14 @@ def show_disclosed(found: Disclosure, addresses: Sequence[str] = (), *, error: b
 
 
 def _changed(files: ConfigFiles) -> str:
-    """Say which files may have changed: consent is to all of them together."""
+    """Return the text that files changed since they were allowed; the digest does not tell which."""
     return f"{' or '.join(one.name for one in files.paths)} changed since it was allowed"
 
 
 def _agreed(path: Path, files: ConfigFiles, addresses: Sequence[str]) -> bool:
 
     changed = f" {_changed(files)}." if ConsentStore.here().get(path) is not None else ""
-    say(f"{path} was found here, not named.{changed} With it these programs run and these references are sent:")
+    say(f"{path} was found here, not named.{changed} It would run these programs and send these references:")
     show_disclosed(disclose(files), addresses, error=True)
     say(styled("Allow it as it is now? [y/N] ", "bold"))
     return sys.stdin.readline().strip().lower() in _YES
@@ -327,16 +329,16 @@ def _agreed(path: Path, files: ConfigFiles, addresses: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source: its path, and what it configures if it is a configuration."""
+    """A source: its path, and its configuration unless it is a dump."""
 
     path: Path
     config: Config | None
 
 
 def find_sources(sources: Sequence[str], environ: Mapping[str, str] | None = None) -> tuple[Source, ...]:
-    """Return the sources asked for, or the first default one of this directory, which needs consent.
+    """Return the given sources or, without any, the default one of this directory, which needs consent.
 
-    Raises `UsageError` when there is none, or no consent, and whatever is wrong with a configuration (`ConfigError`).
+    Raises `UsageError` if there is none, or no consent, and `ConfigError` for an invalid configuration.
     """
     if not sources:
         return (_here(environ),)
@@ -344,7 +346,7 @@ def find_sources(sources: Sequence[str], environ: Mapping[str, str] | None = Non
 
 
 def find_unnamed(path: Path) -> Source:
-    """Return a source that no command line named: a configuration is opened with its user's consent alone.
+    """Return a source that was not named on the command line: a configuration needs the user's consent.
 
     Raises as `find_sources`.
     """
@@ -355,12 +357,12 @@ def find_unnamed(path: Path) -> Source:
 
 
 def reread(config: Path, source: str | None) -> Config:
-    """Read a configuration again from its file, as `configuration` did for this source; nobody is asked."""
+    """Read a configuration again, as `configuration` did for this source, without asking for consent."""
     return configuration(str(config)) if source else open_found(config, may_ask=False)
 
 
 def default_source() -> Path:
-    """Return the source of this directory that commands use where none is named. Raises `UsageError` for none."""
+    """Return the default source of this directory. Raises `UsageError` if there is none."""
     path = _default()
     return _configuration_at(path) if _configures(path) else path
 
@@ -383,7 +385,7 @@ def _configuration_at(path: Path) -> Path:
 
 
 def _servers_for(settings: Path) -> Path:
-    """Return the configuration that a file of settings alone belongs to."""
+    """Return the configuration beside a file that has only settings. Raises `UsageError` if there is none."""
     beside = configured_beside(settings, DEFAULTS[1:])
     if settings.name != SETTINGS_FILE:
         raise UsageError(
@@ -399,10 +401,10 @@ def _servers_for(settings: Path) -> Path:
 
 
 def configuration(source: str | None, environ: Mapping[str, str] | None = None) -> Config:
-    """Return the one configuration that a command runs with. Raises `UsageError` for a dump, and `ConfigError`."""
+    """Return the configuration for a command that needs one. Raises `UsageError` for a dump, and `ConfigError`."""
     (found,) = find_sources([source] if source else [], environ)
     if found.config is None and not (found.path.is_file() and os.access(found.path, os.R_OK)):
-        # Its reader says best why it can't be read.
+        # Reading it raises the best error.
         return read_configuration(found.path, environ)
     if found.config is None:
         raise UsageError(
@@ -434,7 +436,7 @@ def _default() -> Path:
 
 
 def _configures(path: Path) -> bool:
-    """Tell whether the file is a configuration; what can't be read is left to the reader of dumps to report."""
+    """Return whether a file is a configuration; False for an unreadable one, which the reader of dumps reports."""
     if path.suffix.lower() == ".toml":
         return True
     if not path.is_file():
@@ -453,7 +455,7 @@ def _names_servers(path: Path) -> bool:
     try:
         content = json.loads(path.read_text("utf-8-sig"))
     except (ValueError, RecursionError):
-        # Comments are legal in configurations only, and its reader says best what is wrong with one.
+        # Comments are legal only in configurations, whose reader also gives the best errors.
         return True
     if not isinstance(content, dict):
         return False
@@ -462,7 +464,7 @@ def _names_servers(path: Path) -> bool:
 
 
 def other_shape(path: Path) -> UsageError | None:
-    """Return what to say of a JSON file that configures servers in a shape of its own, or None if it does not."""
+    """Return the error for a JSON file that configures servers in an unknown form, or None."""
     try:
         content = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
@@ -470,7 +472,7 @@ def other_shape(path: Path) -> UsageError | None:
     if not isinstance(content, dict) or not any(_has_entries(value) for value in content.values()):
         return None
     return UsageError(
-        fact=f"{path} looks like a configuration of another shape, and holds no list of tools",
+        fact=f"{path} looks like a configuration in an unknown form, and has no list of tools",
         advice=f"Write its servers as {_SHAPES}.",
     )
 

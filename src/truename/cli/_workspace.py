@@ -1,4 +1,4 @@
-"""Open what a command works on: the catalogue, its names, the ledger and the settings that apply."""
+"""Open the tools that a command works on: catalogue, ledger and settings."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 __all__ = [
     "ProfileView",
     "ToolWorkspace",
-    "adopted",
-    "beside",
+    "audience_of",
     "check_option",
-    "configured",
     "differences",
     "existing_ledger",
-    "mismatch",
-    "moved",
+    "identity_mismatch",
+    "ledger_settings",
     "open_workspace",
-    "wanted",
-    "whom",
+    "profile_servers",
+    "style_mismatch",
+    "with_options",
+    "with_recorded_settings",
     "without_gateway",
 ]
 
@@ -52,10 +52,10 @@ _MEMORY = "memory"
 _AS_IT_IS = NamingOptions()
 
 
-def adopted(settings: Settings, recorded: Recorded | None) -> Settings:
-    """Return the settings with the server name and aliases on record where none are given.
+def with_recorded_settings(settings: Settings, recorded: Recorded | None) -> Settings:
+    """Return the settings, with server name and aliases from the ledger where they are not set.
 
-    The style stays open: whoever needs it asks the ledger last.
+    The style is not filled in: `ToolWorkspace.style` looks it up in the ledger.
     """
     if recorded is None:
         return settings
@@ -66,27 +66,27 @@ def adopted(settings: Settings, recorded: Recorded | None) -> Settings:
     return settings
 
 
-def wanted(settings: Settings, style: str) -> Recorded:
-    """Return how names would be made by these settings, as a ledger records it."""
+def ledger_settings(settings: Settings, style: str) -> Recorded:
+    """Return these settings in the form in which a ledger records them."""
     aliases = dict(Catalog((), settings.aliases).aliases)
     return Recorded(style=settings.style or style, server_name=settings.server_name, aliases=aliases)
 
 
-def mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], ledger: str | None) -> UsageError:
-    """Return what to say when names are made otherwise on record: the whole command that changes it."""
+def style_mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], ledger: str | None) -> UsageError:
+    """Return the error for settings that differ from the ledger's, with the command that changes the ledger."""
     words = ["truename", "rename", *(sources if len(sources) < 2 else ["SOURCE"]), "--all", *_options(recorded, other)]
     if ledger is not None:
         words += ["--ledger", ledger]
     return UsageError(
         code="style_mismatch",
         fact=f"This ledger was created with {recorded.difference(other)}, not with {other.difference(recorded)}",
-        advice=f"`{shlex.join(words)}` changes it, and the old names go on working. Or use another ledger "
+        advice=f"`{shlex.join(words)}` changes it, and the old names keep working. Or use another ledger "
         "(--ledger PATH).",
     )
 
 
-def moved(changes: Sequence[IdentityChange], source: str | None, ledger: str | None) -> UsageError:
-    """Return the refusal of ids on record that are not those declared: with the whole command that changes it."""
+def identity_mismatch(changes: Sequence[IdentityChange], source: str | None, ledger: str | None) -> UsageError:
+    """Return the error for ids on record that differ from the declared ones, with the command that changes them."""
     words = ["truename", "rename", *([] if source is None else [source]), "--ids"]
     if ledger is not None:
         words += ["--ledger", ledger]
@@ -96,13 +96,13 @@ def moved(changes: Sequence[IdentityChange], source: str | None, ledger: str | N
         code="identity_mismatch",
         fact=f"Tool {excerpt(first.name)} of server {excerpt(first.server)} is {first.recorded} on record, and is "
         f"declared as {first.declared} now{others}",
-        advice=f"`{shlex.join(words)}` has the old ids lead to the new ones (--dry-run shows what changes). Or declare "
-        "what is on record.",
+        advice=f"`{shlex.join(words)}` redirects the old ids to the new ones (--dry-run shows the changes). Or declare "
+        "the ids on record.",
     )
 
 
 def differences(recorded: Recorded, other: Recorded) -> list[tuple[str, str, str]]:
-    """Return what is made otherwise: its word, how it was, and how it is now."""
+    """Return the settings that differ: name, old value, new value."""
     found: list[tuple[str, str, str]] = []
     if recorded.style != other.style:
         found.append(("style", recorded.style, other.style))
@@ -129,7 +129,7 @@ def _options(recorded: Recorded, other: Recorded) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolWorkspace:
-    """The tools, the memory (None: nothing is remembered), the settings, and the servers that failed."""
+    """The tools, the ledger (None: names are not remembered), the settings, and the servers that failed."""
 
     catalog: Catalog
     ledger: Ledger | None
@@ -140,12 +140,12 @@ class ToolWorkspace:
 
     @property
     def servers(self) -> int:
-        """How many servers the tools come from."""
+        """The number of servers of the tools."""
         return len({tool.origin.server_id for tool in self.catalog.values()})
 
     @property
     def style(self) -> str:
-        """The style of names: as asked, as the ledger remembers, or by the number of servers."""
+        """The style: as set, else as the ledger has it, else by the number of servers."""
         recorded = self.ledger.settings if self.ledger is not None else None
         if self.settings.style is not None:
             return self.settings.style
@@ -154,7 +154,7 @@ class ToolWorkspace:
         return "on-conflict" if self.servers == 1 else "prefixed"
 
     def table(self, client: str) -> NameTable:
-        """Return the names that this client gets. Raises groups of naming errors, `UsageError`, `LedgerError`."""
+        """Project the names for a client. Raises groups of naming errors, `UsageError`, `LedgerError`."""
         dialect = dialects.get(client)
         style = "canonical" if dialect.name == "native" and self.settings.style is None else self.style
         try:
@@ -173,12 +173,12 @@ class ToolWorkspace:
             recorded = self.ledger.settings if self.ledger is not None else None
             if error.code != "style_mismatch" or recorded is None:
                 raise
-            other = wanted(self.settings, recorded.style)
-            raise mismatch(recorded, other, self.sources, self.ledger_option) from error
+            other = ledger_settings(self.settings, recorded.style)
+            raise style_mismatch(recorded, other, self.sources, self.ledger_option) from error
 
 
 def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) -> ToolWorkspace:
-    """Read all sources, starting the servers of configurations, and open the ledger for reading only.
+    """Read all sources, starting the servers of configurations, and open the ledger read-only.
 
     Raises `UsageError`, `ConfigError`, `LedgerError`, groups of naming errors.
     """
@@ -186,12 +186,12 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
     memory = _memory(found, making.ledger)
     recorded = memory.settings if memory is not None else None
     given = next((one.config.settings for one in found if one.config is not None), Settings())
-    settings = configured(adopted(given, recorded), making)
+    settings = with_options(with_recorded_settings(given, recorded), making)
     if making.ledger is None and making.is_otherwise and recorded is not None:
-        other = wanted(settings, recorded.style)
+        other = ledger_settings(settings, recorded.style)
         if not recorded.same(other):
             was, would = recorded.difference(other), other.difference(recorded)
-            say(f"The ledger has names with {was}; these are what {would} would give without it.")
+            say(f"The ledger has names with {was}; these names are with {would}, without the ledger.")
             memory = None
     catalog, failed = _gathered(found, settings, memory)
     return ToolWorkspace(
@@ -204,8 +204,8 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
     )
 
 
-def configured(settings: Settings, making: NamingOptions) -> Settings:
-    """Return the settings with what the options say otherwise. Raises `UsageError`."""
+def with_options(settings: Settings, making: NamingOptions) -> Settings:
+    """Return the settings, overridden by the options. Raises `UsageError`."""
     if making.style is not None:
         settings = replace(settings, style=checked_style(making.style))
     if making.server_name is not None:
@@ -221,7 +221,7 @@ def configured(settings: Settings, making: NamingOptions) -> Settings:
 
 
 def check_option(option: str, setting: str, text: str) -> None:
-    """Raise `UsageError` for a text that no file may have for this setting either."""
+    """Raise `UsageError` for a value that is invalid for this setting."""
     if found := wrong(setting, text):
         problem, remedy = found
         raise UsageError(fact=f"{option}: {problem}", advice=remedy)
@@ -230,22 +230,22 @@ def check_option(option: str, setting: str, text: str) -> None:
 def checked_style(style: str) -> str:
     """Return the style if it is a known preset. Raises `UsageError` otherwise."""
     if style not in STYLES:
-        raise UsageError(fact=f"{style!r} is no style", advice=f"Use one of {', '.join(STYLES)}.")
+        raise UsageError(fact=f"{style!r} is not a style", advice=f"Use one of {', '.join(STYLES)}.")
     return style
 
 
 def existing_ledger(path: Path) -> Path:
-    """Return the path if there is a file. Raises `UsageError`."""
+    """Return the path if the file exists. Raises `UsageError`."""
     if not path.is_file():
-        raise UsageError(fact=f"no ledger found at {path}", advice="`truename serve` begins one; check the path.")
+        raise UsageError(fact=f"no ledger found at {path}", advice="`truename serve` creates one; check the path.")
     return path
 
 
-def _memory(found: Sequence[Source], wanted: str | None) -> Ledger | None:
-    if wanted == _MEMORY:
+def _memory(found: Sequence[Source], ledger_option: str | None) -> Ledger | None:
+    if ledger_option == _MEMORY:
         return None
-    if wanted is not None:
-        return Ledger.open(existing_ledger(at_home(wanted)), readonly=True)
+    if ledger_option is not None:
+        return Ledger.open(existing_ledger(at_home(ledger_option)), readonly=True)
     path = found[0].config.ledger_path() if len(found) == 1 and found[0].config is not None else None
     return Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
 
@@ -273,9 +273,9 @@ def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None
 
 def _dumped(path: Path, settings: Settings) -> Catalog:
     try:
-        # As the gateway does: one name that can't be used costs one tool, which is told.
+        # As in the gateway: a tool with an unusable name is left out, with a notice.
         catalog = Catalog.from_file(path, settings.aliases, strict=False)
-        # Where no name at all can be admitted, the reasons are the answer.
+        # If no tool is usable at all, raise the errors.
         return catalog if catalog or not catalog.notices else Catalog.from_file(path, settings.aliases)
     except ConfigError as error:
         fault = other_shape(path)
@@ -293,7 +293,7 @@ def _asked(config: Config) -> tuple[Catalog, Sequence[str]]:
 
 
 def without_gateway(error: ModuleNotFoundError) -> UsageError:
-    """Return what to say when the optional part is not installed."""
+    """Return the error for a missing optional package."""
     return UsageError(
         fact=f"starting servers needs the package {error.name}, which is not installed",
         advice="Install `truename[gateway]`.",
@@ -308,16 +308,16 @@ def _listings(catalog: Catalog) -> Iterable[tuple[str, list[Any]]]:
 
 
 class ProfileView(NamedTuple):
-    """The names of a scene, and which of its tools which profiles show."""
+    """The names of a workspace, filtered by profiles."""
 
-    scene: ToolWorkspace
+    workspace: ToolWorkspace
     table: NameTable
 
     def by(self, names: Iterable[str] | None) -> NameTable:
-        """Return the names that these profiles show; None is everything. Raises `UsageError` for an unknown one."""
+        """Return the names that these profiles show (None: all). Raises `UsageError` for an unknown profile."""
         if names is None:
             return self.table
-        known = self.scene.settings.profiles
+        known = self.workspace.settings.profiles
         for name in names:
             if name not in known:
                 advice = spelling_remedy(name, known) if known else "Write [profiles.NAME] into the configuration."
@@ -325,7 +325,7 @@ class ProfileView(NamedTuple):
         return self.table.among(self._shown(known.choice(names)), None)
 
     def _shown(self, choice: Choice) -> frozenset[ToolId]:
-        settings, former = self.scene.settings, former_ids(self.scene.ledger)
+        settings, former = self.workspace.settings, former_ids(self.workspace.ledger)
         given = None if settings.policy is None else settings.policy.exposure
         exposure = given or settings.exposure
         tools = ((id, self.table.catalog[id], former(id)) for id in self.table)
@@ -334,14 +334,14 @@ class ProfileView(NamedTuple):
         )
 
 
-def beside(profile: Profile) -> dict[str, list[str]]:
-    """Return the servers whose prompts and resources are in a profile."""
+def profile_servers(profile: Profile) -> dict[str, list[str]]:
+    """Return the servers whose prompts and resources a profile includes."""
     said = {"prompts": profile.prompts, "resources": profile.resources}
     return {word: list(profile.servers if servers is None else servers) for word, servers in said.items()}
 
 
-def whom(profile: Profile) -> Mapping[str, object]:
-    """Return for whom a profile is, as a configuration says it."""
+def audience_of(profile: Profile) -> Mapping[str, object]:
+    """Return the audience of a profile, in the terms of the configuration."""
     words = ("groups", "scopes", "principals", "everyone", "default")
     said = {word: getattr(profile, word) for word in words}
     return {word: list(value) if isinstance(value, tuple) else value for word, value in said.items() if value}

@@ -1,4 +1,4 @@
-"""`truename allow`: consent to a configuration that is found and not named, as it is now."""
+"""`truename allow`: consent to a configuration that commands find in a directory."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,21 +17,23 @@ __all__ = ["allow"]
 
 File = Annotated[
     Path | None,
-    Parameter(name="FILE", help="The configuration, or the file that names sources; else the one that is found here."),
+    Parameter(name="FILE", help="The configuration, or a file that lists sources; default: the one found here."),
 ]
 Revoke = Annotated[bool, Parameter(name="--revoke", show_default=False, help="Revoke the consent.")]
-List = Annotated[bool, Parameter(name="--list", show_default=False, help="Show all that is allowed, and what changed.")]
+List = Annotated[
+    bool, Parameter(name="--list", show_default=False, help="List the allowed files, and whether they changed.")
+]
 
 
 def allow(file: File = None, /, *, revoke: Revoke = False, every: List = False, as_json: JsonOutput = False) -> int:
-    """Let commands use a configuration that they find: its programs are started, its references sent. Until it changes.
+    """Allow commands to use a configuration that they find, until it changes: to run its programs, send its references.
 
-    Nothing is started by it.
+    This command itself starts nothing.
     """
     if every:
         if file is not None or revoke:
             raise UsageError(
-                fact="--list takes nothing else", advice="Say `truename allow --list`, with --json if wanted."
+                fact="--list excludes other options", advice="Run `truename allow --list`, optionally with --json."
             )
         return _list(as_json=as_json)
     path = default_source() if file is None else at_home(file)

@@ -1,4 +1,4 @@
-"""Define the application: its commands, and the exit status of each (0 ok, 1 findings, 2 usage, 3 upstream)."""
+"""The application: its commands, and exit statuses (0 ok, 1 findings, 2 usage, 3 a server failed)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["app", "main"]
 _INTERRUPTED: Final = 130
 _SOURCES: Final = (
     "A SOURCE is a dump of tools/list answers (JSON, JSONL, also gzipped) or a configuration (mcpServers JSON, "
-    "truename.toml), whose servers are then started and asked. Without one, ./truename.toml, ./.mcp.json or "
-    "./mcp.json is used, once `truename allow` let it be."
+    "truename.toml), whose servers are started to list their tools. Without one, ./truename.toml, ./.mcp.json or "
+    "./mcp.json is used, if `truename allow` has allowed it."
 )
 _CONFIGURATION: Final = (
-    "Without a SOURCE, ./truename.toml, ./.mcp.json or ./mcp.json is used, once `truename allow` let it be."
+    "Without a SOURCE, ./truename.toml, ./.mcp.json or ./mcp.json is used, if `truename allow` has allowed it."
 )
 _COMMANDS: Final = (
     ("doctor", "Diagnose the MCP clients on this machine and their tools."),
@@ -36,51 +36,51 @@ _COMMANDS: Final = (
     ("explain", "Show what a rule looks for, why, and what to write instead."),
     ("diff", "Classify the changes between two lists of tools: breaking or not."),
     ("lock", "Write a lock of a repository's tools for review, or check that the tools still match it."),
-    ("clients", "Show what clients, frameworks and providers do with tool names."),
+    ("clients", "Show which tool names clients, frameworks and providers accept, and how they change others."),
     ("serve", "Run the gateway: one MCP server in front of many."),
     ("token", "Create, list and revoke access tokens for HTTP clients."),
-    ("login", "Log in at a server, so that calls there are made as you."),
-    ("logout", "Log out at a server, and have its tokens revoked."),
+    ("login", "Log in at a server, so that the gateway calls it as you."),
+    ("logout", "Log out at a server, and revoke its tokens."),
     ("logins", "Show who is logged in at which server."),
     ("profiles", "Show the tools that each profile exposes."),
     ("policy", "Propose rules for the gateway from a client's own lists of tools."),
     ("pins", "Show, accept and reject definitions of tools that are new or have changed."),
     ("approvals", "Show calls pending approval, and decide on them."),
-    ("audit", "Prove, follow and export the journal of calls and decisions."),
+    ("audit", "Verify, follow and export the audit log of calls and decisions."),
     ("history", "Show the history of a name."),
     ("rename", "Rename tools: plan it, change files and the ledger, undo it."),
-    ("replay", "Show what recorded calls would reach now, or run them again."),
-    ("demo", "Show what real clients do to tool names, without and with Truename."),
+    ("replay", "Show which tools recorded calls would reach now, or run them again."),
+    ("demo", "Show how real clients change tool names, without and with Truename."),
 )
-# Words of Python can't name a function or a module.
+# Python keywords can't name a function or a module.
 _MODULES: Final = {"import": "import_"}
 _EPILOGUES: Final = {
-    "login": "The server's entry has to say auth.type = login. The browser comes back to this machine; what is kept is "
-    "sealed, and a running gateway uses it at the next call.",
-    "logout": "The tokens are revoked at the server's issuer where it can be asked, and forgotten here in any case.",
-    "logins": "No token is shown. `truename login SERVER` makes a login, `truename logout SERVER` ends it.",
+    "login": "The server's entry must set auth.type = login. The browser is redirected here; tokens are stored "
+    "encrypted, and a running gateway uses them at the next call.",
+    "logout": "The tokens are revoked at the server's issuer if it supports that, and deleted here in any case.",
+    "logins": "Tokens are not shown. `truename login SERVER` logs in, `truename logout SERVER` logs out.",
     "doctor": "Without a SOURCE, all clients on this machine are checked. Servers are started only after asking, or "
-    "with --start; those that a project's own file configures only if that file is named. Nothing is changed.",
-    "init": "Nothing is started, and a file that is there is never replaced without --force. "
-    "Next come `truename serve` and `truename connect`.",
-    "connect": "Each server keeps its key, so that permissions go on working; `truename disconnect` gives the file "
-    "back. Without --config, ./truename.toml, ./.mcp.json or ./mcp.json is used.",
-    "disconnect": "Files that are still as `truename connect` left them become what they were, byte for byte; "
-    "in others only its own edits are undone.",
-    "import": "Its rename tables become overrides; what can't be carried over is listed.",
-    "clients": "Without a NAME all are listed.",
+    "with --start; servers in a project's file only if that file is named. Nothing is changed.",
+    "init": "Nothing is started, and an existing file is replaced only with --force. "
+    "The next steps are `truename serve` and `truename connect`.",
+    "connect": "Each server keeps its key, so that permissions keep working; `truename disconnect` restores the file. "
+    "Without --config, ./truename.toml, ./.mcp.json or ./mcp.json is used.",
+    "disconnect": "Files that are unchanged since `truename connect` are restored byte for byte; "
+    "in others only its edits are reverted.",
+    "import": "Its rename tables become overrides; everything that can't be imported is listed.",
+    "clients": "Without a NAME, all are listed.",
     "allow": "Without a FILE, ./truename.toml, ./.mcp.json or ./mcp.json is allowed, with a truename.toml beside it "
-    "and its env_file: as they are now. A configuration that is named on the command line needs no consent.",
-    "lint": "Python sources are read, never imported. Without a SOURCE those are linted that truename.toml or "
-    "pyproject.toml name (lint.sources), else this directory. Exit status 1: an error or a warning.",
-    "explain": "Without a RULE all are listed.",
-    "replay": "Hidden tools are reached too, renamed ones by their redirects; another platform's are refused. Exit "
-    "status 1: a call would not be, or was not, done.",
-    "diff": "Each side is a Python source, a directory of such, a dump, a truename.lock, a configuration (its servers "
-    "are started), an http(s) address, or git:REVISION:PATH. Exit status 1: a change that breaks somebody.",
-    "lock": "CI's command is `truename lock --check`: exit status 1 if a tool was added, removed, renamed or changed.",
-    "demo": "It needs no network, and none of your servers.",
-    "rename": "Without --apply nothing is changed. With it all files change or none does, and --undo gives them back. "
+    "and its env_file, in their present state. A configuration that is named on the command line needs no consent.",
+    "lint": "Python sources are parsed, never imported. Without a SOURCE, lint.sources of truename.toml or "
+    "pyproject.toml is used, else this directory. Exit status 1: an error or a warning.",
+    "explain": "Without a RULE, all are listed.",
+    "replay": "Hidden tools are included, redirects are followed; tools of another platform are refused. Exit "
+    "status 1: a call would fail, or failed.",
+    "diff": "Each side is a Python source, a directory of them, a dump, a truename.lock, a configuration (its servers "
+    "are started), an http(s) URL, or git:REVISION:PATH. Exit status 1: a breaking change.",
+    "lock": "In CI, run `truename lock --check`: exit status 1 if a tool was added, removed, renamed or changed.",
+    "demo": "It uses neither the network nor your servers.",
+    "rename": "Without --apply nothing is changed. With it, all files change or none does, and --undo restores them. "
     "A SOURCE is a dump of tools/list answers, a configuration, or Python files.",
     **dict.fromkeys(("names", "resolve", "profiles"), _SOURCES),
     **dict.fromkeys(("serve", "history"), _CONFIGURATION),
@@ -97,7 +97,7 @@ app = App(
     name="truename",
     help="One canonical identity for every agent tool, a legal name for every client, never a guess on the way back.",
     help_format="plaintext",
-    help_epilogue="`truename COMMAND --help` tells more. Exit status: 0 ok, 1 findings, 2 usage, 3 a server failed.",
+    help_epilogue="`truename COMMAND --help` shows more. Exit status: 0 ok, 1 findings, 2 usage, 3 a server failed.",
     version=_version,
     version_format="plaintext",
     default_parameter=Parameter(negative=()),
@@ -109,14 +109,14 @@ for _place, (_name, _help) in enumerate(_COMMANDS):
         name=_name,
         help=_help,
         sort_key=_place,
-        # A command with words of its own is an App, which says its epilogue itself.
+        # A command with subcommands is an App, which has its own epilogue.
         **({"help_epilogue": _EPILOGUES[_name]} if _name in _EPILOGUES else {}),
     )
 app.register_install_completion_command(add_to_startup=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; no traceback is ever shown, unless ``TRUENAME_DEBUG=1``."""
+    """Run one command and return its exit status; tracebacks are shown only with ``TRUENAME_DEBUG=1``."""
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -131,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read has seen enough, as in `truename names | head`.
+        # The reader closed the pipe, as in `truename names | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

@@ -1,4 +1,4 @@
-"""`truename approvals`: list the calls that are pending approval, and decide on them."""
+"""`truename approvals`: list calls pending approval, and grant, deny or revoke them."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 
 from cyclopts import App, Parameter
 
-from truename.cli._audit import witnessed
+from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, printable, say, show, styled
@@ -37,37 +37,43 @@ __all__ = ["approvals"]
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _LONGEST = 10 * 366 * 86_400
 _MOST_DIGITS = 6
-_CHANGED = "the tool's definition changed since"
-_OFFERED = "it does not count while the server offers another definition, which waits: `truename pins diff {id}`"
+_CHANGED = "the tool's definition has changed since"
+_OFFERED = "it is suspended while the server offers another definition, pending review: `truename pins diff {id}`"
 _COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
 Key = Annotated[str, Parameter(help="The key of a pending call, or of a decision.")]
 ConfigFile = Annotated[
     str | None, Parameter(name="--config", help="The configuration that holds the approvals; default: as for `serve`.")
 ]
-Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what is pending.")]
+Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only pending calls.")]
 Watch = Annotated[
-    bool, Parameter(name="--watch", show_default=False, help="Keep running, and show each call that becomes pending.")
+    bool, Parameter(name="--watch", show_default=False, help="Keep running, and show each new pending call.")
 ]
 Covers = Annotated[
-    Scope, Parameter(name="--scope", help="This one call, these arguments, its session, or always: all such calls.")
+    Scope,
+    Parameter(
+        name="--scope",
+        help="The decision covers this call, these arguments, its session, or always all calls of the tool.",
+    ),
 ]
-Span = Annotated[str | None, Parameter(name="--for", help="How long it counts: 30m, 12h, 90d; else as configured.")]
-Message = Annotated[str, Parameter(name="--message", show_default=False, help="The message that the model gets.")]
+Span = Annotated[
+    str | None, Parameter(name="--for", help="How long it is valid: 30m, 12h, 90d; default: as configured.")
+]
+Message = Annotated[str, Parameter(name="--message", show_default=False, help="A message for the model.")]
 _PAUSE = 0.5
 _MOST_NEAR = 5
-_UNDONE = "`truename approvals revoke {key}` takes it back."
+_UNDONE = "`truename approvals revoke {key}` revokes it."
 approvals = App(
     name="approvals",
-    help="Show calls pending approval, decide on them, and take decisions back.",
+    help="Show calls pending approval, decide on them, and revoke decisions.",
     help_format="plaintext",
-    help_epilogue="A decision is about one caller, one tool as it was defined then, and its server. Running gateways "
-    "follow at once; a call that was granted has to be made again, unless the gateway lets calls wait.",
+    help_epilogue="A decision applies to one caller and one tool with its present definition. Running gateways "
+    "use it at once; the client must repeat a granted call, unless the gateway holds calls until they are decided.",
     default_parameter=Parameter(negative=()),
 )
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds of a span. Raises `UsageError`."""
+    """Parse a duration. Raises `UsageError`."""
     number, unit = text[:-1], text[-1:]
     if not (number.isascii() and number.isdigit()) or unit not in _UNITS or len(number) > _MOST_DIGITS:
         raise UsageError(fact=f"{excerpt(text)} is not a duration", advice="Write it as 30m, 12h, 90d or 52w.")
@@ -79,7 +85,7 @@ def seconds_of(text: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedApproval:
-    """A call that waits, or a decision; ``state`` is waiting, approved, rejected, used, expired or suspended."""
+    """A pending call or a decision; ``state`` is waiting, approved, rejected, used, expired or suspended."""
 
     key: str
     state: str
@@ -98,7 +104,7 @@ class ListedApproval:
 
     @property
     def waits(self) -> bool:
-        """Whether nobody decided yet."""
+        """Whether the call is pending."""
         return not self.scope
 
     @property
@@ -108,14 +114,14 @@ class ListedApproval:
 
     @property
     def covers(self) -> str:
-        """What a decision is about, in words."""
+        """The scope of a decision, in words."""
         return _COVERS.get(self.scope, "")
 
 
 class ApprovalDecisions:
-    """The decisions of a configuration and what waits for one. All methods raise `StoreError`.
+    """The pending calls and the decisions of a configuration. All methods raise `StoreError`.
 
-    What is decided here goes into the audit journal of the configuration.
+    Decisions are recorded in the audit log of the configuration.
     """
 
     def __init__(self, path: Path, config: Config) -> None:
@@ -124,48 +130,48 @@ class ApprovalDecisions:
         self._approvals = Approvals.open(path)
         self._digests = _offered(config)
         waiting = pending_path(path)
-        # Who only looks makes no file.
-        self._book = ApprovalQueue(waiting if waiting is not None and waiting.exists() else None)
+        # Listing must not create the file.
+        self._queue = ApprovalQueue(waiting if waiting is not None and waiting.exists() else None)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._book.close()
+        self._queue.close()
 
     def waiting(self) -> Sequence[ListedApproval]:
-        """Return what nobody decided on, the oldest first."""
-        return [self._of_request(one) for one in self._book.all() if one.is_open]
+        """Return the pending calls, oldest first."""
+        return [self._of_request(one) for one in self._queue.all() if one.is_open]
 
     def all(self) -> Sequence[ListedApproval]:
-        """Return what waits, and then all decisions."""
+        """Return the pending calls, then all decisions."""
         return [*self.waiting(), *map(self._of_grant, self._approvals.grants())]
 
     def find(self, key: str) -> ListedApproval | None:
-        """Return what has this key."""
+        """Return the pending call or decision with a key."""
         return next((one for one in self.all() if one.key == key), None)
 
     def decision_on(self, key: str) -> ListedApproval | None:
-        """Return the decision of this key, or the last that was made on the request of this key."""
+        """Return the decision with a key, or the last decision on the call with that key."""
         known = [one for one in self._approvals.grants() if key in {one.key, one.call_id}]
         return self._of_grant(known[-1]) if known else None
 
     def pending(self, key: str) -> PendingCall | None:
-        """Return the call of this key, if it waits still."""
-        found = self._book.find(key)
+        """Return the call with a key if it is still pending."""
+        found = self._queue.find(key)
         return found if found is not None and found.is_open else None
 
     def decide(
         self, one: PendingCall, scope: Scope, *, approved: bool, by: str, message: str, lasts: float | None
     ) -> ListedApproval:
-        """Decide on a call that waits."""
+        """Grant or deny a pending call."""
         what, about = "granted" if approved else "denied", {**about_request(one), "covers": scope}
-        with witnessed(self._config, "approval", what, [about]) as (record,):
+        with audited(self._config, "approval", what, [about]) as (record,):
             made = decided(
                 one,
                 scope,
                 self._approvals,
-                self._book,
+                self._queue,
                 approved=approved,
                 by=by,
                 message=message,
@@ -176,17 +182,17 @@ class ApprovalDecisions:
         return self._of_grant(made)
 
     def revoke(self, key: str) -> ListedApproval | None:
-        """Take a decision back; None if there is none of this key."""
+        """Revoke a decision; return None if there is none with this key."""
         known = next((one for one in self._approvals.grants() if one.key == key), None)
         if known is None:
             return None
-        with witnessed(self._config, "approval", "revoked", [about_grant(known)]) as records:
+        with audited(self._config, "approval", "revoked", [about_grant(known)]) as records:
             gone = self._approvals.revoke(key)
             if gone is None:
-                # Somebody else was faster, and has the record.
+                # Another process revoked it first, and recorded that.
                 records.clear()
             if known.scope == "call":
-                self._book.drop(known.call_id)
+                self._queue.drop(known.call_id)
         return None if gone is None else self._of_grant(gone)
 
     def _of_grant(self, grant: Grant) -> ListedApproval:
@@ -214,7 +220,7 @@ class ApprovalDecisions:
         return ("suspended" if reason else "approved" if grant.approved else "rejected"), reason
 
     def _changed(self, subject: Subject) -> str:
-        """Return why a decision on a definition does not count now; "" if it does, as far as the pins tell."""
+        """Return why a decision is suspended; "" if it applies to the definition that the server offers."""
         now, is_trusted = self._digests.get(str(subject.id), (subject.digest, True))
         if now == subject.digest:
             return ""
@@ -238,25 +244,22 @@ class ApprovalDecisions:
 
 
 def _offered(config: Config) -> dict[str, tuple[str, bool]]:
-    """Return the digest of the definition that was offered last, by tool, and whether it is trusted.
-
-    It is empty where the gateway knows none.
-    """
+    """Return, by tool, the digest of the last offered definition and whether it is trusted; empty without pins."""
     path = config.pins_path()
     if path is None or not path.exists():
         return {}
     try:
         with PinStore(path) as pins:
             found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
-            # A definition that waits is one that the server was seen to offer in the place of the pin.
+            # A pending definition is the one that the server offers now, instead of the pinned one.
             return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}
     except StoreError:
-        # What is wrong with them is told by the command that is about them.
+        # Errors in the pins are reported by `truename pins`.
         return {}
 
 
 def row(one: ListedApproval) -> list[str]:
-    """Return the row of a table."""
+    """Return the row of a table for a pending call or decision."""
     since = one.at.replace("T", " ").removesuffix("+00:00")
     return [one.key, one.state, printable(one.principal), one.tool, one.covers, since]
 
@@ -269,7 +272,7 @@ def plain(one: ListedApproval) -> dict[str, Any]:
 
 
 def lines_of(one: ListedApproval) -> Iterator[str]:
-    """Yield what a person reads who decides, or looks at a decision."""
+    """Yield the lines that describe a pending call or decision."""
     about = one.subject
     yield f"{one.key} ({one.state}): {one.tool}"
     yield f"  server: {printable(about.server)}, its name there: {printable(about.name)}"
@@ -293,7 +296,7 @@ def list_(
     watch: Watch = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """List what waits for a word, and what was decided. Exit status 1: something waits."""
+    """List pending calls and decisions. Exit status 1: a call is pending."""
     with _decisions(source) as decisions:
         if watch:
             return _watched(decisions, as_json=as_json)
@@ -303,11 +306,11 @@ def list_(
     elif found:
         print_table(["key", "", "who", "tool", "covers", "since"], [row(one) for one in found])
     else:
-        show("Nothing waits for a word." if waiting else "Nothing waits, and nothing was decided yet.")
+        show("No call is pending." if waiting else "No call is pending, and there are no decisions.")
     open_ones = sum(one.waits for one in found)
     if open_ones and not as_json:
         say("")
-        them = "1 of them waits" if open_ones == 1 else f"{open_ones:,} of them wait"
+        them = "1 call is pending" if open_ones == 1 else f"{open_ones:,} calls are pending"
         say(f"{them}: `truename approvals show KEY`, then `grant` or `deny` it.")
     return EXIT_FINDINGS if open_ones else 0
 
@@ -315,7 +318,7 @@ def list_(
 def _watched(decisions: ApprovalDecisions, *, as_json: bool) -> int:
     """Show each request once, until the command is interrupted."""
     seen: set[str] = set()
-    say("Each call that waits is shown here; Ctrl+C ends this.")
+    say("Showing each new pending call; Ctrl+C ends this.")
     try:
         while True:
             for one in decisions.waiting():
@@ -339,7 +342,7 @@ def _told(one: ListedApproval, *, as_json: bool) -> None:
 
 @approvals.command(name="show")
 def show_(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
-    """Show a call that waits with its arguments, or a decision and whether it counts."""
+    """Show a pending call with its arguments, or a decision and its state."""
     with _decisions(config) as decisions:
         found = decisions.find(key)
         if found is None:
@@ -356,7 +359,7 @@ def show_(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False
 def grant(
     key: Key, /, *, config: ConfigFile = None, scope: Covers = "call", span: Span = None, as_json: JsonOutput = False
 ) -> int:
-    """Allow a call that waits: by default this one, once."""
+    """Grant a pending call: by default this call, once."""
     return _decided(key, config, scope, approved=True, span=span, as_json=as_json)
 
 
@@ -370,13 +373,13 @@ def deny(
     message: Message = "",
     as_json: JsonOutput = False,
 ) -> int:
-    """Refuse a call that waits: by default this one."""
+    """Deny a pending call: by default this call only."""
     return _decided(key, config, scope, approved=False, message=message, as_json=as_json)
 
 
 @approvals.command
 def revoke(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
-    """Take a decision back: the next such call is asked about again."""
+    """Revoke a decision: the next such call needs approval again."""
     with _decisions(config) as decisions:
         found = decisions.find(key)
         if found is not None and found.waits:
@@ -423,18 +426,18 @@ def _decided(
 
 
 def _nothing(decisions: ApprovalDecisions, key: str, *, as_json: bool) -> int:
-    """Say that this is no call that waits: what was decided on it, or which key may be meant."""
+    """Report that no pending call has this key: show the decision on it, or similar keys."""
     decision = decisions.decision_on(key)
     near = [one.key for one in decisions.all() if key and one.key.startswith(key)][:_MOST_NEAR]
     if as_json:
         print_json({"unknown": key} if decision is None else {"unknown": key, "decision": plain(decision)})
     elif decision is not None:
         what = "is a decision" if decision.key == key else f"was decided on by {decision.key}"
-        show(f"{key} {what} ({decision.state}), and waits no more.")
+        show(f"{key} {what} ({decision.state}); it is not pending.")
         show(_UNDONE.format(key=decision.key))
     else:
-        advice = f"Did you mean {', '.join(near)}?" if near else "`truename approvals list` shows what there is."
-        show(f"Nothing is known as {excerpt(key[:40])}. {advice}")
+        advice = f"Did you mean {', '.join(near)}?" if near else "`truename approvals list` shows all."
+        show(f"No pending call or decision has the key {excerpt(key[:40])}. {advice}")
     return EXIT_FINDINGS
 
 

@@ -1,4 +1,4 @@
-"""`truename audit`: what was called and decided, proved to be as it was written."""
+"""`truename audit`: verify, show and export the audit log."""
 
 import csv
 import json
@@ -31,20 +31,24 @@ from truename.files.user import at_home
 __all__ = ["audit"]
 
 Config = Annotated[Configuration | None, Parameter(name="--config")]
-Journal = Annotated[
-    str | None, Parameter(name="--journal", help="The directory of a journal; else the configuration's own.")
+LogDirectory = Annotated[
+    str | None, Parameter(name="--log", help="The directory of an audit log; default: the configuration's.")
 ]
 Expect = Annotated[
     str | None,
-    Parameter(name="--expect", help="NUMBER:HASH of a record that it has to have, as `truename audit anchor` printed."),
+    Parameter(name="--expect", help="NUMBER:HASH of a record that must exist, as printed by `truename audit anchor`."),
 ]
-Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="How many records, from the end.")]
+Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="The number of records to show.")]
 Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False, help="Keep printing new records.")]
-Since = Annotated[str | None, Parameter(name="--since", help="From this moment on: 2026-11-22, 2026-11-22T10:00.")]
-Tool = Annotated[str | None, Parameter(name="--tool", help="Of this tool: fs@1/read@1.")]
-Principal = Annotated[str | None, Parameter(name="--principal", help="Of this principal, as the journal has it.")]
-Kind = Annotated[str | None, Parameter(name="--kind", help=f"Of this kind: {', '.join(KINDS)}.")]
-Format = Annotated[Literal["jsonl", "csv"], Parameter(name="--format", help="One JSON object a line, or a table.")]
+Since = Annotated[
+    str | None, Parameter(name="--since", help="Only records from this time on: 2026-11-22, 2026-11-22T10:00.")
+]
+Tool = Annotated[str | None, Parameter(name="--tool", help="Only records of this tool: fs@1/read@1.")]
+Principal = Annotated[
+    str | None, Parameter(name="--principal", help="Only records of this principal, as the log has it.")
+]
+Kind = Annotated[str | None, Parameter(name="--kind", help=f"Only records of this kind: {', '.join(KINDS)}.")]
+Format = Annotated[Literal["jsonl", "csv"], Parameter(name="--format", help="One JSON object per line, or CSV.")]
 
 _COLUMNS = (
     *("number", "at", "kind", "who", "client", "tool", "server", "name", "call", "decision", "rule", "grant"),
@@ -55,15 +59,17 @@ _PAUSE = 0.5
 
 audit = App(
     name="audit",
-    help="Prove, follow and export the journal of calls and decisions.",
+    help="Verify, follow and export the audit log of calls and decisions.",
     help_format="plaintext",
-    help_epilogue="The journal is switched on by [audit] in the configuration. Without its key a chain that was made "
-    "with one can't be proved.",
+    help_epilogue="[audit] in the configuration enables the audit log. A log written with a key can be verified "
+    "only with the same key.",
     default_parameter=Parameter(negative=()),
 )
 
 _SHOWN = 50
-_UNREAD = "No line can be read as a record. Give the key with which it was written: [audit] key in the configuration."
+_UNREAD = (
+    "No line can be read as a record. Pass the key with which the log was written: [audit] key in the configuration."
+)
 _MORE = " Only the first are shown; --json has all."
 _TOLD = frozenset(
     (
@@ -78,46 +84,46 @@ def verify(
     source: Configuration | None = None,
     /,
     *,
-    journal: Journal = None,
+    log: LogDirectory = None,
     expect: Expect = None,
     as_json: JsonOutput = False,
 ) -> int:
-    """Prove that no record was changed, taken out, put in, moved, or cut off the end. Exit status 1: it was."""
+    """Verify that no record was changed, removed, inserted, moved, or cut off. Exit status 1: the log is damaged."""
     expected = None if expect is None else _expected(expect)
-    path, key = _place(source, journal, must_be_there=False)
+    path, key = _place(source, log, must_exist=False)
     count, _, broken = _proved(path, key, expected)
     if as_json:
-        print_json({"journal": str(path), "records": count, "broken": [vars(one) for one in broken]})
+        print_json({"log": str(path), "records": count, "broken": [vars(one) for one in broken]})
     else:
         _tell(path, key, count, broken)
         if not broken and expected is None and not anchor_file(path).exists():
             say(
-                "This machine stores no anchor, so truncation of the journal together with its head is not detected. "
+                "This machine stores no anchor, so truncation of the log together with its head is not detected. "
                 "Compare it with what `truename audit anchor` printed earlier: --expect NUMBER:HASH."
             )
     return EXIT_FINDINGS if broken else 0
 
 
 @audit.command
-def anchor(source: Configuration | None = None, /, *, journal: Journal = None, as_json: JsonOutput = False) -> int:
-    """Print the number and hash of the last record, to be kept elsewhere. Exit status 1: it is not as it was written.
+def anchor(source: Configuration | None = None, /, *, log: LogDirectory = None, as_json: JsonOutput = False) -> int:
+    """Print the number and hash of the last record, to store elsewhere. Exit status 1: the log is damaged.
 
-    `truename audit verify --expect` finds with it that records were cut off since, or that an older copy was put back.
+    `truename audit verify --expect` then detects truncation, and an older copy of the log.
     """
-    path, key = _place(source, journal)
+    path, key = _place(source, log)
     count, last, broken = _proved(path, key, None)
     if broken:
         _tell(path, key, count, broken, error=True)
     if as_json:
-        told = {"number": last.number, "hash": last.hash, "expect": None if broken else str(last)}
-        print_json({"journal": str(path), **told, "broken": [vars(one) for one in broken]})
+        head = {"number": last.number, "hash": last.hash, "expect": None if broken else str(last)}
+        print_json({"log": str(path), **head, "broken": [vars(one) for one in broken]})
     elif not broken:
         show(str(last))
     return EXIT_FINDINGS if broken else 0
 
 
 def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int, Anchor, list[LogDefect]]:
-    """Return how many records there are, the last of them, and all that is wrong."""
+    """Return the number of records, the last of them, and all defects."""
     if not path.is_dir():
         return 0, Anchor(0, GENESIS), [_gone(path)]
     count, last, broken = 0, Anchor(0, GENESIS), list[LogDefect]()
@@ -130,7 +136,7 @@ def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int
 
 
 def _gone(path: Path) -> LogDefect:
-    return LogDefect(file=path.name, line=0, kind="truncated", problem="the journal's directory is gone")
+    return LogDefect(file=path.name, line=0, kind="truncated", problem="the directory of the audit log does not exist")
 
 
 def _expected(text: str) -> Anchor:
@@ -138,7 +144,7 @@ def _expected(text: str) -> Anchor:
         return Anchor.parse(text.strip())
     except ValueError as error:
         advice = "Give what `truename audit anchor` printed: NUMBER:HASH."
-        raise UsageError(fact=f"--expect: {excerpt(text)} is no anchor", advice=advice) from error
+        raise UsageError(fact=f"--expect: {excerpt(text)} is not an anchor", advice=advice) from error
 
 
 def _tell(path: Path, key: bytes | None, count: int, broken: list[LogDefect], *, error: bool = False) -> None:
@@ -150,7 +156,7 @@ def _tell(path: Path, key: bytes | None, count: int, broken: list[LogDefect], *,
         if not count:
             say(_UNREAD)
     else:
-        show(f"{count:,} records of {path} are as they were written" + ("." if key else ". The chain has no key."))
+        show(f"{count:,} records of {path} are intact" + ("." if key else ". The chain has no key."))
 
 
 @audit.command
@@ -158,13 +164,13 @@ def tail(
     source: Configuration | None = None,
     /,
     *,
-    journal: Journal = None,
+    log: LogDirectory = None,
     lines: Lines = 20,
     follow: Follow = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Show the last records, and with --follow those that come. Exit status 1: there is none that can be read."""
-    path, key = _place(source, journal)
+    """Show the last records, and new ones with --follow. Exit status 1: no record can be read."""
+    path, key = _place(source, log)
     found, place = recent_records(path, max(0, lines), key)
     if place.offset and lines > 0 and not found:
         say(_UNREAD)
@@ -183,15 +189,15 @@ def export(
     source: Configuration | None = None,
     /,
     *,
-    journal: Journal = None,
+    log: LogDirectory = None,
     form: Format = "jsonl",
     since: Since = None,
     tool: Tool = None,
     principal: Principal = None,
     kind: Kind = None,
 ) -> int:
-    """Write records to standard output. Exit status 1: the journal is not as it was written."""
-    path, key = _place(source, journal)
+    """Write records to standard output. Exit status 1: the log is damaged."""
+    path, key = _place(source, log)
     begin = _moment(since)
     wanted = {"tool": tool, "who": principal}
     table = csv.DictWriter(sys.stdout, _COLUMNS, extrasaction="ignore") if form == "csv" else None
@@ -219,7 +225,7 @@ def _line(record: AuditRecord) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula, and no terminal for an order."""
+    """Escape a cell, so that no spreadsheet reads it as a formula, and no terminal as a control sequence."""
     if not isinstance(value, str):
         return value
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value)
@@ -240,15 +246,15 @@ def _moment(text: str | None) -> str:
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def _place(source: str | None, journal: str | None, *, must_be_there: bool = True) -> tuple[Path, bytes | None]:
-    """Return where the journal is, and its key; one that is gone is there if its anchor still is."""
-    said = configuration(source).settings.audit if journal is None or source is not None else None
-    key = None if said is None or said.key is None else said.key.encode()
-    path = at_home(journal) if journal is not None else Path(said.path) if said and said.path else None
+def _place(source: str | None, log: str | None, *, must_exist: bool = True) -> tuple[Path, bytes | None]:
+    """Return the directory of the audit log and its key; a missing directory is accepted if its anchor exists."""
+    settings = configuration(source).settings.audit if log is None or source is not None else None
+    key = None if settings is None or settings.key is None else settings.key.encode()
+    path = at_home(log) if log is not None else Path(settings.path) if settings and settings.path else None
     if path is None:
-        raise UsageError(fact="no journal is configured", advice="Set audit.path, or name one: --journal DIRECTORY.")
-    if not path.is_dir() and (must_be_there or not anchor_file(path).exists()):
-        raise UsageError(fact=f"no journal found at {path}", advice="`truename serve` begins it at its start.")
+        raise UsageError(fact="no audit log is configured", advice="Set audit.path, or name a log: --log DIRECTORY.")
+    if not path.is_dir() and (must_exist or not anchor_file(path).exists()):
+        raise UsageError(fact=f"no audit log found at {path}", advice="`truename serve` creates it when it starts.")
     return path, key
 
 

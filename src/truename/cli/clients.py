@@ -1,4 +1,4 @@
-"""`truename clients`: what each client, framework and provider accepts, and does with names that it dislikes."""
+"""`truename clients`: show which names each client, framework and provider accepts, and how it changes others."""
 
 from typing import Annotated, Any
 
@@ -12,15 +12,15 @@ from truename.dialects.dialect import brackets
 
 __all__ = ["clients", "facts"]
 
-Name = Annotated[str | None, Parameter(help="One of them, by its name or what people call it.")]
+Name = Annotated[str | None, Parameter(help="A client, framework or provider, by its name or an alias.")]
 _LAB = "lab"
 _ROOMY = 150
 _EXAMPLES = ("get_weather", "fs.list", "has space", "a/b", "天気取得", "_lead", "x" * 70)
 _OVER = {
     "cut": "cut off at the end",
     "drop": "the tool is dropped",
-    "hash": "cut, with a digest behind",
-    "keep": "sent as it is",
+    "hash": "cut, with a digest at the end",
+    "keep": "sent unchanged",
     "middle": "the middle is cut out",
     "shrink": "the server's part is cut",
 }
@@ -30,11 +30,11 @@ _EQUAL = {
     "first": "the first stays, the others are dropped",
     "greatest": "the last in the order of code points stays, the others are dropped",
     "last": "the last stays, calls of the others reach it",
-    "same": "all are shown, calls go to the one called so from the start",
+    "same": "all are shown, calls go to the one whose own name it is",
     "hash": "each gets a digest",
     "number": "later ones get a number",
     "prefix": "the server's name is put in front",
-    "race": "the server that is ready first keeps it: now this one, now that one",
+    "race": "the server that is ready first keeps it, which varies",
     "refuse-request": "the whole request fails",
     "refuse-server": "the whole server fails",
     "refuse-tool": "the tools fail",
@@ -43,7 +43,7 @@ _EQUAL = {
 
 
 def clients(name: Name = None, /, *, as_json: JsonOutput = False) -> int:
-    """Show the limits and habits of all clients, or everything about one: each with source, date, run or read."""
+    """Show the rules of all clients, or everything about one, with source and date."""
     if name is None:
         rows = dialects.table()
         if as_json:
@@ -66,8 +66,8 @@ def _table(rows: tuple[Dialect, ...]) -> None:
         headings += ["date", "kind", "tools", "too long", "became equal", "source"]
     print_table(headings, [[*_summary(row), *(_more(row) if roomy else ())] for row in rows])
     show("")
-    show("length: of what the model sees, with any prefix; ? is not known, and then what suits everyone is used.")
-    show("run: the client was run and watched; read: its code, documents or issues. `truename clients NAME` tells all.")
+    show("length: of the name that the model sees, with any prefix; ?: unknown, so the universal limit is used.")
+    show("run: observed in a run; read: from code, documentation or issues. `truename clients NAME` shows details.")
 
 
 def _summary(row: Dialect) -> list[Any]:
@@ -100,7 +100,7 @@ def _one(row: Dialect) -> None:
 
 
 def facts(row: Dialect) -> dict[str, str]:
-    """Return what is known of a client, in words, by label."""
+    """Return the known facts about a client, in words, by label."""
     rules = row.mangling
     facts = {
         "also known as": ", ".join(row.aliases),

@@ -1,6 +1,6 @@
-"""`truename demo`: in ten seconds, without network or servers, what clients do to names, and the same under Truename.
+"""`truename demo`: show how clients change tool names, and the same tools under Truename, without network or servers.
 
-Only the names are given; everything that is said of clients is computed from the table of dialects.
+Only the examples are fixed; the outcomes are computed from the table of dialects.
 """
 
 from typing import Any, NamedTuple
@@ -16,14 +16,14 @@ from truename.naming import NameTable, project, resolve
 __all__ = ["demo"]
 
 
-class _DemoResult(NamedTuple):
+class _DemoExample(NamedTuple):
     client: str
     servers: dict[str, list[str]]
     asked: tuple[str, str]
 
 
-_SCENES = (
-    _DemoResult(
+_EXAMPLES = (
+    _DemoExample(
         "gemini-cli",
         {
             "atlassian-confluence-cloud": [
@@ -33,30 +33,32 @@ _SCENES = (
         },
         ("atlassian-confluence-cloud", "createConfluencePageFromTemplateInSpace"),
     ),
-    _DemoResult(
+    _DemoExample(
         "claude-code", {"crm": ["contact.delete", "contact/delete", "contact_delete"]}, ("crm", "contact/delete")
     ),
-    _DemoResult("langchain-mcp-adapters-js", {s: ["search"] for s in ("jira", "github", "slack")}, ("slack", "search")),
+    _DemoExample(
+        "langchain-mcp-adapters-js", {s: ["search"] for s in ("jira", "github", "slack")}, ("slack", "search")
+    ),
 )
 
 
 def demo(*, as_json: JsonOutput = False) -> int:
-    """Show how real clients merge, drop and misroute tools, and what the same tools are under Truename."""
-    told = [_told(scene) for scene in _SCENES]
+    """Show how real clients merge, drop and misroute tools, and the same tools under Truename."""
+    told = [_told(example) for example in _EXAMPLES]
     if as_json:
         print_json({"scenes": told})
         return 0
-    for number, (scene, one) in enumerate(zip(_SCENES, told, strict=True), 1):
-        _show(number, scene, one)
+    for number, (example, one) in enumerate(zip(_EXAMPLES, told, strict=True), 1):
+        _show(number, example, one)
     show("The names under Truename are the same in every client. Yours: `truename names mcp.json`.")
     return 0
 
 
-def _told(scene: _DemoResult) -> dict[str, Any]:
-    client = dialects.get(scene.client)
-    catalog = Catalog.from_mcp(scene.servers)
+def _told(example: _DemoExample) -> dict[str, Any]:
+    client = dialects.get(example.client)
+    catalog = Catalog.from_mcp(example.servers)
     table = project(catalog, "universal")
-    simulation = client.simulate_all(scene.servers.items())
+    simulation = client.simulate_all(example.servers.items())
     becomes = {key: text for text, keys in simulation.merged.items() for key in keys} | dict(simulation.shown)
     harm = client_outcomes(catalog, [client])
     tools = [_tool(table, id, becomes, harm.get(id, ())) for id in catalog]
@@ -66,7 +68,7 @@ def _told(scene: _DemoResult) -> dict[str, Any]:
         "title": client.title,
         "version": client.version,
         "confidence": client.confidence,
-        "asked": {"server": scene.asked[0], "tool": scene.asked[1]},
+        "asked": {"server": example.asked[0], "tool": example.asked[1]},
         "tools": tools,
         "truename": {
             "shown": [under.shown.get(name) for name in table.values()],
@@ -97,27 +99,27 @@ def _reached(table: NameTable, name: str) -> dict[str, str]:
     return {"server": origin.server, "tool": origin.name}
 
 
-def _show(number: int, scene: _DemoResult, told: dict[str, Any]) -> None:
+def _show(number: int, example: _DemoExample, told: dict[str, Any]) -> None:
     version = f" {told['version']}" if told["version"] else ""
-    how = "run and watched" if told["confidence"] == "run" else "read, not run"
+    how = "observed in a run" if told["confidence"] == "run" else "from its code or documentation"
     show(styled(f"{number}. {told['title']}{version}", "bold"), styled(f"  ({how})", "dim"))
     for tool in told["tools"]:
-        show("   ", styled(_place(scene, tool)))
+        show("   ", styled(_place(example, tool)))
         show("       ", styled(tool["shown_as"] or "(nothing)", "yellow"), *_verdict(tool))
     for tool in told["tools"]:
-        if (tool["server"], tool["tool"]) == scene.asked:
-            _consequence(tool, len(scene.servers) > 1)
+        if (tool["server"], tool["tool"]) == example.asked:
+            _consequence(tool, len(example.servers) > 1)
     truename = told["truename"]
     lost = len(truename["dropped"]) + len(truename["merged"])
     show(styled("   under Truename", "bold"), f": {len(truename['shown'])} tools, {lost or 'none'} lost")
     for tool in told["tools"]:
         show("   ", styled(tool["truename"], "bold cyan"))
-        show("       ", styled(f"runs {_place(scene, tool['runs'])}", "green"))
+        show("       ", styled(f"runs {_place(example, tool['runs'])}", "green"))
     show("")
 
 
-def _place(scene: _DemoResult, tool: dict[str, str]) -> str:
-    return f"{tool['server']}: {tool['tool']}" if len(scene.servers) > 1 else tool["tool"]
+def _place(example: _DemoExample, tool: dict[str, str]) -> str:
+    return f"{tool['server']}: {tool['tool']}" if len(example.servers) > 1 else tool["tool"]
 
 
 def _verdict(tool: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""`truename diff`: what has changed between two lists of tools, and whether it breaks somebody."""
+"""`truename diff`: classify the changes between two lists of tools as breaking or not."""
 
 import sys
 from typing import Annotated
@@ -17,9 +17,9 @@ __all__ = ["diff"]
 
 SCHEMA = "truename.diff/1"
 
-Old = Annotated[str, Parameter(help="The tools as they were.")]
-New = Annotated[str, Parameter(help="The tools as they are.")]
-Strict = Annotated[bool, Parameter(name="--strict", show_default=False, help="Any change is exit status 1.")]
+Old = Annotated[str, Parameter(help="The old list of tools.")]
+New = Annotated[str, Parameter(help="The new list of tools.")]
+Strict = Annotated[bool, Parameter(name="--strict", show_default=False, help="Exit with status 1 for any change.")]
 AsMap = Annotated[
     bool, Parameter(name="--map", show_default=False, help="Print the renames as a file for `truename rename --map`.")
 ]
@@ -36,9 +36,9 @@ def diff(
     as_json: JsonOutput = False,
     everything: Everything = False,
 ) -> int:
-    """Classify every change of tools between OLD and NEW: names, schemas, texts. Nothing is changed."""
+    """Classify every change between OLD and NEW: names, schemas, descriptions."""
     if as_map and as_json:
-        raise UsageError(fact="--map and --json both want stdout", advice="Give one of them.")
+        raise UsageError(fact="--map and --json both write to stdout", advice="Give one of them.")
     changes = compare(tools_at(old), tools_at(new))
     if as_json:
         print_json({"schema": SCHEMA, "old": old, "new": new, **plain(changes)})

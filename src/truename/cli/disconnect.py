@@ -1,4 +1,4 @@
-"""`truename disconnect`: a client's configuration as it was before `truename connect`."""
+"""`truename disconnect`: revert `truename connect` in a client's configuration."""
 
 import os
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from cyclopts import Parameter
 
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, show, show_diff, styled
-from truename.cli.connect import agreed, client_named, reloading, show_notes
+from truename.cli.connect import confirm, find_client, reload_advice, show_notes
 from truename.clients import config_files
 from truename.clients.apply import Disconnection, plan_disconnection
 from truename.clients.apply import disconnect as apply
 
 __all__ = ["disconnect"]
 
-Client = Annotated[str, Parameter(help="The client to restore the configuration of.")]
+Client = Annotated[str, Parameter(help="The client whose configuration is restored.")]
 DryRun = Annotated[
     bool,
     Parameter(name="--dry-run", show_default=False, help="Show what would be changed, as a diff, and change nothing."),
@@ -24,17 +24,17 @@ Yes = Annotated[bool, Parameter(name="--yes", show_default=False, help="Don't as
 
 
 def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, as_json: JsonOutput = False) -> int:
-    """Give a client its configuration back as it was; what was changed in it since stays.
+    """Restore a client's configuration; changes that were made since then are kept.
 
-    Files that are still as `truename connect` left them become what they were to the byte; in others only the edits of
-    `truename connect` are undone.
+    Files that are unchanged since `truename connect` are restored byte for byte; in others only the edits of `truename
+    connect` are reverted.
     """
-    client = client_named(client)
+    client = find_client(client)
     undoing = plan_disconnection(client, os.environ)
     if not as_json:
         _show(undoing, dry_run=dry_run)
     done = not dry_run and (
-        not undoing.steps or agreed(yes=yes, files=len(undoing.steps), as_json=as_json)
+        not undoing.steps or confirm(yes=yes, files=len(undoing.steps), as_json=as_json)
     )  # fmt: skip
     if done:
         apply(undoing)
@@ -44,10 +44,10 @@ def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, 
         title, reload = config_files(client)[0].title, config_files(client)[0].reload
         show(
             styled(f"Disconnected {title}.", "bold green") if done else "Nothing was changed.",
-            reloading(reload) if done else "",
+            reload_advice(reload) if done else "",
         )
     if undoing.problems:
-        message = f"{len(undoing.problems)} files were left alone"
+        message = f"{len(undoing.problems)} files were left unchanged"
         raise ExceptionGroup(message, undoing.problems)
     return 0
 
@@ -57,8 +57,8 @@ def _show(undoing: Disconnection, *, dry_run: bool) -> None:
         if dry_run:
             show_diff(step.path, step.raw, step.after, undoing.secrets)
             continue
-        what = "as it was" if step.path in undoing.exact else "only our own edits are undone"
-        show(styled(str(step.path), "bold"), f": {'it is removed again' if step.after is None else what}")
+        what = "restored" if step.path in undoing.exact else "only the edits of `truename connect` are reverted"
+        show(styled(str(step.path), "bold"), f": {'deleted, since it was new' if step.after is None else what}")
     if not undoing.steps and not undoing.problems:
         show(f"{config_files(undoing.client)[0].title} is not connected; there is nothing to undo.")
     show_notes(undoing.notes)

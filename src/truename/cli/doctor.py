@@ -1,4 +1,4 @@
-"""`truename doctor`: what is wrong with the tools of the clients on this machine, or of what is named."""
+"""`truename doctor`: diagnose the tools of the clients on this machine, or of the given sources."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 from rich.text import Text
 
-from truename.cli._doctor_input import DoctorResult, look, show_plan
+from truename.cli._doctor_input import DoctorResult, run_doctor, show_plan
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
 from truename.cli._options import JsonOutput
@@ -30,7 +30,7 @@ _KINDS_LEFT: Final = 6
 _OF_ONE_RULE: Final = 2
 _ALSO: Final = 3
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-# Clients keep the one or the other tool; those that keep the same are told together.
+# Rules whose findings are grouped by the tool that the client keeps or runs.
 _WHOSE_END_COUNTS: Final = ("tools_merged", "wrong_tool")
 _KINDS: Final = ("client", "framework", "provider", "spec", "own")
 SCHEMA: Final = "truename.clients.doctor/1"
@@ -42,7 +42,7 @@ For = Annotated[
     tuple[str, ...],
     Parameter(name="--for", show_default=False, help="Only this client, framework or provider. May be repeated."),
 ]
-Start = Annotated[bool, Parameter(show_default=False, help="Start the servers that are found, without asking.")]
+Start = Annotated[bool, Parameter(show_default=False, help="Start the servers that are found without asking.")]
 Project = Annotated[
     Path | None, Parameter(show_default=False, help="The project directory to check (default: the current one).")
 ]
@@ -58,8 +58,8 @@ Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="S
 
 
 def show_report(looked: DoctorResult, *, everything: bool) -> None:
-    """Print what was looked at, how each client stands, the findings, and what would help."""
-    # A client's first case is the client itself; those after it are other projects.
+    """Print the examined files, a line per client, the findings, and the gain through the gateway."""
+    # The first case of a client is for the present project; its later cases are for other projects.
     titles = {one.case.name: one.case.called for one in reversed(looked.report.diagnoses)}
     groups = _grouped(looked.report, titles)
     _show_files(looked.intake.files, None if everything else _FILES)
@@ -93,15 +93,15 @@ def _state(found: FoundFile) -> Text:
 
 def _show_unasked(looked: DoctorResult) -> None:
     if looked.unasked:
-        known = "so their tools are not known" if not looked.asked else "so the tools of the others are not known"
-        fact = f"{_count(len(looked.unasked), 'server')} not asked, {known}."
+        known = "so their tools are unknown"
+        fact = f"{_count(len(looked.unasked), 'server')} not started, {known}."
         show(fact if looked.declined else f"{fact} `truename doctor --start` would start:")
         if not looked.declined:
             _show_startable(looked.unasked)
         show("")
     if looked.of_project:
         files = list(dict.fromkeys(_short(str(one.path)) for one in looked.of_project))
-        show(f"Servers that a project configures are started only if its file is named: {', '.join(files[:3])}")
+        show(f"Servers in a project's file are started only if that file is named: {', '.join(files[:3])}")
         show("")
 
 
@@ -184,7 +184,7 @@ def _show_findings(groups: Sequence[list[Finding]], titles: Mapping[str, str], *
 
 
 def _grouped(report: DoctorReport, titles: Mapping[str, str]) -> list[list[Finding]]:
-    """Put together what one cause does in several clients, what most of them do first."""
+    """Group the findings that have one cause in several clients, by severity and number of clients."""
     groups: defaultdict[object, list[Finding]] = defaultdict(list)
     for one in report.findings:
         end = one.fact.partition(titles.get(one.client, ""))[2] if one.rule.name in _WHOSE_END_COUNTS else ""
@@ -197,7 +197,7 @@ def _clients(group: Iterable[Finding]) -> int:
 
 
 def _chosen(groups: Sequence[list[Finding]]) -> list[list[Finding]]:
-    """Choose the worst few, and not more than two of a kind as long as there are others."""
+    """Choose the worst groups, at most two per rule."""
     seen: Counter[str] = Counter()
     first: list[list[Finding]] = []
     for group in groups:
@@ -227,7 +227,7 @@ def _marked(one: Finding, first: Finding, titles: Mapping[str, str]) -> str:
 
 
 def _typical(group: Sequence[Finding], titles: Mapping[str, str]) -> Finding:
-    """Return the finding whose words suit most of the group: reasons differ from client to client."""
+    """Return the finding whose text is the most common in the group: reasons differ between clients."""
     said = [one.fact.replace(titles.get(one.client, one.client), "") for one in group]
     common, _ = Counter(said).most_common(1)[0]
     return group[said.index(common)]
@@ -246,9 +246,9 @@ def _place(location: Location) -> str:
 def _show_end(looked: DoctorResult, groups: Sequence[list[Finding]]) -> None:
     report = looked.report
     if not groups and not report.diagnoses:
-        show("No client's configuration was found. Give a dump, a configuration or a server's address.")
+        show("No client's configuration was found. Pass a dump, a configuration or a server's URL.")
         return
-    # What one cause does in several clients counts once, as it is told.
+    # A group counts once, as it is printed.
     counts = Counter(group[0].rule.severity for group in groups)
     told = ", ".join(_count(counts[level], level.value) for level in Severity if counts[level])
     show(styled(f"{told or 'Nothing is wrong'}; nothing was changed.", "bold"))
@@ -256,8 +256,8 @@ def _show_end(looked: DoctorResult, groups: Sequence[list[Finding]]) -> None:
 
 
 def _show_gain(report: DoctorReport) -> None:
-    """Say what the gateway would change, in numbers, for the client that loses most."""
-    # What a connected client still loses, its own finding says how to end.
+    """Print how many tools the gateway would save for the client that loses most."""
+    # For a client that is connected already, its findings have the advice.
     losing = sorted((one for one in report.diagnoses if one.lost and not one.case.is_connected), key=_worst)
     if not losing:
         return
@@ -269,8 +269,8 @@ def _show_gain(report: DoctorReport) -> None:
         ),
         styled(f"through Truename: {worst.lost_through:,}.", "bold green"),
     )
-    connect = f", `truename connect {worst.case.client}` puts it in place" if worst.case.client else ""
-    begin = "`truename init` proposes one configuration" if own else "`truename serve` is put in front of these servers"
+    connect = f", `truename connect {worst.case.client}` connects the client" if worst.case.client else ""
+    begin = "`truename init` proposes one configuration" if own else "`truename serve` runs in front of these servers"
     show(f"{begin}{connect}.")
 
 
@@ -286,7 +286,7 @@ def _count(number: int, what: str) -> str:
 
 
 def document(looked: DoctorResult) -> dict[str, Any]:
-    """Return everything that was looked at and found; keys are added in later versions, never changed."""
+    """Return the input and the report as JSON; later versions may add keys, but never change them."""
     report = looked.report
     return {
         "schema": SCHEMA,
@@ -337,7 +337,7 @@ def _client(diagnosis: Diagnosis) -> dict[str, Any]:
             "uncertain": diagnosis.uncertain,
             "changed": len(case.direct.changed),
             "lost_through_truename": diagnosis.lost_through,
-            # Those that merely fall with another are counted, not listed: there are as many as tools.
+            # Tools that fail together with another are only counted: they may be all tools.
             "fates": [_fate(one) for one in (*case.direct.lost, *case.direct.changed) if one.loss != "falls"],
         }
     return told
@@ -378,15 +378,15 @@ def doctor(
     sarif: Sarif = None,
     everything: Everything = False,
 ) -> int:
-    """Report what clients would refuse, drop, cut, merge or misroute, and what to do about it. Nothing is changed.
+    """Report the tools that clients would refuse, drop, cut, merge or misroute, and the remedies. Nothing is changed.
 
-    Without a SOURCE, all clients on this machine are checked. Servers are started only after asking, or with --start;
-    those that a project's own file configures only if that file is named.
+    Without a SOURCE, all clients on this machine are checked. Servers are started only with your consent, or with
+    --start; servers in a project's file only if that file is named.
     """
     if as_json and sarif == "-":
-        raise UsageError(fact="--json and --sarif - both want stdout", advice="Give --sarif a file.")
+        raise UsageError(fact="--json and --sarif - both write to stdout", advice="Give --sarif a file.")
     with collecting_later():
-        looked = look(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
+        looked = run_doctor(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
         if sarif is not None:
             results = map(result_of, looked.report.findings)
             write_sarif(sarif_log(results, RULES.values(), Path.cwd(), more=_MORE), sarif)

@@ -1,4 +1,4 @@
-"""`truename explain`: what a rule looks for, why, an example, and what to write instead."""
+"""`truename explain`: show what a rule checks, why, an example, and what to write instead."""
 
 from typing import Annotated, Any
 
@@ -37,9 +37,9 @@ def _show_all(*, as_json: bool) -> None:
         [styled(one.code, "bold"), styled(one.severity.value, _STYLES[one.severity]), f"{one.name}: {one.what}"]
         for one in RULEBOOK.values()
     ]
-    print_table(["rule", "severity", "what is found"], rows)
+    print_table(["rule", "severity", "finding"], rows)
     show("")
-    show("`truename explain TN104` tells more of a rule.")
+    show("`truename explain TN104` shows the details of a rule.")
 
 
 def _show(rule: Rule) -> None:

@@ -1,4 +1,4 @@
-"""`truename history`: what happened to a name, as the ledger has it."""
+"""`truename history`: show the events of a name in the ledger."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,9 @@ from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire, Stand
 __all__ = ["history"]
 
 Name = Annotated[str, Parameter(help="A name, in any spelling.")]
-Only = Annotated[str | None, Parameter(name="--only", help="The server to use the names of (/mcp/only/SERVER).")]
+Only = Annotated[
+    str | None, Parameter(name="--only", help="Look up the name at this server's own address (/mcp/only/SERVER).")
+]
 
 
 def history(
@@ -29,7 +31,7 @@ def history(
     only: Only = None,
     as_json: JsonOutput = False,
 ) -> int:
-    """Show what happened to a name: which tool it was shown for, redirected to, and when it was retired."""
+    """Show the history of a name: for which tool it was shown, where it was redirected, when it was retired."""
     path = existing_ledger(_path(source, ledger))
     memory = Ledger.open(path, readonly=True).scoped("" if only is None else f"only/{only}")
     events, standing = memory.history(name), memory.standing(name) or memory.standing_folded(fold(name))

@@ -1,4 +1,4 @@
-"""`truename import`: another gateway's configuration as a truename.toml, with a list of what could not be kept."""
+"""`truename import`: convert another gateway's configuration to a truename.toml, and list everything that is lost."""
 
 import shlex
 import sys
@@ -32,8 +32,10 @@ from truename.files.user import at_home
 
 __all__ = ["import_"]
 
-Peer = Annotated[Path, Parameter(name="FILE", help="The other gateway's configuration, or its directory of them.")]
-From = Annotated[str | None, Parameter(name="--from", help=f"Whose it is, if that can't be told: {', '.join(KINDS)}.")]
+Peer = Annotated[Path, Parameter(name="FILE", help="The other gateway's configuration, or a directory of them.")]
+From = Annotated[
+    str | None, Parameter(name="--from", help=f"The other gateway, if it is not detected: {', '.join(KINDS)}.")
+]
 _MOST = 5
 _MOST_ROWS = 200
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -57,7 +59,7 @@ def import_(
     force: Force = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Make a truename.toml from another gateway's configuration; what can't be carried over is listed (status 1)."""
+    """Convert another gateway's configuration to a truename.toml. Exit status 1: something can't be imported."""
     if not dry_run:
         check_free(out, force=force)
     if not files:
@@ -97,8 +99,8 @@ def _nothing(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> UsageEr
     left = (finding for imported in imports for finding in imported.left)
     reason = next((finding for finding in left if finding.rule.severity is Severity.ERROR), None)
     if reason is not None:
-        return UsageError(fact=f"no server of {whose} can be carried over: {reason.fact}", advice=reason.remedy)
-    return UsageError(fact=f"{whose} names no servers", advice="If it is another gateway's, say so with --from.")
+        return UsageError(fact=f"no server of {whose} can be imported: {reason.fact}", advice=reason.remedy)
+    return UsageError(fact=f"{whose} has no servers", advice="If another gateway wrote it, name that with --from.")
 
 
 def _summary(result: _Result, *, error: bool) -> None:
@@ -112,12 +114,12 @@ def _summary(result: _Result, *, error: bool) -> None:
     show_refused(proposal)
     if findings:
         show("", error=error)
-        show(styled(f"Not carried over ({len(findings):,}):", "bold"), error=error)
+        show(styled(f"Not imported ({len(findings):,}):", "bold"), error=error)
         rows: list[list[Cell]] = [
             [styled(one.rule.name, _COLOURS[one.rule.severity]), one.fact, one.location.key if one.location else ""]
             for one in findings[:_MOST_ROWS]
         ]
-        print_table(["what", "", "where"], rows, error=error)
+        print_table(["kind", "finding", "where"], rows, error=error)
         if (more := len(findings) - _MOST_ROWS) > 0:
             show(f"... and {more:,} more; --json lists all.", error=error)
     show_variables(proposal, files, error=error)

@@ -1,4 +1,4 @@
-"""`truename init`: one truename.toml from the servers that the clients of this machine have."""
+"""`truename init`: propose one truename.toml from the servers of all clients on this machine."""
 
 import shlex
 import sys
@@ -34,10 +34,10 @@ from truename.files.user import at_home
 
 __all__ = ["gather", "init"]
 
-Source = Annotated[str, Parameter(help="A client's configuration file; without one, all that are on this machine.")]
+Source = Annotated[str, Parameter(help="A client's configuration file; default: all on this machine.")]
 Project = Annotated[
     Path | None,
-    Parameter(name="--project", help="A directory whose project files count too; else only those of the user."),
+    Parameter(name="--project", help="Include the project files of this directory; default: only the user's files."),
 ]
 _MOST = 5
 _HEAD = (
@@ -48,7 +48,7 @@ _HEAD = (
 
 @dataclass(frozen=True, kw_only=True)
 class FoundServers:
-    """What was found: servers, files that can't be read, and servers that a project has and nobody named."""
+    """The servers that were found, files that can't be read, and servers of projects that were not named."""
 
     seen: tuple[FoundEntry, ...]
     problems: tuple[ConfigError, ...]
@@ -56,9 +56,10 @@ class FoundServers:
 
 
 def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> FoundServers:
-    """Return the servers of the files named, or else of all clients of the machine.
+    """Return the servers of the given files or, without any, of all clients of the machine.
 
-    What a project's own files configure counts only if ``project`` or its file is named: they may be a stranger's.
+    Servers in a project's files are included only if ``project`` or the file is named: somebody else may have written
+    them.
     """
     if sources:
         named = tuple(read_source(at_home(source)) for source in sources)
@@ -121,12 +122,12 @@ def init(
 
 
 def _led_there(gateways: Sequence[FoundEntry], out: Path) -> UsageError:
-    """Return why ``--force`` does not replace a configuration: clients reach its servers through their entries."""
+    """Return the error for ``--force`` on a configuration to which clients are connected."""
     places = ", ".join(one.place for one in gateways[:_MOST])
     connected = dict.fromkeys(one.client for one in gateways)
     clients = " and ".join(f"`truename disconnect {client}`" for client in connected)
     return UsageError(
-        fact=f"entries lead to servers of {out} ({places}), and a new configuration could have others under their keys",
+        fact=f"entries point at servers of {out} ({places}), and a new configuration may use these keys for others",
         advice=f"{clients} first, or write another file with --out.",
     )
 
@@ -142,13 +143,13 @@ def _nothing(gathered: FoundServers, proposal: Proposal) -> UsageError:
         return UsageError(fact=f"{first.seen.place} can't be used: {first.problem}", advice=first.remedy)
     if gathered.unnamed:
         return UsageError(
-            fact="only projects configure servers here, and none was named",
-            advice="Name one: --project DIR, or its file.",
+            fact="only project files configure servers, and no project was named",
+            advice="Name it: --project DIR, or its file.",
         )
     if proposal.gateways:
         return UsageError(fact="the only server configured is Truename itself", advice="No action is needed.")
     return UsageError(
-        fact="no client on this machine has an MCP server", advice="Give a file, or write [mcpServers.KEY] by hand."
+        fact="no client on this machine has an MCP server", advice="Pass a file, or write [mcpServers.KEY] by hand."
     )
 
 
@@ -166,13 +167,11 @@ def _summary(
     if gathered.unnamed:
         keys = ", ".join(dict.fromkeys(one.server.key for one in gathered.unnamed))
         entries_of = count(len(gathered.unnamed), "entry", "entries")
-        show(
-            f"Left out: {entries_of} that projects configure ({keys[:200]}); --project DIR takes them in.", error=error
-        )
+        show(f"Left out: {entries_of} in project files ({keys[:200]}); --project DIR includes them.", error=error)
     show_refused(proposal)
     for problem in gathered.problems[:_MOST]:
         reason = f"{problem.key}: {problem.problem}" if problem.key else problem.problem
-        say_error(f"{problem.file} is left out: {reason}", problem.remedy)
+        say_error(f"{problem.file} was left out: {reason}", problem.remedy)
     if (more := len(gathered.problems) - _MOST) > 0:
         say(f"... and {more:,} more files; --json lists all.")
     show_variables(proposal, files, error=error)
@@ -188,7 +187,7 @@ def _summary(
 def _show_next(proposal: Proposal, files: ProposedFiles, *, error: bool) -> None:
     show("", error=error)
     missing = any(is_missing(variable, files.known) for variable in proposal.variables)
-    show(styled("Next, when the variables are set:" if missing else "Next:", "bold"), error=error)
+    show(styled("Next, after setting the variables:" if missing else "Next:", "bold"), error=error)
     for command in _next(proposal, files.out):
         show(f"  {command}", error=error)
 

@@ -1,4 +1,4 @@
-"""`truename lint`: what is wrong with the names and texts of tools, before anybody calls them."""
+"""`truename lint`: check the names and texts of tools before they are released."""
 
 import shlex
 import sys
@@ -35,8 +35,8 @@ _MOST: Final = 100
 _WIDEST: Final = 160
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _RANK: Final = {severity: number for number, severity in enumerate(Severity)}
-_ELSE: Final = "`truename lint SOURCE` reads a dump of tools/list, a configuration or a server's address, too."
-# So many tools that pass for another server's are a collection of servers, and no attack.
+_ELSE: Final = "`truename lint SOURCE` also reads a dump of tools/list, a configuration or a server's URL."
+# More shadowed tools than this are a collection of alternative servers, not an attack.
 _ALIKE: Final = "shadowed_tool"
 _CROWD: Final = 20
 _HIDDEN: Final = {"comment": "by a comment", "convention": "by the convention", "baseline": "in the baseline"}
@@ -44,10 +44,10 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 _TEXT: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 _HERE = (".",)
-# Legality and spelling: what is wrong with a name by itself.
+# Codes of rules about a single name: legality and spelling.
 _SPELLED = ("TN10", "TN12")
 _LONGEST = 128
-# What stands where the rules propose no other name, or one that is taken.
+# The placeholder for a new name if the rules propose none, or one that is taken.
 _ANY = "NEW_NAME"
 _MORE = "`truename explain {code}` shows this too."
 _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
@@ -58,16 +58,16 @@ _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
 Source = Annotated[
     str,
     Parameter(
-        help="A Python file, a directory of such, a dump of tools/list, a configuration, or a server's http(s) address."
+        help="A Python file, a directory of them, a dump of tools/list, a configuration, or a server's http(s) URL."
     ),
 ]
 For = Annotated[
     tuple[str, ...],
-    Parameter(name="--for", show_default=False, help="A client that has to accept every name, too. May be repeated."),
+    Parameter(name="--for", show_default=False, help="A client that must accept every name. May be repeated."),
 ]
 Preset = Annotated[
     str | None,
-    Parameter(name="--preset", help="The convention to lint by: trailblaze, provider-safe, canonical or mcp."),
+    Parameter(name="--preset", help="The convention to check: trailblaze, provider-safe, canonical or mcp."),
 ]
 Team = Annotated[str | None, Parameter(name="--team", help="The team that owns these tools.")]
 OnlyRule = Annotated[
@@ -76,32 +76,37 @@ OnlyRule = Annotated[
 ]
 Exclude = Annotated[
     tuple[str, ...],
-    Parameter(name="--exclude", show_default=False, help="Leave out what fits this glob. May be repeated."),
+    Parameter(name="--exclude", show_default=False, help="Skip files that match this glob. May be repeated."),
 ]
 Beside = Annotated[
     tuple[str, ...],
     Parameter(
         name="--beside",
         show_default=False,
-        help="A dump or source of tools beside which these will stand: nothing is said of them. May be repeated.",
+        help="A dump or source of tools that run together with these, but are not checked. May be repeated.",
     ),
 ]
 BaselineFile = Annotated[
-    str | None, Parameter(name="--baseline", help="The baseline; else as configured, or truename-baseline.jsonl.")
+    str | None,
+    Parameter(name="--baseline", help="The baseline file; default: as configured, or truename-baseline.jsonl."),
 ]
 NoBaseline = Annotated[bool, Parameter(name="--no-baseline", show_default=False, help="Use no baseline.")]
 WriteBaseline = Annotated[
     bool,
-    Parameter(name="--write-baseline", show_default=False, help="Accept all that is found now, into the baseline."),
+    Parameter(name="--write-baseline", show_default=False, help="Accept all present findings into the baseline."),
 ]
-Mend = Annotated[
+ApplyFixes = Annotated[
     bool,
-    Parameter(name="--fix", show_default=False, help="Remove comments and entries that no longer do anything."),
+    Parameter(
+        name="--fix", show_default=False, help="Remove suppression comments and baseline entries that have no effect."
+    ),
 ]
 Diff = Annotated[
-    bool, Parameter(name="--diff", show_default=False, help="Show what --fix would change, and change nothing.")
+    bool, Parameter(name="--diff", show_default=False, help="Show what --fix would change, without changing it.")
 ]
-Strict = Annotated[bool, Parameter(name="--strict", show_default=False, help="Treat notes as findings, too.")]
+Strict = Annotated[
+    bool, Parameter(name="--strict", show_default=False, help="Count notes as findings for the exit status.")
+]
 Sarif = Annotated[
     str | None,
     Parameter(
@@ -117,11 +122,11 @@ Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="S
 
 
 def show_linted(report: LintReport, fixes: Sequence[Fix], *, everything: bool, command: str = "") -> None:
-    """Print every finding with its line, or the worst hundred of more, a summary, and the command that comes next."""
+    """Print the findings (at most the worst hundred), a summary, and the next command."""
     findings = report.findings
     left = 0 if everything else max(0, len(findings) - _MOST)
     if left:
-        # The worst are kept, and told in the order of the files all the same.
+        # The worst are selected, and printed in the order of the files.
         kept = set(sorted(range(len(findings)), key=lambda i: _RANK[findings[i].rule.severity])[:_MOST])
         findings = tuple(one for number, one in enumerate(findings) if number in kept)
     show_findings(findings)
@@ -134,14 +139,14 @@ def show_linted(report: LintReport, fixes: Sequence[Fix], *, everything: bool, c
         show(styled(f"{fix.path}: {'; '.join(fix.done)}", "green"))
     show(styled(_summary(report), "bold"))
     if sum(one.rule.name == _ALIKE for one in report.findings) > _CROWD:
-        show("Servers that are read together are taken to run together: lint alternatives one after the other.")
+        show("Servers in one run are assumed to run together: lint alternatives separately.")
     if command:
-        show("To change the first of these names wherever it stands:")
+        show("To rename the first of these everywhere:")
         show("  ", styled(command, "green"))
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
-    """Print findings: the place, the rule, the fact, the source's line, and what to do."""
+    """Print findings: location, rule, fact, source line and remedy."""
     width = min(output().width, _WIDEST)
     for one in findings:
         severity = styled(one.rule.severity.value, _STYLES[one.rule.severity])
@@ -167,11 +172,11 @@ def _show_excerpt(finding: Finding, width: int) -> None:
 def _summary(report: LintReport) -> str:
     counts = [_count(number, level.value) for level in Severity if (number := report.count(level))]
     hidden = Counter(one.hidden for one in report.hidden)
-    taken = [f"{number:,} taken back {_HIDDEN[what]}" for what, number in hidden.items() if what]
+    suppressed = [f"{number:,} suppressed {_HIDDEN[what]}" for what, number in hidden.items() if what]
     about = f"in {_count(report.tools, 'tool')} of {_count(len(report.files), 'source')}"
     if not report.tools and not counts:
         return f"No tools are declared in {_count(len(report.files), 'source')}. {_ELSE}"
-    return "; ".join([f"{', '.join(counts) or 'Nothing is wrong'} {about}", *taken]) + "."
+    return "; ".join([f"{', '.join(counts) or 'No findings'} {about}", *suppressed]) + "."
 
 
 def _count(number: int, what: str) -> str:
@@ -181,7 +186,7 @@ def _count(number: int, what: str) -> str:
 def document(
     report: LintReport, *, failed: Sequence[str], baseline: Path | None, fixes: Sequence[Fix], convention: str
 ) -> dict[str, Any]:
-    """Return everything that was found; keys are added in later versions, never changed."""
+    """Return the report as JSON; later versions may add keys, but never change them."""
     return {
         "schema": SCHEMA,
         "convention": convention,
@@ -219,22 +224,22 @@ def _plain(weighed: WeighedFindings) -> dict[str, Any]:
 
 
 def baseline_for(configured: LintConfiguration, option: str | None, *, must_exist: bool) -> Baseline | None:
-    """Return the baseline that is named, configured, or there under its usual name; None if there is none.
+    """Return the baseline that is named, configured, or exists under its usual name; None if there is none.
 
-    Raises `ConfigError` for one that can't be read, and `UsageError` for one that is named and not there.
+    Raises `ConfigError` for one that can't be read, and `UsageError` for a named one that does not exist.
     """
     path, is_named = _baseline_path(configured, option)
     if path.is_file():
         return read_baseline(path)
     if is_named and must_exist:
-        raise UsageError(fact=f"no baseline found at {path}", advice="`truename lint --write-baseline` makes one.")
+        raise UsageError(fact=f"no baseline found at {path}", advice="`truename lint --write-baseline` creates one.")
     return None
 
 
 def accept(
     report: LintReport, configured: LintConfiguration, option: str | None, held: Baseline | None, *, as_json: bool
 ) -> int:
-    """Write all that can be accepted into the baseline, and say so. Entries of what was not linted stay."""
+    """Write all findings that can be accepted to the baseline. Entries about other sources are kept."""
     path, _ = _baseline_path(configured, option)
     made = report.entries(configured.base)
     gone = {one.fingerprint for one in report.stale}
@@ -250,12 +255,12 @@ def accept(
         return int(refused > 0)
     show(styled(f"{path} holds {entries:,} {'entry' if entries == 1 else 'entries'}.", "bold"))
     if refused:
-        show(f"{refused:,} of the findings can't be accepted: what can't be read, and rules that do not exist.")
+        show(f"{refused:,} findings can't be accepted: unreadable files and unknown rules.")
     return int(refused > 0)
 
 
-def mend(report: LintReport, held: Baseline | None, *, write: bool) -> tuple[Fix, ...]:
-    """Return what can be mended safely, and with ``write`` do it. Raises `ConfigError` before anything is written."""
+def find_fixes(report: LintReport, held: Baseline | None, *, write: bool) -> tuple[Fix, ...]:
+    """Return the safe fixes; with ``write``, apply them. Raises `ConfigError` before anything is written."""
     found = list(remove_unused_comments(report.unused))
     entries = remove_stale_entries(held, report.stale) if held is not None else None
     fixes = tuple(found if entries is None else [*found, entries])
@@ -265,12 +270,12 @@ def mend(report: LintReport, held: Baseline | None, *, write: bool) -> tuple[Fix
     return fixes
 
 
-def show_mended(fixes: Sequence[Fix]) -> None:
-    """Print what would be changed, as a diff."""
+def show_fixes(fixes: Sequence[Fix]) -> None:
+    """Print the fixes as a diff."""
     for fix in fixes:
         show_diff(fix.path, fix.before, fix.after, ())
     if not fixes:
-        show("Nothing is there that can be mended safely; names are changed by `truename rename`.")
+        show("There is nothing to fix safely; `truename rename` changes names.")
 
 
 def _baseline_path(configured: LintConfiguration, option: str | None) -> tuple[Path, bool]:
@@ -281,13 +286,13 @@ def _baseline_path(configured: LintConfiguration, option: str | None) -> tuple[P
 
 
 def print_annotations(findings: Iterable[Finding]) -> None:
-    """Print one command a finding on stdout."""
+    """Print a GitHub workflow command for each finding."""
     for finding in findings:
         sys.stdout.write(f"{annotation(finding)}\n")
 
 
 def annotation(finding: Finding) -> str:
-    """Return the command; nothing that a name or a file holds can end it or add another.
+    """Return the workflow command of a finding, escaped so that a name can't end it or add another.
 
     >>> from truename.lint import UPKEEP
     >>> from truename.conventions import Finding, Location
@@ -302,9 +307,9 @@ def annotation(finding: Finding) -> str:
     if place is not None and place.line:
         told |= {"line": place.line, "col": place.column or 1}
     told["title"] = f"{finding.rule.code} {finding.rule.name}"
-    said = ",".join(f"{key}={printable(str(value)).translate(_PROPERTY)}" for key, value in told.items())
+    properties = ",".join(f"{key}={printable(str(value)).translate(_PROPERTY)}" for key, value in told.items())
     text = printable(f"{finding.fact} {finding.remedy}".strip()).translate(_TEXT)
-    return f"::{_LEVELS[finding.rule.severity]} {said}::{text}"
+    return f"::{_LEVELS[finding.rule.severity]} {properties}::{text}"
 
 
 def lint(
@@ -318,7 +323,7 @@ def lint(
     baseline: BaselineFile = None,
     no_baseline: NoBaseline = False,
     write_baseline: WriteBaseline = False,
-    fix: Mend = False,
+    fix: ApplyFixes = False,
     diff: Diff = False,
     strict: Strict = False,
     as_json: JsonOutput = False,
@@ -328,10 +333,10 @@ def lint(
 ) -> int:
     """Check the names and texts of tools against a convention, the clients' limits, and each other.
 
-    Python sources are read, never imported. Without a SOURCE those that are configured are linted, else this directory.
+    Python sources are parsed, never imported. Without a SOURCE, the configured sources are used, else this directory.
     """
     if sum((as_json, github, sarif == "-")) > 1:
-        raise UsageError(fact="--json, --github and --sarif - all want stdout", advice="Give --sarif a file.")
+        raise UsageError(fact="--json, --github and --sarif - all write to stdout", advice="Give --sarif a file.")
     if write_baseline and no_baseline:
         raise UsageError(fact="--write-baseline adds to the baseline", advice="Leave out --no-baseline.")
     codes = rules_asked(rule)
@@ -347,8 +352,8 @@ def lint(
         )
     if write_baseline:
         return accept(report, configured, baseline, held, as_json=as_json)
-    wanted = mend(report, held, write=fix and not diff) if fix or diff else ()
-    fixes = () if diff else wanted
+    possible = find_fixes(report, held, write=fix and not diff) if fix or diff else ()
+    fixes = () if diff else possible
     if fixes:
         report = report.without_fixed()
     if sarif is not None:
@@ -363,7 +368,7 @@ def lint(
         command = _renaming(report, taken, named)
         show_linted(report, fixes, everything=everything, command=command)
         if diff or (fix and not fixes):
-            show_mended(wanted)
+            show_fixes(possible)
     return _status(report, taken, strict=strict)
 
 
@@ -384,19 +389,19 @@ def _sources(configured: LintConfiguration) -> tuple[str, ...]:
 
 
 def _renaming(report: LintReport, taken: DeclaredSources, sources: tuple[str, ...]) -> str:
-    """Return the command that changes the first of the names that are wrong by themselves."""
+    """Return the command that renames the first tool with a finding about its name; "" if there is none."""
     finding = next((one for one in report.findings if _is_renamable(one)), None)
     if finding is None:
         return ""
     held = {one.name for one in taken.declared.declarations}
     new = finding.suggested if finding.suggested and finding.suggested not in held else _ANY
     below = not any("://" in one or one.startswith(("/", "..", "~")) for one in sources)
-    # Documents and configurations beside the sources have the name too.
+    # The present directory, since documents and configurations mention the name too.
     return shlex.join(["truename", "rename", finding.tools[0], new, "--apply", *(_HERE if below else sources)])
 
 
 def _is_renamable(finding: Finding) -> bool:
-    """Tell whether a finding is about a name by itself, in a source that can be changed."""
+    """Return whether a finding is about a single name in a Python source."""
     is_here = finding.location is not None and finding.location.file.endswith(PYTHON)
     name = finding.tools[0] if finding.tools else ""
     return is_here and finding.rule.code.startswith(_SPELLED) and name.isprintable() and 0 < len(name) <= _LONGEST

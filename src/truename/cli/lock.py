@@ -1,4 +1,4 @@
-"""`truename lock`: the names of a repository's tools in a file for review, and the proof that they still are these."""
+"""`truename lock`: write a repository's tool names and digests to a file for review, and check them in CI."""
 
 import os
 import secrets
@@ -33,26 +33,29 @@ _ADDRESSES = ("http://", "https://")
 Source = Annotated[
     str,
     Parameter(
-        help="A Python file, a directory of such, a dump of tools/list, a configuration, or an http(s) address; "
-        "without one, those that the lock names."
+        help="A Python file, a directory of them, a dump of tools/list, a configuration, or an http(s) URL; "
+        "default: the sources in the lock."
     ),
 ]
 Check = Annotated[
-    bool, Parameter(name="--check", show_default=False, help="Write nothing; exit status 1 if the lock is not true.")
+    bool, Parameter(name="--check", show_default=False, help="Write nothing; exit status 1 if the lock is out of date.")
 ]
-File = Annotated[Path, Parameter(name="--file", help="The lock.")]
+File = Annotated[Path, Parameter(name="--file", help="The lock file.")]
 Protocol = Annotated[
     str | None,
-    Parameter(name="--protocol", help="The version of this set of tools, as in 0.3; else as stated, or as it was."),
+    Parameter(
+        name="--protocol",
+        help="The version of this set of tools, such as 0.3; default: as in the files, else as in the lock.",
+    ),
 ]
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Show every change.")]
 
 
 class ExistingLock:
-    """A lock as it was found: its bytes (None: there is none), and what it says, unless it is broken."""
+    """An existing lock: its bytes (None: the file does not exist), and its content unless it is invalid."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises `ConfigError` for one that can't be read, or that is no lock at all."""
+        """Read the file. Raises `ConfigError` for one that can't be read, or is not a lock."""
         self.path = path
         self.raw = read_lock_bytes(path) if os.path.lexists(path) else None
         self.lock: Lock | None = None
@@ -65,12 +68,12 @@ class ExistingLock:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the file may be replaced: it was begun as a lock."""
+        """Whether the file may be replaced: it does not exist, or begins like a lock."""
         return self.raw is None or is_lock(self.raw[:4096].decode("utf-8", "replace"))
 
 
 def write_lock(before: ExistingLock, lock: Lock) -> None:
-    """Put a lock in the place of the one that was read. Raises `ConfigError`; then nothing was written."""
+    """Replace the lock that was read. Raises `ConfigError`; nothing is written then."""
     path, raw = before.path, lock.text().encode()
     if raw == before.raw:
         return
@@ -97,9 +100,9 @@ def _fault(path: Path, problem: str, remedy: str) -> ConfigError:
 
 
 def protocol_here() -> str:
-    """Return the version that the files of ``migration.protocol.file`` state; "" if that is not set, or none does.
+    """Return the version in the files of ``migration.protocol.file``; "" if not set, or no file has one.
 
-    Raises `ConfigError` for a pattern of files that is none, `UsageError` where files state several versions.
+    Raises `ConfigError` for an invalid glob, `UsageError` if files have different versions.
     """
     settings = settings_here()
     if settings.protocol_file == _EVERY:
@@ -107,17 +110,17 @@ def protocol_here() -> str:
     files = _files(settings.protocol_file)
     found = {version: file for file in files for version in stated_versions(_text(file), settings.protocol_pattern)}
     if len(found) > 1:
-        told = ", ".join(f"{version} ({file})" for version, file in sorted(found.items()))
+        versions = ", ".join(f"{version} ({file})" for version, file in sorted(found.items()))
         raise UsageError(
-            fact=f"the protocol version is stated in several ways: {told}",
-            advice="Correct the files, or say --protocol VERSION.",
+            fact=f"files have different protocol versions: {versions}",
+            advice="Fix the files, or pass --protocol VERSION.",
         )
     return next(iter(found), "")
 
 
 def _files(pattern: str) -> list[Path]:
     try:
-        # What it raises for an absolute or empty pattern depends on the version of Python.
+        # The exception for an absolute or empty pattern depends on the version of Python.
         found = sorted(Path().glob(pattern))
     except (ValueError, NotImplementedError, IndexError) as error:
         problem, remedy = f"it is not a glob ({error})", 'Write it as in "docs/protocol.md".'
@@ -140,7 +143,7 @@ def lock(
     as_json: JsonOutput = False,
     everything: Everything = False,
 ) -> int:
-    """Write down the names and digests of this repository's tools for review; --check proves that they are these."""
+    """Write the names and digests of this repository's tools for review; --check verifies that they are current."""
     before = ExistingLock(at_home(file))
     known = _known(before, sources, check=check)
     if protocol is not None:
@@ -152,7 +155,7 @@ def lock(
         protocol_here() or known.protocol if protocol is None else protocol,
     )
     changes = compare(known.tools, wanted.tools)
-    # Of one server alone the comparison says nothing of its key, and of a line whose digest is right nothing else.
+    # Compared as text: `changes` ignores the key of a single server, and edited lines with a correct digest.
     is_true = wanted.text() == replace(known, sources=wanted.sources).text()
     if not check:
         write_lock(before, wanted)
@@ -164,16 +167,16 @@ def lock(
 
 
 def _known(before: ExistingLock, sources: tuple[str, ...], *, check: bool) -> Lock:
-    """Return the lock as it is, an empty one where none is needed. Raises `UsageError`, `ConfigError`."""
+    """Return the existing lock, or an empty one if none is needed. Raises `UsageError`, `ConfigError`."""
     if before.fault is not None:
         if check or not sources or not before.is_ours:
             raise before.fault
-        say(styled("note: ", "yellow"), styled(f"{before.fault} It is written anew; nothing is compared."))
+        say(styled("note: ", "yellow"), styled(f"{before.fault} It is replaced, without a comparison."))
         return Lock()
     if before.lock is None and check:
-        raise UsageError(fact=f"there is no {before.path}", advice="`truename lock SOURCE...` writes it.")
+        raise UsageError(fact=f"{before.path} does not exist", advice="`truename lock SOURCE...` creates it.")
     if not sources and (before.lock is None or not before.lock.sources):
-        raise UsageError(fact=f"no SOURCE was given, and no {before.path} names any", advice="Say `truename lock src`.")
+        raise UsageError(fact=f"no SOURCE was given, and {before.path} has none", advice="Run `truename lock src`.")
     return before.lock or Lock()
 
 
@@ -204,20 +207,20 @@ def _print(
             show(told)
     tools = f"{len(wanted.tools):,} tool{'' if len(wanted.tools) == 1 else 's'}"
     if not check:
-        show(styled(f"{before.path} holds {tools}. Have it reviewed and committed with the change.", "bold"))
+        show(styled(f"{before.path} has {tools}. Review and commit it with the change.", "bold"))
     elif not is_true:
-        show(f"{before.path} is not true any more. If all of this is meant, `truename lock` writes it for review.")
+        show(f"{before.path} is out of date. If all changes are intended, `truename lock` updates it for review.")
     else:
-        show(f"{before.path} is true: {tools}.")
+        show(f"{before.path} is current: {tools}.")
 
 
 def _beside(known: Lock, wanted: Lock, *, is_told: bool) -> Iterator[str]:
-    """Say what differs beside the tools themselves."""
+    """Yield the differences that are not about tools: server keys, protocol version, edited lines."""
     servers = [", ".join(sorted({repr(pin.server) for pin in one.tools if pin.server})) for one in (known, wanted)]
     if known.tools and wanted.tools and servers[0] != servers[1]:
-        yield f"The server is {servers[1] or 'none'}; the lock has {servers[0] or 'none'}: names go by its key."
+        yield f"The server is {servers[1] or 'none'}; the lock has {servers[0] or 'none'}."
     elif wanted.protocol == known.protocol and not is_told:
-        yield "A line of the lock is not as it was written: somebody has edited it."
+        yield "A line of the lock was edited by hand."
     if wanted.protocol != known.protocol:
         yield f"The protocol version is {wanted.protocol or 'none'}; the lock has {known.protocol or 'none'}."
 

@@ -1,4 +1,4 @@
-"""`truename login`: somebody's tokens for a server, by their browser."""
+"""`truename login`: log in at a server with the browser, and store the tokens."""
 
 from typing import Annotated
 
@@ -7,9 +7,9 @@ from cyclopts import Parameter
 
 from truename.auth.network.fetch import FetchError, web
 from truename.auth.outbound.authorization import log_in
-from truename.cli._audit import witnessed
+from truename.cli._audit import audited
 from truename.cli._errors import EXIT_UPSTREAM
-from truename.cli._logins import ForWhom, ServerKey, arranged, login_of, of_whom
+from truename.cli._logins import ForPrincipal, ServerKey, login_of, open_logins, principal_of
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, say, show, styled
 from truename.cli._sources import configuration
@@ -18,11 +18,11 @@ from truename.config.credentials import Login
 
 __all__ = ["login"]
 
-Port = Annotated[int, Parameter(name="--port", help="The port of this machine that the browser comes back to; 0: any.")]
+Port = Annotated[int, Parameter(name="--port", help="The local port for the redirect of the browser; 0: any.")]
 NewIssuer = Annotated[
-    bool, Parameter(name="--new-issuer", negative="", help="Accept another issuer than at the first login.")
+    bool, Parameter(name="--new-issuer", negative="", help="Accept a different issuer than at the first login.")
 ]
-Seconds = Annotated[float, Parameter(name="--timeout", help="Seconds to wait for the browser.")]
+Seconds = Annotated[float, Parameter(name="--timeout", help="The time to wait for the browser, in seconds.")]
 
 
 def login(
@@ -30,16 +30,16 @@ def login(
     source: Configuration | None = None,
     /,
     *,
-    for_: ForWhom = "",
+    for_: ForPrincipal = "",
     port: Port = 0,
     timeout: Seconds = 300.0,
     new_issuer: NewIssuer = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Log in at a server."""
+    """Log in at a server with the browser."""
     config = configuration(source)
     address, said = login_of(config, server)
-    principal = of_whom(for_)
+    principal = principal_of(for_)
 
     def tell(url: str) -> None:
         if as_json:
@@ -49,10 +49,10 @@ def login(
             show(url)
 
     async def entered(said: Login, config: Config) -> None:
-        with arranged(config, address, said) as kept:
+        with open_logins(config, address, said) as kept:
             async with web(config.settings.allow_addresses) as fetch:
                 had = await log_in(kept, fetch, tell, port=port, seconds=timeout, may_move=new_issuer)
-            with witnessed(config, "credential", "logged_in", [{"who": principal, "server": server}]):
+            with audited(config, "credential", "logged_in", [{"who": principal, "server": server}]):
                 kept.keep(principal, *had)
 
     try:

@@ -1,8 +1,8 @@
-"""`truename logins`: who is logged in where."""
+"""`truename logins`: list the stored logins."""
 
 from datetime import UTC, datetime
 
-from truename.cli._logins import arranged, login_servers
+from truename.cli._logins import login_servers, open_logins
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, show
 from truename.cli._sources import configuration
@@ -11,11 +11,11 @@ __all__ = ["logins"]
 
 
 def logins(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """Show who is logged in at which server."""
+    """List the principals that are logged in, by server."""
     config = configuration(source)
     found: list[dict[str, str]] = []
     for key, (server, said) in login_servers(config).items():
-        with arranged(config, server.url or "", said) as known:
+        with open_logins(config, server.url or "", said) as known:
             found += [
                 {"server": key, "principal": principal, "issuer": issuer, "since": _moment(at)}
                 for principal, issuer, at in known.principals()

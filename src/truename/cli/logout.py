@@ -1,4 +1,4 @@
-"""`truename logout`: somebody's tokens for a server are revoked and forgotten."""
+"""`truename logout`: revoke and delete the tokens for a server."""
 
 import anyio
 
@@ -6,9 +6,9 @@ from truename.auth.network.fetch import FetchError, web
 from truename.auth.oauth import TokenResponse
 from truename.auth.outbound.authorization import log_out
 from truename.auth.outbound.discovery import LoginRegistrations
-from truename.cli._audit import witnessed
+from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM
-from truename.cli._logins import ForWhom, ServerKey, arranged, login_of, of_whom
+from truename.cli._logins import ForPrincipal, ServerKey, login_of, open_logins, principal_of
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, say, show, styled
 from truename.cli._sources import configuration
@@ -23,19 +23,19 @@ def logout(
     source: Configuration | None = None,
     /,
     *,
-    for_: ForWhom = "",
+    for_: ForPrincipal = "",
     as_json: JsonOutput = False,
 ) -> int:
-    """Log out at a server."""
+    """Log out at a server: delete the tokens here, and revoke them at the issuer."""
     config = configuration(source)
     address, said = login_of(config, server)
-    principal = of_whom(for_)
-    with arranged(config, address, said) as kept:
+    principal = principal_of(for_)
+    with open_logins(config, address, said) as kept:
         whole = kept.of(principal)
         had = None if whole is None else kept.logins(whole).of(principal)
-        # Forgotten first: whatever becomes of the rest, nobody calls with it any more.
+        # Deleted first, so that the tokens are not used again even if revoking fails.
         told = [] if had is None else [{"who": principal, "server": server}]
-        with witnessed(config, "credential", "logged_out", told):
+        with audited(config, "credential", "logged_out", told):
             kept.forget(principal)
     problem = None if had is None or whole is None else anyio.run(_revoked, kept, whole, had, config)
     if as_json:
@@ -43,17 +43,17 @@ def logout(
     elif had is None:
         show(f"{principal} is not logged in at {server}.")
     else:
-        show(styled("Logged out", "bold"), f" at {server}: the tokens of {principal} are forgotten here.")
+        show(styled("Logged out", "bold"), f" at {server}: the tokens of {principal} were deleted here.")
         if problem is not None:
-            say(f"They may be good elsewhere still: {problem}.")
+            say(f"They may still be valid at the server: {problem}.")
     return EXIT_FINDINGS if had is None else EXIT_UPSTREAM if problem is not None else 0
 
 
 async def _revoked(kept: LoginRegistrations, said: Login, had: TokenResponse, config: Config) -> str | None:
-    """Have the tokens revoked; return why they are not, if so."""
+    """Revoke the tokens; return why that failed, None on success."""
     async with web(config.settings.allow_addresses) as fetch:
         try:
             is_known = await log_out(said, had, kept.within(fetch))
         except FetchError as error:
             return str(error)
-    return None if is_known else "the authorization server has no way to revoke them"
+    return None if is_known else "the authorization server does not support revocation"

@@ -1,4 +1,4 @@
-"""`truename names`: the name that a client gets for every tool."""
+"""`truename names`: show the name that a client gets for every tool."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, NamedTuple
@@ -19,10 +19,10 @@ from truename.naming import NameTable
 from truename.policy import Policy
 from truename.policy.presentation import Presentation
 
-__all__ = ["by_default", "listing", "names", "summary"]
+__all__ = ["default_sentence", "names", "show_names", "summary"]
 
 _PROGRAMS: Final = frozenset({"client", "framework"})
-# Where `truename connect` has a client find the gateway.
+# The URL that `truename connect` writes by default.
 _ADDRESS: Final = "http://127.0.0.1:8750/mcp/for/{}"
 _NOTES: Final = "annotations"
 _LONGEST: Final = 200
@@ -36,21 +36,23 @@ Compare = Annotated[
     Parameter(
         name="--compare",
         negative="--no-compare",
-        help="Also show what clients would make of the tools without Truename "
+        help="Also show how clients would treat the tools without Truename "
         "(default: on a terminal of 100 columns, for up to 1,000 tools).",
     ),
 ]
 Verbose = Annotated[
-    bool, Parameter(name="--verbose", negative=(), show_default=False, help="Also what the settings say of the tools.")
+    bool,
+    Parameter(name="--verbose", negative=(), show_default=False, help="Also show how the settings change the tools."),
 ]
 Profile = Annotated[str | None, Parameter(name="--profile", help="Only the tools of this profile.")]
 Search = Annotated[
-    bool, Parameter(name="--search", negative=(), show_default=False, help="As at an address that searches.")
+    bool,
+    Parameter(name="--search", negative=(), show_default=False, help="Show the list at an address with tool search."),
 ]
 
 
-class GivenName(NamedTuple):
-    """What is in a client's list. ``why`` the others are searched (empty: all are listed), and by which tools."""
+class ClientList(NamedTuple):
+    """The list of a client: tools by id, the gateway's ``own`` tools, and ``why`` others are searched ("": none)."""
 
     why: str
     listed: tuple[ToolId, ...]
@@ -61,15 +63,15 @@ class GivenName(NamedTuple):
         return (*(table[id] for id in self.listed), *self.own)
 
 
-def given(scene: ToolWorkspace, table: NameTable, *, search: bool) -> GivenName:
-    """Return what the gateway lists of these names; ``search``: at an address that searches. Raises `UsageError`."""
-    settings, most = scene.settings, table.dialect.max_tools
+def list_for_client(workspace: ToolWorkspace, table: NameTable, *, search: bool) -> ClientList:
+    """Return the list of a client; ``search``: at an address with tool search. Raises `UsageError`."""
+    settings, most = workspace.settings, table.dialect.max_tools
     why = "its address asks for it" if search else why_searched(settings, _definitions(table), most)
     if not why:
-        return GivenName("", tuple(table))
+        return ClientList("", tuple(table))
     own = _own(table)
     listed, _ = pinned_tools(table.items(), len(own), settings, most)
-    return GivenName(why, tuple(id for id, _ in listed), own)
+    return ClientList(why, tuple(id for id, _ in listed), own)
 
 
 def _definitions(table: NameTable) -> list[Mapping[str, object]]:
@@ -77,43 +79,43 @@ def _definitions(table: NameTable) -> list[Mapping[str, object]]:
 
 
 def _own(table: NameTable) -> tuple[str, ...]:
-    """Return the names of the gateway's own tools here. Raises `UsageError` if the gateway is not installed."""
+    """Return the names of the gateway's own tools. Raises `UsageError` if the gateway is not installed."""
     try:
         from truename.gateway.views.own_tools import known_names  # noqa: PLC0415 - the gateway is an optional extra
     except ModuleNotFoundError as error:
-        fact = f"the tools that search are the gateway's, which needs {error.name}; that is not installed"
+        fact = f"tool search needs the gateway, whose package {error.name} is not installed"
         raise UsageError(fact=fact, advice="Install `truename[gateway]`.") from error
     return known_names(table) or ()
 
 
 def gateway_key(table: NameTable) -> str:
-    """Return what this client knows the gateway by: its key, or its usual address."""
+    """Return how this client identifies the gateway: by key or, for some clients, by URL."""
     by_address = table.dialect.mangling.part == "address"
     return _ADDRESS.format(table.dialect.name) if by_address else table.server_name
 
 
 def shown_by(table: NameTable, names: tuple[str, ...]) -> Mapping[str, str]:
-    """Return how the table's client shows these names to its model; nothing where it is not known to show any."""
+    """Simulate the names that the table's client shows to the model; empty for providers and specifications."""
     dialect = table.dialect
     return dialect.simulate(gateway_key(table), names).shown if dialect.kind in _PROGRAMS else {}
 
 
 class _DescribedChange(NamedTuple):
-    """One field as it is shown, and as the server has it (None: not at all)."""
+    """A field of a tool: the shown value, and the server's (None: missing)."""
 
     field: str
     shown: Any
     server: Any
 
 
-def tell_idle(scene: ToolWorkspace) -> None:
-    """Tell which settings are about no tool, where all servers have listed theirs."""
-    for place in () if scene.failed else idle(scene.settings, scene.catalog, scene.ledger):
-        say(styled("note: ", "yellow"), styled(f"{place} is about no tool that there is."))
+def note_unused_settings(workspace: ToolWorkspace) -> None:
+    """Print the settings that match no tool, unless a server failed."""
+    for place in () if workspace.failed else idle(workspace.settings, workspace.catalog, workspace.ledger):
+        say(styled("note: ", "yellow"), styled(f"{place} matches no tool."))
 
 
 def show_presented(table: NameTable, said: Presentation) -> None:
-    """Print which tools are shown otherwise than their servers have them, under what key of the settings, and how."""
+    """Print the tools that settings change: the keys of the settings, and each field before and after."""
     for id in table:
         tool = table.catalog[id]
         if not tool.presented:
@@ -121,13 +123,13 @@ def show_presented(table: NameTable, said: Presentation) -> None:
         keys = ", ".join(f"[tools.{excerpt(key)}]" for key in said.keys(id))
         show(styled(id.short, "bold"), "  ", styled(f"overridden by {keys}", "dim"))
         for word in _words(tool):
-            show(styled(f"  {word.field}: {_told(word.shown)}"))
-            show(styled(f"    the server says {'nothing' if word.server is None else _told(word.server)}", "dim"))
+            show(styled(f"  {word.field}: {_as_text(word.shown)}"))
+            show(styled(f"    from the server: {'nothing' if word.server is None else _as_text(word.server)}", "dim"))
         show("")
 
 
 def plain_presented(tool: Tool, said: Presentation) -> dict[str, Any]:
-    """Return what is overridden of a tool as JSON; empty if nothing is."""
+    """Return the overridden fields of a tool as JSON; empty if there are none."""
     if not tool.presented:
         return {}
     fields = {word.field: {"shown": word.shown, "server": word.server} for word in _words(tool)}
@@ -144,7 +146,7 @@ def _words(tool: Tool) -> Iterator[_DescribedChange]:
         yield _DescribedChange(f"{_NOTES}.{name}", value, own.get(name))
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     return excerpt(value, _LONGEST) if isinstance(value, str) else str(value).lower()
 
 
@@ -158,31 +160,31 @@ def names(
     as_json: JsonOutput = False,
     verbose: Verbose = False,
 ) -> int:
-    """Show the name that a client gets for every tool; with a search, also its list. Nothing is recorded."""
-    scene = open_workspace(sources, making)
-    tell_idle(scene)
-    table = ProfileView(scene, scene.table(client)).by(None if profile is None else [profile])
-    wanted = compare if compare is not None else not as_json and is_wide() and len(scene.catalog) <= _COMPARED
+    """Show the name that a client gets for every tool; with tool search, also its list. Nothing is recorded."""
+    workspace = open_workspace(sources, making)
+    note_unused_settings(workspace)
+    table = ProfileView(workspace, workspace.table(client)).by(None if profile is None else [profile])
+    wanted = compare if compare is not None else not as_json and is_wide() and len(workspace.catalog) <= _COMPARED
     compared = client_outcomes(table.catalog) if wanted else None
-    list_of = given(scene, table, search=search)
+    list_of = list_for_client(workspace, table, search=search)
     if as_json:
-        print_json(_document(scene, table, compared, list_of))
+        print_json(_document(workspace, table, compared, list_of))
     else:
         _show_list(table, list_of)
-        listing(table, compared)
+        show_names(table, compared)
         show("")
         if verbose:
-            show_presented(table, scene.settings.tools)
+            show_presented(table, workspace.settings.tools)
         show(styled(summary(table.catalog, table), "bold"))
-        if said := by_default(scene.settings.policy):
-            show(said)
-        if said := _shown_otherwise(table, list_of.names(table)):
-            show(said)
-    return EXIT_UPSTREAM if scene.failed else 0
+        if sentence := default_sentence(workspace.settings.policy):
+            show(sentence)
+        if sentence := _changed_names(table, list_of.names(table)):
+            show(sentence)
+    return EXIT_UPSTREAM if workspace.failed else 0
 
 
-def listing(table: NameTable, compared: "Compared | None", *, error: bool = False) -> None:
-    """Print a table of names, with ``compared`` also what the tools would be without Truename."""
+def show_names(table: NameTable, compared: "Compared | None", *, error: bool = False) -> None:
+    """Print a table of names; with ``compared``, also the outcome for each tool without Truename."""
     headings = ["tool", _heading(table)]
     rows: list[list[Cell]] = [[id.short, styled(name, "bold cyan")] for id, name in table.items()]
     told = {id: in_words(several) for id, several in (compared or {}).items()}
@@ -199,7 +201,7 @@ def listing(table: NameTable, compared: "Compared | None", *, error: bool = Fals
         show("", error=error)
         for sentence in collapses(compared):
             show(styled(f"Without Truename, {sentence}.", "yellow"), error=error)
-        note = "* known from its code or documents; the others were run. `truename names --compare --json` tells all."
+        note = "* from its code or documentation; the others were run. `truename names --compare --json` shows all."
         show(styled(note, "dim"), error=error)
 
 
@@ -211,7 +213,7 @@ def _heading(table: NameTable) -> str:
 
 
 def _dittoed(texts: list[str]) -> list[Cell]:
-    """Return the cells of a column in which what stands above is not said again."""
+    """Return the cells of a column, with "as above" for repeated texts."""
     return [
         styled("-", "dim") if not text else styled(_DITTO, "dim") if text == above else text
         for above, text in zip(["", *texts], texts, strict=False)
@@ -219,7 +221,7 @@ def _dittoed(texts: list[str]) -> list[Cell]:
 
 
 def summary(catalog: Catalog, table: NameTable) -> str:
-    """Return the last line: how many tools, servers, shortened names and conflicts."""
+    """Return the last line: the numbers of tools, servers, shortened names and conflicts."""
     servers = len({tool.origin.server_id for tool in catalog.values()})
     shortened = sum(table.explain(id).shortened for id in table)
     conflicts = len(catalog.conflicts())
@@ -229,34 +231,34 @@ def summary(catalog: Catalog, table: NameTable) -> str:
     )
 
 
-def by_default(policy: Policy | None) -> str:
-    """Return what the policy does with calls that no rule is about; "" without a policy."""
+def default_sentence(policy: Policy | None) -> str:
+    """Return a sentence on the policy's default for calls that no rule matches; "" without a policy."""
     if policy is None:
         return ""
-    said = {"allow": "are allowed", "ask": "need an approval", "deny": "are denied"}[policy.default]
-    return f"Policy: {_count(len(tuple(policy.rules)), 'rule')}; calls that no rule is about {said} (policy.default)."
+    outcome = {"allow": "are allowed", "ask": "need approval", "deny": "are denied"}[policy.default]
+    return f"Policy: {_count(len(tuple(policy.rules)), 'rule')}; calls that no rule matches {outcome} (policy.default)."
 
 
-def _show_list(table: NameTable, list_of: GivenName) -> None:
-    """Print the short list that a client gets where it searches tools; nothing where it gets all names."""
+def _show_list(table: NameTable, list_of: ClientList) -> None:
+    """Print the short list of a client with tool search; nothing if all names are listed."""
     if not list_of.why:
         return
     pinned: list[list[Cell]] = [[id.short, styled(table[id], "bold cyan")] for id in list_of.listed]
     ours: list[list[Cell]] = [["the gateway's own", styled(name, "bold cyan")] for name in list_of.own]
-    show(f"{table.dialect.title} is not given all names, but tools to search them ({list_of.why}). Its list:")
+    show(f"{table.dialect.title} gets a short list, and tools to search the others ({list_of.why}). Its list:")
     print_table(["tool", "name"], pinned + ours, whole=1)
     show("")
     show("Found by a search, and called by these names:" if len(list_of.listed) < len(table) else "All names:")
 
 
-def _shown_otherwise(table: NameTable, names: tuple[str, ...]) -> str:
-    """Return how many names the client changes all the same, with the first; "" if it changes none."""
+def _changed_names(table: NameTable, names: tuple[str, ...]) -> str:
+    """Return a sentence on the names that the client still changes; "" if there are none."""
     shown = shown_by(table, names)
     changed = [name for name in names if name in shown and not shown[name].endswith(name)]
     if not changed:
         return ""
     title, first = table.dialect.title, changed[0]
-    key = f"for a gateway at {gateway_key(table)}" if gateway_key(table) != table.server_name else "all the same"
+    key = f"for a gateway at {gateway_key(table)}" if gateway_key(table) != table.server_name else "even so"
     return (
         f"{title} changes {_count(len(changed), 'name')} {key}: {first} becomes {shown[first]}. Calls reach the tool."
     )
@@ -267,11 +269,11 @@ def _count(number: int, what: str) -> str:
 
 
 def _document(
-    scene: ToolWorkspace, table: NameTable, compared: "Compared | None", list_of: GivenName
+    workspace: ToolWorkspace, table: NameTable, compared: "Compared | None", list_of: ClientList
 ) -> dict[str, Any]:
     tools, shown = [], shown_by(table, tuple(table.values()))
     for id, name in table.items():
-        origin, why = scene.catalog[id].origin, table.explain(id)
+        origin, why = workspace.catalog[id].origin, table.explain(id)
         tool: dict[str, Any] = {
             "id": str(id),
             "name": name,
@@ -279,7 +281,7 @@ def _document(
             "tool": origin.name,
             "rung": why.rung,
             "reason": why.reason,
-            **plain_presented(scene.catalog[id], scene.settings.tools),
+            **plain_presented(workspace.catalog[id], workspace.settings.tools),
         }
         if name in shown:
             tool["shown"] = shown[name]
@@ -294,8 +296,8 @@ def _document(
         "listed": list(list_of.names(table)),
         "tools": tools,
         "conflicts": sorted(table.catalog.conflicts()),
-        "failed": list(scene.failed),
-        "notices": [{"code": n.code, "server": n.server, "name": n.name} for n in scene.catalog.notices],
+        "failed": list(workspace.failed),
+        "notices": [{"code": n.code, "server": n.server, "name": n.name} for n in workspace.catalog.notices],
     }
 
 

@@ -1,4 +1,4 @@
-"""`truename pins`: the definitions that are trusted, and a word on those that wait for one."""
+"""`truename pins`: list, accept and reject definitions of tools."""
 
 import difflib
 import re
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
-from truename.cli._audit import witnessed
+from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, styled
@@ -33,7 +33,7 @@ __all__ = ["pins"]
 
 _SERVER: Final = "server:"
 _LEAST: Final = "Name some, or use --server KEY or --all."
-_ALL: Final = "`truename pins list` has all that is known."
+_ALL: Final = "`truename pins list` shows all."
 _MOST: Final = 5
 _MOST_SERVERS: Final = 50
 _ALIKE: Final = 0.7
@@ -45,30 +45,30 @@ _WORDS: Final = re.compile(r"\S+|\s+")
 _LONGEST: Final = 20_000
 _AROUND: Final = 40
 _WIDTH: Final = 100
-Tools = Annotated[str, Parameter(help="Tools, as fs@1/read@1; a server's instructions are server:fs.")]
+Tools = Annotated[str, Parameter(help="A tool, as fs@1/read@1, or a server's instructions, as server:fs.")]
 Config = Annotated[
     str | None, Parameter(name="--config", help="The configuration that holds the pins; default: as for `serve`.")
 ]
 Server = Annotated[str | None, Parameter(name="--server", help="Everything pending of this server.")]
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Everything pending.")]
 Digest = Annotated[
-    str | None, Parameter(name="--digest", help="The definition that is meant, as `diff` shows it: sha256:...")
+    str | None, Parameter(name="--digest", help="The digest of the definition, as shown by `diff`: sha256:...")
 ]
-Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only what is pending.")]
+Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only pending definitions.")]
 pins = App(
     name="pins",
     help="Show, accept and reject definitions of tools that are new or have changed.",
     help_format="plaintext",
-    help_epilogue="A running gateway follows within two seconds. `accept` takes a `reject` back, and `reject` an "
-    "`accept`. What was rejected is accepted by its name only, never by --all.",
+    help_epilogue="A running gateway applies changes within two seconds. `accept` and `reject` undo each "
+    "other. A rejected definition is accepted only by its name, never by --all.",
     default_parameter=Parameter(negative=()),
 )
 
 
 def keys_of(book: PinStore, tools: Sequence[str]) -> Sequence[str]:
-    """Return the keys of what somebody names: tools in any spelling of their ids, or ``server:KEY``.
+    """Return the keys of the given tools (in any spelling of their ids) or servers (``server:KEY``).
 
-    Raises `UsageError` for one that is not in the book. Names of tools are only suggested: two servers may have one.
+    Raises `UsageError` for an unknown one. A bare tool name is not accepted, since two servers may have it.
     """
     known = _known(book)
     return list(dict.fromkeys(_key_of(text, known) for text in tools))
@@ -77,9 +77,9 @@ def keys_of(book: PinStore, tools: Sequence[str]) -> Sequence[str]:
 def pins_of(
     book: PinStore, tools: Sequence[str], *, server: str | None, everything: bool, digest: str = ""
 ) -> list[SeenDefinition]:
-    """Return what is meant: all that waits, of a tool that is named else what was rejected last.
+    """Select definitions: the pending ones or, for a named tool without any, the one that was rejected last.
 
-    Raises `UsageError` for a tool, a server or a digest that the book does not know.
+    Raises `UsageError` for an unknown tool, server or digest.
     """
     seen = [*book.seen().values()]
     if not tools and server is None and not everything:
@@ -90,8 +90,8 @@ def pins_of(
         raise UsageError(fact=f"unknown server {excerpt(server)}", advice=f"Known are: {listed}.")
     if digest and digest not in {one.digest for one in seen}:
         raise UsageError(
-            fact=f"no definition that waits or was rejected has the digest {excerpt(digest)}",
-            advice="`truename pins diff` shows the digests, whole.",
+            fact=f"no pending or rejected definition has the digest {excerpt(digest)}",
+            advice="`truename pins diff` shows the digests.",
         )
     seen = [one for one in seen if digest in {"", one.digest}]
     if tools:
@@ -100,12 +100,12 @@ def pins_of(
 
 
 def require_one_each(found: Sequence[SeenDefinition]) -> None:
-    """Raise where two definitions of one tool are meant: one may have come after somebody looked."""
+    """Raise `UsageError` if two definitions of one tool are selected: one may have arrived after the review."""
     several = next((key for key, times in Counter(one.key for one in found).items() if times > 1), None)
     if several is not None:
         raise UsageError(
-            fact=f"several definitions of {several} wait",
-            advice=f"Look at them with `truename pins diff {several}`, and say which one by --digest.",
+            fact=f"several definitions of {several} are pending",
+            advice=f"Review them with `truename pins diff {several}`, and select one with --digest.",
         )
 
 
@@ -131,7 +131,7 @@ def _key_of(text: str, known: Mapping[str, PinnedTool]) -> str:
 
 
 def _near(text: str, known: Mapping[str, PinnedTool]) -> Sequence[str]:
-    """Return the keys of what goes by this name at its server or to a client, or else by one like it."""
+    """Return the keys of tools with this name at their server or in a client, else with a similar name."""
     names = [(name, key) for key, one in known.items() for name in _names(one)]
     called = [key for name, key in names if name == text]
     alike = get_close_matches(text, [name for name, _ in names], _MOST, _ALIKE) if not called else ()
@@ -149,19 +149,19 @@ def _instead(near: Sequence[str]) -> str:
 
 
 def when(at: str) -> str:
-    """Return a time as people read it."""
+    """Return a timestamp without ``T`` and time zone."""
     return at.replace("T", " ").removesuffix("+00:00")
 
 
 def titled(one: PinnedTool) -> str:
-    """Return the key, with what its server calls a tool where the id does not say it."""
+    """Return the key, with the server's own tool name if it differs from the id's."""
     if one.id is None:
         return f"{_printable(one.key)} ({'instructions' if one.content else 'no instructions'})"
     return str(one.id) if one.name == one.id.tool else f"{one.id} ({_printable(one.name[:_LONGEST_NAME])})"
 
 
 def pin_row(one: PinnedTool) -> list[str]:
-    """Return the row of a table."""
+    """Return the row of a table for a definition."""
     return [
         _word(one),
         titled(one),
@@ -172,7 +172,7 @@ def pin_row(one: PinnedTool) -> list[str]:
 
 
 def plain_pin(one: PinnedTool) -> dict[str, Any]:
-    """Return an entry of JSON output."""
+    """Return a definition as JSON."""
     return {
         "tool": one.key,
         "server": one.server,
@@ -189,7 +189,7 @@ def _word(one: PinnedTool) -> str:
 
 
 def change_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return a change as JSON: both definitions, each difference, and what rules say of it."""
+    """Return a change as JSON: both definitions, the differences, and the findings about it."""
     return {
         **plain_pin(one),
         "before": None if before is None else before.content,
@@ -209,7 +209,7 @@ def _details(one: SeenDefinition, before: PinnedTool | None) -> tuple[Any, ...]:
 
 
 def lines_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding] = ()) -> Iterator[str]:
-    """Yield what there is to read: what rules say, texts word by word, and of the rest each difference."""
+    """Yield the lines that describe a change: findings, texts with changed words marked, other differences."""
     yield from (f"{found.rule.name}: {_printable(found.fact)}" for found in findings)
     yield from _changes(one, before)
 
@@ -217,13 +217,13 @@ def lines_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[
 def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
     if one.content is None or (before is not None and before.content is None):
         if one.content is None or before is None or before.by != BY_LOCK:
-            yield "The definition was too large to be kept; only its digest is known."
+            yield "The definition was too large to store; only its digest is known."
             return
-        yield f"{LOCK_FILE} has another definition, and of that only the digest. This one says:"
+        yield f"{LOCK_FILE} has the digest of another definition. The new definition:"
         yield from _whole(one.content)
         return
     if before is None:
-        yield "It was never trusted. It says:"
+        yield "It was never trusted. The definition:"
         yield from _whole(one.content)
         return
     if isinstance(one.content, str):
@@ -239,7 +239,7 @@ def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
 
 
 def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts inside of schemas and annotations that came or changed, whole: models read them too."""
+    """Yield new and changed texts inside schemas and annotations in full, since models read them."""
     was = dict(_inner(old))
     for path, text in _inner(new):
         if was.get(path) != text:
@@ -247,7 +247,7 @@ def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _inner(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what is said in words inside of schemas and annotations, with its paths, as far as there is room."""
+    """Yield the texts of several words inside schemas and annotations, with their paths, up to a limit."""
     left: list[tuple[str, Any]] = [(key, content[key]) for key in reversed(_STRUCTURED) if key in content]
     room = _LONGEST
     while left and room > 0:
@@ -281,7 +281,7 @@ def _whole(content: object) -> Iterator[str]:
 
 
 def _worded(key: str, old: str, new: str) -> Iterator[str]:
-    """Yield the words that went as [-words-] and those that came as {+words+}, with a little of what is around."""
+    """Yield a text with removed words as [-words-] and added words as {+words+}, and some context."""
     parts = [
         _cut(gone) if kind == "equal" else (f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else "")
         for kind, gone, come in _merged(*(_WORDS.findall(_printable(text[:_LONGEST])) for text in (old, new)))
@@ -293,7 +293,7 @@ def _worded(key: str, old: str, new: str) -> Iterator[str]:
 
 
 def _merged(before: list[str], after: list[str]) -> list[tuple[str, str, str]]:
-    """Return what stayed, went and came, in order; two changes with nothing but a space between them are one."""
+    """Return the equal and changed parts in order; changes separated only by blanks are merged."""
     merged: list[tuple[str, str, str]] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         gone, come = "".join(before[a:b]), "".join(after[c:d])
@@ -310,7 +310,7 @@ def _cut(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return text in which everything that a terminal or a reader would not see is written out."""
+    """Escape every character that a terminal or a reader would not see."""
     return "".join(c if c.isprintable() and c.isascii() else ascii(c)[1:-1] if not _is_plain(c) else c for c in text)
 
 
@@ -321,7 +321,7 @@ def _is_plain(character: str) -> bool:
 
 @pins.command(name="list")
 def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
-    """List what is trusted, and what waits for a word. Exit status 1: something waits."""
+    """List trusted, pending and rejected definitions. Exit status 1: a definition is pending."""
     with _book(configuration(source)) as book:
         seen, trusted = list(book.seen().values()), sorted(book.pins().values(), key=lambda one: one.key)
     open_ones = [one for one in seen if one.word == "waiting"]
@@ -333,17 +333,17 @@ def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, a
     elif shown:
         print_table(["", "tool", "since", "by", "digest"], [pin_row(one) for one in shown])
     else:
-        show("Nothing waits for a word." if waiting else "Nothing is pinned yet.")
+        show("No definition is pending." if waiting else "Nothing is pinned yet.")
     if open_ones and not as_json:
         say("")
-        them = "1 of them waits" if len(open_ones) == 1 else f"{len(open_ones):,} of them wait"
-        say(f"{them}: `truename pins diff` shows what changed, `accept` or `reject` it then.")
+        them = "1 definition is pending" if len(open_ones) == 1 else f"{len(open_ones):,} definitions are pending"
+        say(f"{them}: `truename pins diff` shows the changes; then `accept` or `reject`.")
     return EXIT_FINDINGS if open_ones else 0
 
 
 @pins.command
 def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
-    """Show how what waits differs from what is trusted; of a tool that is named, else what was rejected last.
+    """Show how pending definitions differ from trusted ones; for a named tool, also the last rejected one.
 
     Exit status 1: there is a difference.
     """
@@ -361,7 +361,7 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
         print_json({"changes": [change_of(one, before, why(one)) for one, before in found]})
     elif not found:
         which = ", ".join(named)
-        show(f"Nothing of {which} waits for a word." if which else "Nothing waits for a word.")
+        show(f"No definition of {which} is pending." if which else "No definition is pending.")
     else:
         for one, before in found:
             show(styled(titled(one), "bold cyan"), f", seen {when(one.at)} ({one.word})")
@@ -380,13 +380,13 @@ def accept(
     digest: Digest = None,
     as_json: JsonOutput = False,
 ) -> int:
-    """Trust definitions. Where several of one tool wait, somebody has to say which by its digest."""
+    """Trust pending definitions. If several of one tool are pending, select one with --digest."""
     said = configuration(config)
     with _book(said) as book:
         found = pins_of(book, tools, server=server, everything=everything, digest=digest or "")
         require_one_each(found)
         named = keys_of(book, tools)
-        with witnessed(said, "definition", "accepted", [about_definition(one) for one in found]):
+        with audited(said, "definition", "accepted", [about_definition(one) for one in found]):
             book.trust(found, by=whoami())
     return _told([one.key for one in found], "accepted", named, as_json=as_json)
 
@@ -399,28 +399,28 @@ def reject(
     everything: Everything = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Say no to definitions: they are neither shown nor called, until they are others."""
+    """Reject definitions: the tools are neither listed nor called until their definitions change."""
     said = configuration(config)
     with _book(said) as book:
         found: list[PinnedTool] = [*pins_of(book, tools, server=server, everything=everything)]
-        # What is trusted, and nothing waits in its place, can be rejected too.
+        # A trusted definition without a pending successor can be rejected too.
         waiting = {one.key for one in found}
         found += (book.pins()[key] for key in keys_of(book, tools) if key not in waiting)
-        with witnessed(said, "definition", "rejected", [about_definition(one) for one in found]):
+        with audited(said, "definition", "rejected", [about_definition(one) for one in found]):
             book.note(found, "rejected", by=whoami())
     return _told([one.key for one in found], "rejected", as_json=as_json)
 
 
 @pins.command
 def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
-    """Forget all about tools: what is listed next is taken as if it were there for the first time."""
+    """Delete all pins of tools: the next definition is treated as if it were listed for the first time."""
     said = configuration(config)
     with _book(said) as book:
         if not tools:
-            raise UsageError(fact="no tool is named", advice="Name those that are to be new again.")
+            raise UsageError(fact="no tool is named", advice="Name the tools whose pins are to be deleted.")
         known = {one.key: one for one in (*book.seen().values(), *book.pins().values())}
         gone = keys_of(book, tools)
-        with witnessed(said, "definition", "forgotten", [about_definition(known[key]) for key in gone]):
+        with audited(said, "definition", "forgotten", [about_definition(known[key]) for key in gone]):
             book.forget(gone)
     return _told(gone, "forgotten", as_json=as_json)
 
@@ -431,7 +431,7 @@ def _book(config: ServeConfig) -> Iterator[PinStore]:
     if path is None:
         raise UsageError(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")
     if not path.exists():
-        raise UsageError(fact=f"no pins found at {path} yet", advice="`truename serve` makes them at its start.")
+        raise UsageError(fact=f"no pins found at {path} yet", advice="`truename serve` creates them when it starts.")
     with PinStore(path) as book:
         yield book
 
@@ -440,11 +440,11 @@ def _told(keys: Sequence[str], what: str, named: Sequence[str] = (), *, as_json:
     if as_json:
         print_json({what: list(keys)})
     elif not (keys or named):
-        show(f"Nothing waits for a word, and nothing was {what}. `truename pins list` shows what there is.")
+        show(f"No definition is pending, so nothing was {what}. `truename pins list` shows all.")
     else:
         for key in keys:
             show(styled(what.capitalize(), "bold"), f" {key}")
         for key in named:
             if key not in keys:
-                show(f"Nothing of {key} waits for a word; it stays as it is.")
+                show(f"No definition of {key} is pending; it was left unchanged.")
     return 0 if keys else EXIT_FINDINGS

@@ -1,4 +1,4 @@
-"""`truename policy`: rules of the gateway that say what a client's own lists of tools say."""
+"""`truename policy`: convert a client's lists of tools to rules of the gateway."""
 
 from typing import Annotated
 
@@ -13,9 +13,9 @@ from truename.cli.connect import (
     Project,
     Source,
     Url,
-    address_of,
-    client_named,
-    configured_for_clients,
+    find_client,
+    gateway_address,
+    read_gateway_config,
     show_notes,
 )
 from truename.clients import Machine, config_files, find
@@ -48,14 +48,14 @@ def from_client(
     project: Project = None,
     as_json: JsonOutput = False,
 ) -> int:
-    """Print rules that say what a client's lists deny, leave out or ask about. Nothing is changed.
+    """Print rules with the same effect as a client's lists that deny, hide or ask about tools. Nothing is changed.
 
-    They hold for this client alone, whichever way a tool is called. Add them to the configuration. Exit status 1: the
-    client keeps no such list.
+    The rules apply to this client only, however a tool is called. Add them to the configuration. Exit status 1: the
+    client has no such list.
     """
-    client = client_named(client)
-    config = configured_for_clients(source)
-    address = address_of(config, checked_url(url))
+    client = find_client(client)
+    config = read_gateway_config(source)
+    address = gateway_address(config, checked_url(url))
     machine = Machine.here(project)
     mine = [found for found in find(machine) if found.file.client == client]
     choice = select_servers([found for found in mine if found.servers], address, machine)
@@ -81,7 +81,7 @@ def from_client(
         for line in render_rules(proposed.rules).splitlines():
             show(line)
     else:
-        say(f"{config_files(client)[0].title} keeps no list that takes tools of the gateway's servers away.")
+        say(f"{config_files(client)[0].title} has no list that limits tools of the gateway's servers.")
     if not as_json:
         show_notes(proposed.notes, error=True)
     return 0 if proposed.rules else EXIT_FINDINGS

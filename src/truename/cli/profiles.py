@@ -1,4 +1,4 @@
-"""`truename profiles`: the tools that each profile exposes."""
+"""`truename profiles`: show the tools that each profile exposes."""
 
 from typing import Annotated, Any
 
@@ -7,8 +7,8 @@ from cyclopts import Parameter
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
 from truename.cli._options import Client, JsonOutput, Source
 from truename.cli._rendering import print_json, print_table, show, styled
-from truename.cli._workspace import ProfileView, beside, open_workspace, whom
-from truename.cli.names import by_default
+from truename.cli._workspace import ProfileView, audience_of, open_workspace, profile_servers
+from truename.cli.names import default_sentence
 from truename.naming import NameTable
 from truename.policy.principal import Principal
 from truename.policy.profiles import Profile
@@ -30,51 +30,51 @@ def profiles(
     client: Client = "universal",
     as_json: JsonOutput = False,
 ) -> int:
-    """Show which tools each profile has and for whom it is, or what somebody sees."""
+    """Show the tools and the audience of each profile or, with --as, the tools that a principal sees."""
     if as_ is None and (issuer or groups or scopes):
         raise UsageError(fact="--issuer, --groups and --scopes describe the principal of --as", advice="Add --as NAME.")
-    scene = open_workspace(sources)
-    seeing = ProfileView(scene, scene.table(client))
+    workspace = open_workspace(sources)
+    view = ProfileView(workspace, workspace.table(client))
     if as_ is None:
-        _tell_all(seeing, as_json=as_json)
+        _tell_all(view, as_json=as_json)
     else:
         somebody = Principal(name=as_, issuer=issuer, groups=_words(groups), scopes=_words(scopes))
-        _tell(seeing, somebody, as_json=as_json)
-    return EXIT_UPSTREAM if scene.failed else 0
+        _tell(view, somebody, as_json=as_json)
+    return EXIT_UPSTREAM if workspace.failed else 0
 
 
-def _tell_all(seeing: ProfileView, *, as_json: bool) -> None:
-    known = seeing.scene.settings.profiles
-    seen = {name: seeing.by([name]) for name in known}
+def _tell_all(view: ProfileView, *, as_json: bool) -> None:
+    known = view.workspace.settings.profiles
+    seen = {name: view.by([name]) for name in known}
     if as_json:
         print_json({"profiles": [_row(name, known[name], table) for name, table in seen.items()]})
     elif not known:
-        show("There are no profiles: everybody who may come in sees everything.")
+        show("There are no profiles: every client sees all tools.")
     for name, table in seen.items() if not as_json else ():
-        audience = "; ".join(_said(word, value) for word, value in whom(known[name]).items())
+        audience = "; ".join(_said(word, value) for word, value in audience_of(known[name]).items())
         show(styled(name, "bold"), f": for {audience}")
         _print(table)
-        for word, servers in beside(known[name]).items():
+        for word, servers in profile_servers(known[name]).items():
             if servers:
                 show(f"{word} of {', '.join(servers)}")
         show("")
 
 
 def _row(name: str, profile: Profile, table: NameTable) -> dict[str, Any]:
-    return {"name": name, "for": whom(profile), "tools": _plain(table), **beside(profile)}
+    return {"name": name, "for": audience_of(profile), "tools": _plain(table), **profile_servers(profile)}
 
 
-def _tell(seeing: ProfileView, somebody: Principal, *, as_json: bool) -> None:
-    names = seeing.scene.settings.profiles.of(somebody)
-    table = seeing.by(names)
+def _tell(view: ProfileView, somebody: Principal, *, as_json: bool) -> None:
+    names = view.workspace.settings.profiles.of(somebody)
+    table = view.by(names)
     if as_json:
         print_json({"as": somebody.key, "profiles": names, "tools": _plain(table)})
         return
     by = "there are no profiles" if names is None else f"by {', '.join(names)}" if names else "in no profile"
-    show(styled(somebody.key, "bold"), f" ({by}) sees {len(table):,} of {len(seeing.table):,} tools")
+    show(styled(somebody.key, "bold"), f" ({by}) sees {len(table):,} of {len(view.table):,} tools")
     _print(table)
-    if said := by_default(seeing.scene.settings.policy):
-        show(said)
+    if sentence := default_sentence(view.workspace.settings.policy):
+        show(sentence)
 
 
 def _print(table: NameTable) -> None:
@@ -90,7 +90,7 @@ def _said(word: str, value: object) -> str:
     if word == "everyone":
         return "everyone"
     if word == "default":
-        return "who is in no other"
+        return "everybody in no other profile"
     return f"{word} {', '.join(map(str, value))}" if isinstance(value, list) else word
 
 

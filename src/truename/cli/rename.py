@@ -1,4 +1,4 @@
-"""`truename rename`: other names for tools, in files and in the ledger; planned, shown, and made all at once."""
+"""`truename rename`: rename tools in files and in the ledger, after showing the plan; all changes or none."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -54,7 +54,7 @@ Apply = Annotated[
         name="--apply",
         consume_multiple=True,
         show_default=False,
-        help="Make the change in these files and directories, and enter it in the ledger.",
+        help="Apply the renames to these files and directories, and record them in the ledger.",
     ),
 ]
 Check = Annotated[
@@ -63,40 +63,47 @@ Check = Annotated[
         name="--check",
         consume_multiple=True,
         show_default=False,
-        help="Look for old names that are left in these files and directories; exit status 1 if there are any.",
+        help="Look for old names in these files and directories; exit status 1 if there are any.",
     ),
 ]
 Exclude = Annotated[
     tuple[str, ...],
     Parameter(
         show_default=False,
-        help="A glob of files to leave out, besides history (changelogs, decision records). May be repeated.",
+        help="A glob of files to skip, besides changelogs and decision records. May be repeated.",
     ),
 ]
 RenameFiles = Annotated[
-    bool, Parameter(name="--rename-files", show_default=False, help="Rename files whose own name has an old name, too.")
+    bool,
+    Parameter(
+        name="--rename-files", show_default=False, help="Also rename files whose file name contains an old name."
+    ),
 ]
 CountUp = Annotated[
     bool,
     Parameter(
         name="--protocol",
         show_default=False,
-        help="Count the protocol version up wherever files state it: PROTOCOL_VERSION, or protocol in truename.toml.",
+        help="Increase the protocol version in files: PROTOCOL_VERSION, or as set under protocol in truename.toml.",
     ),
 ]
-Record = Annotated[str | None, Parameter(name="--record", help="A directory that gets a decision record, as docs/adr.")]
-Reason = Annotated[str | None, Parameter(name="--because", help="Why, for the decision record.")]
+Record = Annotated[
+    str | None, Parameter(name="--record", help="Write a decision record to this directory, such as docs/adr.")
+]
+Reason = Annotated[str | None, Parameter(name="--because", help="The reason, for the decision record.")]
 Servers = Annotated[
     tuple[str, ...],
     Parameter(
         name="--server",
         show_default=False,
-        help="The key under which clients know the server: mcp__KEY__NAME changes, too. May be repeated.",
+        help="The server's key in clients, so that mcp__KEY__NAME changes too. May be repeated.",
     ),
 ]
 Sources = Annotated[
     tuple[str, ...],
-    Parameter(name="--among", show_default=False, help="A SOURCE of all the tools there are. May be repeated."),
+    Parameter(
+        name="--among", show_default=False, help="A SOURCE with all existing tools, to detect clashes. May be repeated."
+    ),
 ]
 ControlPlane = Annotated[
     tuple[str, ...],
@@ -105,28 +112,32 @@ ControlPlane = Annotated[
 Diff = Annotated[bool, Parameter(name="--diff", show_default=False, help="Show the changed lines.")]
 CleanBreak = Annotated[
     bool,
-    Parameter(name="--clean-break", show_default=False, help="The old name ends at once: it is an unknown_tool."),
+    Parameter(
+        name="--clean-break", show_default=False, help="End the old name at once: calls of it fail with unknown_tool."
+    ),
 ]
-ListedUntil = Annotated[str | None, Parameter(name="--listed-until", help="List the old name until this day, too.")]
-ListedFor = Annotated[str | None, Parameter(name="--listed-for", help="List the old name this long: 90d, 12w.")]
+ListedUntil = Annotated[str | None, Parameter(name="--listed-until", help="Also list the old name until this day.")]
+ListedFor = Annotated[
+    str | None, Parameter(name="--listed-for", help="Also list the old name for this long: 90d, 12w.")
+]
 _UNDERSCORE: Final = "underscore"
 _CONVENTION: Final = "convention"
 _PRESETS: Final = ("trailblaze", "provider-safe", "canonical", "mcp")
-_SAY: Final = (
-    "Say `truename rename OLD NEW`, `truename rename --map FILE`, or `truename rename SOURCE --style underscore`."
+_USAGE: Final = (
+    "Run `truename rename OLD NEW`, `truename rename --map FILE`, or `truename rename SOURCE --style underscore`."
 )
 _FOUND: Final = 2
 _EVERY: Final = 50
-Words = Annotated[str, Parameter(help="OLD NEW; or the SOURCE of the tools for --style, --all and --ids.")]
+Words = Annotated[str, Parameter(help="OLD NEW, or the SOURCE of the tools for --style, --all and --ids.")]
 All = Annotated[
-    bool, Parameter(name="--all", show_default=False, help="All tools of a ledger: how their names are made.")
+    bool, Parameter(name="--all", show_default=False, help="Rename all tools of a ledger: change how names are made.")
 ]
 Ids = Annotated[
     bool,
     Parameter(
         name="--ids",
         show_default=False,
-        help="The ids of servers that the configuration declares another integration or version for.",
+        help="Change the ids of servers for which the configuration declares another integration or version.",
     ),
 ]
 MapFile = Annotated[
@@ -137,7 +148,7 @@ For = Annotated[
     Parameter(
         name="--for",
         show_default=False,
-        help="A client that has to accept the new names (`truename clients` lists them). May be repeated.",
+        help="A client that must accept the new names (`truename clients` lists them). May be repeated.",
     ),
 ]
 StyleName = Annotated[
@@ -148,16 +159,16 @@ StyleName = Annotated[
         "canonical, mcp). With --all: prefixed, on-conflict, server-prefix, canonical, declared or dotted-double.",
     ),
 ]
-DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show it only; change nothing.")]
+DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show the changes without making them.")]
 Undo = Annotated[
-    bool, Parameter(name="--undo", show_default=False, help="Give the files of the last rename here back.")
+    bool, Parameter(name="--undo", show_default=False, help="Restore the files of the last rename in this directory.")
 ]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RenamePlaces:
-    """Which files, and what goes with them."""
+    """Options about the files and tools that a rename concerns."""
 
     apply: Apply = None
     check: Check = None
@@ -175,7 +186,7 @@ class RenamePlaces:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class OldNames:
-    """What becomes of the old names."""
+    """Options about the old names."""
 
     clean_break: CleanBreak = False
     listed_until: ListedUntil = None
@@ -183,14 +194,14 @@ class OldNames:
 
     @property
     def is_said(self) -> bool:
-        """Whether anything was said about it."""
+        """Whether any of the options is set."""
         return self.clean_break or self.listed_until is not None or self.listed_for is not None
 
     def until(self, today: date) -> str:
         """Return the last day on which old names are listed, "" for none. Raises `UsageError`."""
         if sum((self.clean_break, self.listed_until is not None, self.listed_for is not None)) > 1:
             advice = "Give one of --clean-break, --listed-until and --listed-for."
-            raise UsageError(fact="two things are said about the old names", advice=advice)
+            raise UsageError(fact="the options about the old names exclude each other", advice=advice)
         if self.listed_for is not None:
             return (today + _span(self.listed_for)).isoformat()
         if self.listed_until is None:
@@ -199,10 +210,10 @@ class OldNames:
             day = date.fromisoformat(self.listed_until)
         except ValueError:
             raise UsageError(
-                fact=f"{self.listed_until!r} is no day", advice="Write it as in --listed-until 2027-02-01."
+                fact=f"{self.listed_until!r} is not a date", advice="Write it as in --listed-until 2027-02-01."
             ) from None
         if day < today:
-            raise UsageError(fact=f"{day} has been already", advice="Give a day to come, or --clean-break.")
+            raise UsageError(fact=f"{day} is in the past", advice="Give a later date, or --clean-break.")
         return day.isoformat()
 
 
@@ -224,7 +235,7 @@ def _span(text: str) -> timedelta:
 
 @dataclass(frozen=True, kw_only=True)
 class RenameRequest:
-    """The renames asked for, those that need a person (name -> why), and what is known of the tools and servers."""
+    """The requested renames, those that need a person (name -> reason), and the known tools and servers."""
 
     renames: Mapping[str, str]
     unclear: Mapping[str, str]
@@ -235,19 +246,19 @@ class RenameRequest:
 def rename_request(
     words: Sequence[str], map_file: str | None, style: str | None, sources: Sequence[str]
 ) -> RenameRequest:
-    """Return what is asked for. ``sources`` are where the names there are can be found, besides.
+    """Return the requested renames. ``sources`` list the existing tools.
 
-    Raises `UsageError` for words that say nothing or two things, `ConfigError` for files.
+    Raises `UsageError` for missing or contradictory arguments, `ConfigError` for invalid files.
     """
     if map_file is not None and style is not None:
-        raise UsageError(fact="--map and --style both say what the names become", advice="Give one of them.")
+        raise UsageError(fact="--map and --style exclude each other", advice="Give one of them.")
     if map_file is not None:
         return _among(_mapped(map_file), [*words, *sources])
     if style is not None:
         return _styled(style, [*words, *sources])
     if len(words) != _FOUND:
-        told = f"a rename takes two names, an old one and a new one, and {len(words) or 'none'} was given"
-        raise UsageError(fact=told.replace("was", "were") if len(words) > 1 else told, advice=_SAY)
+        fact = f"a rename takes two names, an old one and a new one, but {len(words) or 'none'} was given"
+        raise UsageError(fact=fact.replace("was", "were") if len(words) > 1 else fact, advice=_USAGE)
     return _among({words[0]: words[1]}, sources)
 
 
@@ -271,7 +282,7 @@ def _styled(style: str, sources: Sequence[str]) -> RenameRequest:
     propose = _proposer(style)
     if not sources:
         advice = f"Give a dump, a configuration or Python files: `truename rename SOURCE --style {style}`."
-        raise UsageError(fact="nothing says which tools there are", advice=advice)
+        raise UsageError(fact="no SOURCE of tools was given", advice=advice)
     found = _declared(sources)
     if not found.known:
         raise UsageError(
@@ -292,10 +303,10 @@ def _proposer(style: str) -> Callable[[Iterable[str]], RenameProposal]:
     choice = ", ".join((_UNDERSCORE, _CONVENTION, *_PRESETS))
     if style in STYLES:
         raise UsageError(
-            fact=f"{style} is a style of making names: with it only all tools together can be renamed",
-            advice=f"Say `truename rename SOURCE --all --style {style}`; for names in files use {choice}.",
+            fact=f"{style} is a style of the gateway, which applies only to all tools of a ledger",
+            advice=f"Run `truename rename SOURCE --all --style {style}`; for names in files use {choice}.",
         )
-    raise UsageError(fact=f"{style!r} is no style that names in files can have", advice=f"Use one of {choice}.")
+    raise UsageError(fact=f"{style!r} is not a style for names in files", advice=f"Use one of {choice}.")
 
 
 def _by(convention: Convention) -> Callable[[Iterable[str]], RenameProposal]:
@@ -313,7 +324,7 @@ def _own_convention() -> Convention:
 
 
 def _declared(sources: Sequence[str]) -> RenameRequest:
-    # It reads sources of Python and starts servers, which two plain words need not wait for.
+    # Imported late: OLD NEW alone does not need to read sources or start servers.
     from truename.cli._declared_tools import read_sources  # noqa: PLC0415 - see above
 
     taken = read_sources(sources, ()).declared.declarations
@@ -327,7 +338,7 @@ def _declared(sources: Sequence[str]) -> RenameRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameArguments:
-    """What is to be renamed: words, a file of renames or a style; and the clients that have to accept the names."""
+    """The arguments about what to rename: two names, a map file or a style; and clients that must accept the names."""
 
     words: tuple[str, ...]
     map_file: str | None
@@ -336,12 +347,12 @@ class RenameArguments:
     clients: tuple[str, ...]
 
     def wanted(self, where: RenamePlaces) -> RenameRequest:
-        """Return the renames. Raises `UsageError`, `ConfigError`."""
+        """Return the requested renames. Raises `UsageError`, `ConfigError`."""
         return rename_request(self.words, self.map_file, self.style, where.among)
 
 
 def migrate(request: RenameArguments, where: RenamePlaces, fate: OldNames, *, dry_run: bool, as_json: bool) -> int:
-    """Plan, show, and with ``--apply`` make the change: the files first, all or none, then the ledger."""
+    """Plan a rename and print it; with ``--apply``, change all files or none, then record it in the ledger."""
     today = datetime.now(UTC).date()
     until = fate.until(today)
     settings = settings_here()
@@ -369,20 +380,20 @@ def migrate(request: RenameArguments, where: RenamePlaces, fate: OldNames, *, dr
 
 
 def check(request: RenameArguments, where: RenamePlaces, *, as_json: bool) -> int:
-    """Look for old names that are left, for CI."""
+    """Look for old names that are left in files."""
     if where.apply is not None:
-        raise UsageError(fact="--check only looks, and --apply changes", advice="Give one of them.")
+        raise UsageError(fact="--check and --apply exclude each other", advice="Give one of them.")
     settings = settings_here()
     asked = request.wanted(where)
-    # Once the change is made the new names are there, and what is left of the old ones is all that counts.
+    # After a rename the new names exist, so they are not checked for clashes here.
     made = _planned(replace(asked, known=()), request.clients, where, settings, None)
     found = _surveyed(made, where.check or (), where, settings, request.map_file)
     print_left(made, found, as_json=as_json)
     return 0 if found.is_clean else EXIT_FINDINGS
 
 
-def take_back(*, as_json: bool) -> int:
-    """Give the files of the last rename that was made in this directory back."""
+def undo_last(*, as_json: bool) -> int:
+    """Restore the files of the last rename that was made in this directory."""
     with _progress() as told:
         undone = undo(_state(), Path.cwd(), on_step=told)
     print_undone(undone, as_json=as_json)
@@ -413,10 +424,10 @@ def _servers_of(asked: RenameRequest, ledger: Ledger | None) -> Iterator[str]:
 
 
 def _beside(asked: RenameRequest, ledger: Ledger | None) -> tuple[str, ...]:
-    """Return the names of the servers that have the tools, as the ledger knows them."""
+    """Return the tool names of the servers that have the renamed tools, from the ledger."""
     servers = set(_servers_of(asked, ledger))
     own = () if ledger is None else ledger.bindings()
-    # After the change a server has the new name, and the ledger the old one of the same tool.
+    # The server may already use the new names, which are the same tools.
     return tuple(name for server, name in own if server in servers and name not in asked.renames.values())
 
 
@@ -425,13 +436,13 @@ def _surveyed(
 ) -> Survey:
     records = Path(where.record or settings.record).as_posix()
     if not paths:
-        raise UsageError(fact="no file or directory was named", advice="Say where: --apply PATH, or --check PATH.")
+        raise UsageError(fact="no file or directory was named", advice="Use --apply PATH or --check PATH.")
     with _progress() as told:
         return survey(
             made,
             [Path(path) for path in paths],
             exclude=dict.fromkeys((*settings.exclude, *where.exclude, *([f"{records}/*"] if records != "." else ()))),
-            # The map itself says both names, and originals say the old ones: both have to go on saying so.
+            # The map and the saved originals must keep the old names.
             skip=[_state().parent, *([at_home(map_file)] if map_file else ())],
             rename_files=where.rename_files,
             count_up=where.protocol,
@@ -443,7 +454,7 @@ def _surveyed(
 
 
 def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today: date) -> RenameResult:
-    """Add the decision record to the changes, if one is asked for and there is anything to record."""
+    """Add the decision record to the changes, if one is requested and there are any changes."""
     if not asked or not found.changes:
         return done
     directory = absolute(at_home(asked))
@@ -461,7 +472,7 @@ def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today:
 
 
 def _made(done: RenameResult, found: Survey, ledger: Ledger | None) -> RenameResult:
-    """Change the files, then tell the ledger; where it can't be told, the files are given back."""
+    """Change the files, then record the rename in the ledger; restore the files if that fails."""
     entries, unknown = plan_entries(done.plan.renames, ledger) if ledger is not None else ((), ())
     note = {"renames": dict(done.plan.renames), "ledger": bool(entries)}
     with _progress() as told:
@@ -477,20 +488,20 @@ def _made(done: RenameResult, found: Survey, ledger: Ledger | None) -> RenameRes
     return replace(done, applied=applied, entered=entries, unknown=unknown)
 
 
-def _ledger(given: str | None, fate: OldNames, *, readonly: bool) -> Ledger | None:
-    if given is None and not fate.is_said:
+def _ledger(chosen: str | None, fate: OldNames, *, readonly: bool) -> Ledger | None:
+    if chosen is None and not fate.is_said:
         return None
     try:
-        path = ledger_path(None, given)
+        path = ledger_path(None, chosen)
     except UsageError as fault:
-        if given is not None:
+        if chosen is not None:
             raise
         if fate.clean_break:
-            # Where no gateway showed the old name there is nobody to tell that it ended.
+            # Without a ledger no gateway showed the old name, so there is nothing to end.
             return None
         raise UsageError(
-            fact=f"there is no ledger in which the old names could be listed: {fault.fact}",
-            advice="Give the gateway's: --ledger PATH. Where no gateway shows these tools, leave --listed-... out.",
+            fact=f"old names can be listed only with a ledger: {fault.fact}",
+            advice="Pass the gateway's: --ledger PATH. If no gateway shows these tools, omit --listed-for.",
         ) from fault
     return Ledger.open(path, readonly=readonly)
 
@@ -501,7 +512,7 @@ def _state() -> Path:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show a moving line on a terminal, nothing elsewhere."""
+    """Show progress on a terminal; yield the function that updates it."""
     console = output(error=True)
     status = console.status(styled("reading files"))
 
@@ -529,27 +540,29 @@ def rename(
     dry_run: DryRun = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Rename tools: in files (--apply), and in the ledger. Without --apply the plan is shown, and nothing is changed.
+    """Rename tools in files (--apply) and in the ledger. Without --apply, the plan is shown and nothing is changed.
 
-    OLD NEW renames one tool, --map several, --style underscore or --style convention whatever breaks that style.
-    --all changes how all names of a ledger are made; --ids has old ids of servers lead to those that the configuration
-    declares now. Old names and ids go on working.
+    OLD NEW renames one tool, --map several, --style underscore or --style convention all names that break that style.
+    --all changes how all names of a ledger are made; --ids redirects the old ids of servers to those that the
+    configuration declares. Old names and ids keep working.
     """
     if undo:
         if words or every or ids or dry_run or map_file or style or fate != AS_PLANNED or where != EVERYWHERE:
             raise UsageError(
-                fact="--undo takes nothing else", advice="Say `truename rename --undo`, with --json if wanted."
+                fact="--undo excludes other options", advice="Run `truename rename --undo`, optionally with --json."
             )
-        return take_back(as_json=as_json)
+        return undo_last(as_json=as_json)
     if (every or ids) and len(words) > 1:
-        given = "--all" if every else "--ids"
-        raise UsageError(fact=f"{len(words)} words were given with {given}", advice="Give one SOURCE, or none.")
+        chosen = "--all" if every else "--ids"
+        raise UsageError(
+            fact=f"{chosen} takes at most one SOURCE, not {len(words)}", advice="Give one SOURCE, or none."
+        )
     if ids:
         said = every or map_file or style or clients or server_name or alias or where != EVERYWHERE
         if said or fate.clean_break:
             raise UsageError(
-                fact="--ids takes no other names, files or clean break",
-                advice="Say `truename rename SOURCE --ids`; --ledger, --listed-for, --dry-run and --json go with it.",
+                fact="--ids excludes options about names, files and --clean-break",
+                advice="Run `truename rename SOURCE --ids`, with --ledger, --listed-for, --dry-run, --json if needed.",
             )
         until = fate.until(datetime.now(UTC).date())
         return move_ids(words[0] if words else None, ledger, until, dry_run=dry_run, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`truename replay`: what the calls of a recording would reach now, or, with --run, reach again."""
+"""`truename replay`: show which tools recorded calls would reach now or, with --run, run them again."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._options import JsonOutput, NamingOptions, Source
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import configured, open_workspace, without_gateway
+from truename.cli._workspace import open_workspace, with_options, without_gateway
 from truename.config import Settings
 from truename.errors import ConfigError
 from truename.migration.recordings import ReplayedCall, read_recording, rehearse
@@ -18,12 +18,14 @@ from truename.policy import Context, Policy
 
 __all__ = ["replay"]
 
-Recording = Annotated[Path, Parameter(name="RECORDING", help="A file that a recorder wrote.")]
-Again = Annotated[bool, Parameter(name="--run", show_default=False, help="Run the calls, not only resolve them.")]
+Recording = Annotated[Path, Parameter(name="RECORDING", help="A recording of calls.")]
+Again = Annotated[
+    bool, Parameter(name="--run", show_default=False, help="Run the calls instead of only resolving them.")
+]
 GoOn = Annotated[bool, Parameter(name="--go-on", show_default=False, help="With --run: continue after a failure.")]
 Where = Annotated[
     str | None,
-    Parameter(name="--context", help="Where to replay: a context's name, or platform=ios, app=x; else as recorded."),
+    Parameter(name="--context", help="The context of the calls: a name, or platform=ios, app=x; default: as recorded."),
 ]
 _AS_IT_IS = NamingOptions()
 _UNIVERSAL = "universal"
@@ -46,9 +48,9 @@ def replay(
     if again:
         found, failed = _rerun(entries, sources, making, where, go_on=go_on)
     else:
-        scene = open_workspace(sources, making)
-        settings, failed = scene.settings, scene.failed
-        names = scene.table(_UNIVERSAL)
+        workspace = open_workspace(sources, making)
+        settings, failed = workspace.settings, workspace.failed
+        names = workspace.table(_UNIVERSAL)
         found = list(rehearse(entries, names, policy=_policy(settings), context=_context(where, settings)))
     missing = len(entries) - len(found)
     if as_json:
@@ -65,9 +67,9 @@ def _rerun(
     entries: list[Any], sources: tuple[str, ...], making: NamingOptions, where: str | None, *, go_on: bool
 ) -> tuple[list[ReplayedCall], tuple[str, ...]]:
     if len(sources) > 1:
-        raise UsageError(fact="calls are run by the servers of one configuration", advice="Give one SOURCE.")
+        raise UsageError(fact="--run needs the servers of exactly one configuration", advice="Give one SOURCE.")
     config = configuration(sources[0] if sources else None)
-    settings = configured(config.settings, making)
+    settings = with_options(config.settings, making)
     settings = replace(settings, ledger=making.ledger or settings.ledger)
     try:
         from truename.cli._rerun import run_again  # noqa: PLC0415 - starts the gateway's half of the package
@@ -103,7 +105,7 @@ def _show(found: list[ReplayedCall], missing: int) -> None:
     print_table(["line", "outcome", "recorded", "now"], rows)
     if missing:
         show("")
-        show(f"{missing:,} more {'was' if missing == 1 else 'were'} not run: it stopped there. --go-on runs them too.")
+        show(f"{missing:,} more {'was' if missing == 1 else 'were'} not run after the failure. --go-on runs them too.")
 
 
 def _recorded(one: ReplayedCall) -> str:

@@ -1,4 +1,4 @@
-"""`truename resolve`: the one tool that a name means, or why there is none."""
+"""`truename resolve`: find the tool that a name refers to."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,9 @@ from truename.naming import NameTable, Resolution
 
 __all__ = ["resolve"]
 
-Name = Annotated[str, Parameter(help="A name in any form: a client's, canonical, encoded, without versions, old.")]
+Name = Annotated[
+    str, Parameter(help="A name in any form: a client's, canonical, encoded, without versions, or former.")
+]
 Explain = Annotated[bool, Parameter(name="--explain", show_default=False, help="Show the steps that were tried.")]
 _AS_IT_IS = NamingOptions()
 
@@ -29,9 +31,9 @@ def resolve(
     explain: Explain = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Find the one tool that a name means; ends with 1 if there is none or more than one."""
-    scene = open_workspace(sources, making)
-    table = scene.table(client)
+    """Find the tool that a name refers to. Exit status 1: no tool or several."""
+    workspace = open_workspace(sources, making)
+    table = workspace.table(client)
     try:
         found = naming.resolve(name, table)
     except ResolutionError as error:
@@ -44,9 +46,9 @@ def resolve(
         print_json({"text": name, **_plain(found, found.id, table)})
     else:
         _show(found, found.id, table, explain=explain)
-    if scene.failed:
-        say(f"Without the servers that failed: {', '.join(scene.failed)}.")
-    return EXIT_UPSTREAM if scene.failed else 0
+    if workspace.failed:
+        say(f"Without the servers that failed: {', '.join(workspace.failed)}.")
+    return EXIT_UPSTREAM if workspace.failed else 0
 
 
 def _show(found: Resolution, id: ToolId, table: NameTable, *, explain: bool) -> None:
@@ -57,7 +59,7 @@ def _show(found: Resolution, id: ToolId, table: NameTable, *, explain: bool) -> 
     show(f"  it is {origin.name!r} of server {origin.server!r}")
     if explain:
         _show_trail(found.trail)
-        show(f"  why it is called so: {why}")
+        show(f"  reason for the name: {why}")
 
 
 def _plain(found: Resolution, id: ToolId, table: NameTable) -> dict[str, Any]:

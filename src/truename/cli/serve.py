@@ -1,4 +1,4 @@
-"""`truename serve`: the gateway, over standard input and output or over HTTP."""
+"""`truename serve`: run the gateway over stdio or HTTP."""
 
 import os
 from dataclasses import replace
@@ -13,7 +13,15 @@ from truename.catalog import identity_changes
 from truename.cli._errors import UsageError
 from truename.cli._options import Configuration, JsonOutput, LogFormat, LogLevel, NamingOptions
 from truename.cli._sources import configuration, reread
-from truename.cli._workspace import adopted, check_option, configured, mismatch, moved, wanted, without_gateway
+from truename.cli._workspace import (
+    check_option,
+    identity_mismatch,
+    ledger_settings,
+    style_mismatch,
+    with_options,
+    with_recorded_settings,
+    without_gateway,
+)
 from truename.config import Config
 from truename.config.addresses import path_of
 from truename.config.consent import ConsentStore
@@ -25,41 +33,40 @@ from truename.ledger import Ledger
 __all__ = ["serve"]
 
 Http = Annotated[
-    str | None, Parameter(name="--http", help="Serve over HTTP at HOST:PORT, as 127.0.0.1:8750 (otherwise over stdio).")
+    str | None,
+    Parameter(name="--http", help="Serve over HTTP at HOST:PORT, such as 127.0.0.1:8750; default: over stdio."),
 ]
 Names = Annotated[
     Literal["universal", "detect", "canonical"] | None,
-    Parameter(name="--names", help="Names at /mcp: universal, those of the detected client, or canonical."),
+    Parameter(name="--names", help="The names at /mcp: universal, those of the detected client, or canonical."),
 ]
 Token = Annotated[
     str | None,
     Parameter(
         name="--token",
         env_var="TRUENAME_TOKEN",
-        help="What HTTP clients must send as a bearer token; needed to listen on more than this machine.",
+        help="The bearer token that HTTP clients must send; required to listen on other interfaces than loopback.",
     ),
 ]
 Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client to present names for.")]
-Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: the one server that is started and shown.")]
+Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: start and show only this server.")]
 Servers = Annotated[
     tuple[str, ...],
     Parameter(
         name="--server",
         show_default=False,
-        help="Over stdio: a server that is started and shown, under the names that all have. May be repeated.",
+        help="Over stdio: start and show this server, under the names of /mcp. May be repeated.",
     ),
 ]
-Context = Annotated[str | None, Parameter(name="--context", help="Over stdio: the context that the client runs in.")]
+Context = Annotated[str | None, Parameter(name="--context", help="Over stdio: the context of the client.")]
 Format = Annotated[
     LogFormat,
-    Parameter(name="--log-format", help="How standard error tells what happens: one line or JSON object each."),
+    Parameter(name="--log-format", help="The format of the log on standard error: text or JSON, one record per line."),
 ]
-Level = Annotated[
-    LogLevel, Parameter(name="--log-level", help="From which level on the gateway's own log messages are shown.")
-]
+Level = Annotated[LogLevel, Parameter(name="--log-level", help="The lowest level of the gateway's own log records.")]
 Search = Annotated[
     bool,
-    Parameter(name="--search", negative=(), help="Over stdio: list few tools, and three to search the others with."),
+    Parameter(name="--search", negative=(), help="Over stdio: list few tools, and three tools to search the others."),
 ]
 Verbose = Annotated[
     bool,
@@ -67,7 +74,7 @@ Verbose = Annotated[
         name="--verbose",
         negative=(),
         show_default=False,
-        help="Show all names at the start, and what every client would make of the tools without Truename.",
+        help="Show all names at the start, and how every client would treat the tools without Truename.",
     ),
 ]
 _AS_IT_IS = NamingOptions()
@@ -109,7 +116,7 @@ def serve(
     def read(before: Config | None) -> tuple[Config, str]:
         config = configuration(source) if before is None else _again(before, source)
         path = _path(config, client, (only, server), context, search=search)
-        settings = configured(config.settings, making)
+        settings = with_options(config.settings, making)
         settings = replace(
             settings,
             names=names or settings.names,
@@ -128,15 +135,15 @@ def serve(
 
 
 def _again(before: Config, source: str | None) -> Config:
-    """Read a configuration that was read before: from the same file, if it is one still."""
+    """Read a configuration again from the same file. Raises `ConfigError` if the file no longer exists."""
     if before.path is None or not before.path.is_file():
-        problem = "it is not there, or is no file"
-        raise ConfigError(file=str(before.path), key="", problem=problem, remedy="Put it back, or start serve anew.")
+        problem = "it no longer exists, or is not a regular file"
+        raise ConfigError(file=str(before.path), key="", problem=problem, remedy="Restore it, or restart the gateway.")
     return reread(before.path, source)
 
 
 def _agree(config: Config, source: str | None, making: NamingOptions) -> None:
-    """See, before anything starts, that the ledger can be used and has names of this make, for these ids.
+    """Check, before anything starts, that the ledger is writable and agrees with the settings and the declared ids.
 
     Raises `UsageError`, `LedgerError`.
     """
@@ -149,14 +156,14 @@ def _agree(config: Config, source: str | None, making: NamingOptions) -> None:
     except OSError as error:
         raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
     if not os.access(path.parent, os.W_OK):
-        raise LedgerError(code="unusable", path=path, reason="its directory can't be written")
+        raise LedgerError(code="unusable", path=path, reason="its directory is not writable")
     if ledger is not None and (changes := identity_changes(ledger.bindings(), config.identities)):
-        raise moved(changes, source, making.ledger)
+        raise identity_mismatch(changes, source, making.ledger)
     recorded = None if ledger is None else ledger.settings
     if recorded is not None:
-        other = wanted(adopted(config.settings, recorded), recorded.style)
+        other = ledger_settings(with_recorded_settings(config.settings, recorded), recorded.style)
         if not recorded.same(other):
-            raise mismatch(recorded, other, [source] if source else [], making.ledger)
+            raise style_mismatch(recorded, other, [source] if source else [], making.ledger)
 
 
 def _run(
@@ -187,7 +194,7 @@ def _path(config: Config, client: str | None, asked_for: Asked, context: str | N
         _require(context, "context", list(config.settings.contexts), config)
     known = [server.key for server in config.enabled]
     wanted = several if only is None else (only,)
-    # Of several servers, one that was taken away must not stop the others.
+    # If one of several servers was removed from the configuration, the others are still served.
     if wanted and not {*wanted} & {*known}:
         _require(wanted[0], "server", known, config)
     named = None if client is None else dialects.get(client).name
@@ -198,7 +205,7 @@ def _require(wanted: str, what: str, known: list[str], config: Config) -> None:
     if wanted not in known:
         close = get_close_matches(wanted, known, 3)
         hint = f"Did you mean {' or '.join(map(excerpt, close))}?" if close else f"It has {', '.join(known) or 'none'}."
-        raise UsageError(fact=f"no {what} of {config.path} is known as {excerpt(wanted)}", advice=hint)
+        raise UsageError(fact=f"{config.path} has no {what} {excerpt(wanted)}", advice=hint)
 
 
 def _address(text: str) -> tuple[str, int]:

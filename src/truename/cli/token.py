@@ -1,4 +1,4 @@
-"""`truename token`: static access tokens for HTTP clients."""
+"""`truename token`: create, list and revoke static access tokens for HTTP clients."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from truename.auth.inbound.static_tokens import (
     is_token_name,
     token_id,
 )
-from truename.cli._audit import witnessed
+from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, styled
@@ -27,15 +27,25 @@ from truename.errors import excerpt
 
 __all__ = ["token"]
 
-Name = Annotated[str, Parameter(help="Who has it: a short name, by which rules, approvals and the journal know them.")]
-Which = Annotated[str, Parameter(help="The id of a token or sign-in, or the name whose are all revoked.")]
-Groups = Annotated[str, Parameter(name="--groups", show_default=False, help="Their groups, for profiles: eng,ops.")]
-Scopes = Annotated[str, Parameter(name="--scopes", show_default=False, help="Its scopes, for profiles: read,write.")]
-Expires = Annotated[str | None, Parameter(name="--expires", help="How long it is good: 12h, 90d, 52w; else for ever.")]
+Name = Annotated[
+    str, Parameter(help="The principal of the token: a short name, used in rules, approvals and the audit log.")
+]
+Which = Annotated[
+    str, Parameter(help="The id of a token or sign-in, or a name, to revoke all of its tokens and sign-ins.")
+]
+Groups = Annotated[
+    str, Parameter(name="--groups", show_default=False, help="The groups of the principal, for profiles: eng,ops.")
+]
+Scopes = Annotated[
+    str, Parameter(name="--scopes", show_default=False, help="The scopes of the token, for profiles: read,write.")
+]
+Expires = Annotated[
+    str | None, Parameter(name="--expires", help="How long the token is valid: 12h, 90d, 52w; default: for ever.")
+]
 PrintHash = Annotated[
     bool,
     Parameter(
-        name="--print-hash", show_default=False, help="Keep nothing; print the lines for the configuration instead."
+        name="--print-hash", show_default=False, help="Store nothing; print the lines for the configuration instead."
     ),
 ]
 
@@ -46,8 +56,8 @@ token = App(
     name="token",
     help="Create, list and revoke access tokens for HTTP clients.",
     help_format="plaintext",
-    help_epilogue="Tokens are kept as digests in the user's state directory, and count at once in running gateways. "
-    "From the first one on the gateway asks everybody for a token.",
+    help_epilogue="Tokens are stored as digests in the user's state directory; running gateways accept them at once. "
+    "As soon as there is one token, the gateway requires a token from everybody.",
     default_parameter=Parameter(negative=()),
 )
 
@@ -64,7 +74,7 @@ def add(
     print_hash: PrintHash = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Make a token, and print it this once."""
+    """Create a token and print it; it can't be shown again."""
     if not is_token_name(name):
         advice = "Use up to 64 of A-Z, a-z, 0-9, '.', '_', '@', '+', '-'."
         raise UsageError(fact=f"{excerpt(name)} can't be a name", advice=advice)
@@ -73,7 +83,7 @@ def add(
     if not print_hash:
         config = configuration(source)
         store = _store(config)
-        with witnessed(config, "access", "token_made", [_noted(kept)]):
+        with audited(config, "access", "token_made", [_noted(kept)]):
             store.add(kept)
     if as_json:
         print_json({"token": text, **_plain(kept), **({"hash": _hash(text)} if print_hash else {})})
@@ -82,13 +92,13 @@ def add(
     if print_hash:
         _show_lines(kept, text)
     say("")
-    say(styled("It is shown this once.", "bold"), f" {name} sends it as: Authorization: Bearer tn1_{kept.id}_...")
+    say(styled("It can't be shown again.", "bold"), f" {name} sends it as: Authorization: Bearer tn1_{kept.id}_...")
     return 0
 
 
 @token.command(name="list")
 def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """List tokens, never their texts, and who is signed in by a client."""
+    """List tokens (without their texts) and sign-ins of clients."""
     config, now = configuration(source), time.time()
     tokens = sorted(token_store(config).now().values(), key=lambda one: (one.name, one.made, one.id))
     sessions = load_sessions(config)
@@ -97,29 +107,29 @@ def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False
         print_json({"tokens": listed, "sign_ins": [_plain_session(one) for one in sessions]})
         return 0
     if not tokens and not sessions:
-        show("There are no tokens. `truename token add NAME` makes one.")
+        show("There are no tokens. `truename token add NAME` creates one.")
         return 0
     rows = [[one.id, one.name, _words_of(one), "", _day(one.made), _until(one, now)] for one in tokens]
     rows += [
         [one.id, one.name, " ".join(sorted(one.groups)), one.client_name, _day(one.made), _moment(one.until)]
         for one in sessions
     ]
-    print_table(["id", "name", "groups, scopes", "client", "made", "good until"], rows)
+    print_table(["id", "name", "groups, scopes", "client", "created", "valid until"], rows)
     return 0
 
 
 @token.command
 def revoke(which: Which, source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """Revoke a token or a sign-in, or all of somebody's. Running gateways refuse it from then on."""
+    """Revoke a token or a sign-in, or all of a principal's. Running gateways refuse them at once."""
     config = configuration(source)
     store = _store(config)
     id = token_id(which) or which
     found = [one for one in store.now().values() if id in {one.id, one.name}]
     if configured := [one for one in found if store.is_configured(one.id)]:
-        advice = "Take it out of [access.tokens], and start the gateway again."
-        raise UsageError(fact=f"the token of {configured[0].name} stands in the configuration", advice=advice)
+        advice = "Remove it from [access.tokens], and restart the gateway."
+        raise UsageError(fact=f"the token of {configured[0].name} is in the configuration", advice=advice)
     sessions = [one for one in load_sessions(config) if id in {one.id, one.name}]
-    with witnessed(config, "access", "revoked", [*map(_noted, found), *map(_noted, sessions)]):
+    with audited(config, "access", "revoked", [*map(_noted, found), *map(_noted, sessions)]):
         if found:
             store.revoke(frozenset(one.id for one in found))
         if sessions:
@@ -130,12 +140,12 @@ def revoke(which: Which, source: Configuration | None = None, /, *, as_json: Jso
         for id, name in [(one.id, one.name) for one in found] + [(one.id, one.name) for one in sessions]:
             show(styled("Revoked ", "bold"), f"{id} of {name}.")
     else:
-        show(f"No token is known as {excerpt(which[:40])}. `truename token list` shows them.")
+        show(f"There is no token or sign-in {excerpt(which[:40])}. `truename token list` shows them.")
     return 0 if found or sessions else EXIT_FINDINGS
 
 
 def _noted(one: StaticToken | SignInSession) -> dict[str, Any]:
-    """Return what the journal is told of a token or a sign-in."""
+    """Return the audit record of a token or a sign-in."""
     plain = _plain(one) if isinstance(one, StaticToken) else _plain_session(one)
     return {
         "who": one.name,
@@ -156,7 +166,7 @@ def _words(text: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in text.split(",") if word.strip())
     for word in words:
         if len(word) > 256 or not word.isascii() or not word.isprintable() or " " in word:
-            raise UsageError(fact=f"{excerpt(word)} is no word", advice="Write words with commas between: a,b.")
+            raise UsageError(fact=f"{excerpt(word)} is not a group or scope", advice="Separate them with commas: a,b.")
     return words
 
 
@@ -224,5 +234,5 @@ def _day(seconds: float) -> str:
 
 def _until(one: StaticToken, now: float) -> str:
     if one.expires is None:
-        return "it is revoked"
+        return "no expiry"
     return _moment(one.expires) + ("" if one.is_good(now) else " (expired)")

@@ -15,7 +15,7 @@ from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
 from truename.ledger import Ledger, LedgerSettings
 from truename.migration import enter_identities, plan_identities
-from truename.policy import FileStore
+from truename.policy import SqlApprovalStore
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
 def _decided(config: Config, old: set[ToolId]) -> Iterator[str]:
     path = config.approvals_path()
     if old and path is not None and path.is_file():
-        book = FileStore(path).read()
+        book = SqlApprovalStore(path).read()
         yield from (f"{one.key} ({one.subject.id})" for one in book.grants() if one.subject.id in old)
 
 

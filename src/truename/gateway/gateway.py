@@ -24,7 +24,7 @@ from truename.gateway.upstream.fleet import own_version, running_fleet
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
 from truename.gateway.views.view import MAIN, Asked, UnknownView
-from truename.ledger import Ledger
+from truename.ledger import Ledger, open_ledger
 from truename.naming import utc_today
 from truename.policy import Context
 from truename.policy.principal import LOCAL
@@ -307,7 +307,4 @@ class Gateway:
 
 
 def _open_ledger(config: Config) -> Ledger:
-    path = config.ledger_path()
-    if path is None:
-        return Ledger.memory(max_claims=config.settings.max_claims)
-    return Ledger.open(path, max_claims=config.settings.max_claims, patience=_PATIENCE)
+    return open_ledger(config.ledger_path(), max_claims=config.settings.max_claims, patience=_PATIENCE)

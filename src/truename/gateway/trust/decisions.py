@@ -20,7 +20,7 @@ from truename.gateway.telemetry.account import account_now
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
-from truename.policy import Approvals, FileStore, MemoryStore, subject_of
+from truename.policy import Approvals, MemoryStore, SqlApprovalStore, subject_of
 from truename.policy.arguments import json_digest
 from truename.trust.approval_queue import ApprovalQueue, PendingCall, about_grant, decided, pending_path
 
@@ -281,5 +281,5 @@ def _allowed(call: Call, decision: Decision | None) -> Decision | None:
 
 
 def _opened(path: Path | None) -> tuple[Approvals, ApprovalQueue]:
-    approvals = Approvals(MemoryStore() if path is None else FileStore(path))
+    approvals = Approvals(MemoryStore() if path is None else SqlApprovalStore(path))
     return approvals, ApprovalQueue(pending_path(path))

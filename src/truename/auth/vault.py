@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cryptography.exceptions import InvalidTag
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from truename.errors import ConfigError
 from truename.files.private import make_private, read_own, sync_directory, write_new
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, StateLocation, import_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Self
 
-__all__ = ["KEY_VARIABLE", "Vault", "sealed", "unsealed", "vault_keys"]
+__all__ = ["KEY_VARIABLE", "SCHEMA", "Vault", "sealed", "unsealed", "vault_keys"]
 
 _NONCE: Final = 12
 
@@ -53,7 +54,7 @@ def unsealed(key: AESGCM, text: bytes, bound: bytes) -> bytes | None:
 
 
 KEY_VARIABLE: Final = "TRUENAME_VAULT_KEY"
-_SCHEMA: Final = Schema(
+SCHEMA: Final = Schema(
     "secret",
     (
         (
@@ -101,7 +102,7 @@ def _decoded(text: str, where: str) -> bytes:
 
 
 class Vault:
-    """Secrets by issuer and principal, in a file that processes share (in memory without a path).
+    """Secrets by issuer and principal, in a database that processes share (in memory without a place).
 
     All methods raise `StoreError`; ``corrupt`` also for a secret that no key given opens, or that is another's.
 
@@ -111,14 +112,14 @@ class Vault:
     (b'token', None)
     """
 
-    def __init__(self, path: Path | None, keys: Sequence[bytes], *, most: int = _MOST) -> None:
+    def __init__(self, where: StateLocation | Path | None, keys: Sequence[bytes], *, most: int = _MOST) -> None:
         self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
         self._most = most
-        self._file = Database(path, _SCHEMA)
+        self._file = Database(where, SCHEMA, import_former=_import_former)
 
     @property
     def path(self) -> Path | None:
-        """Its file, None for one in memory."""
+        """The file of the database, None for memory."""
         return self._file.path
 
     def get(self, issuer: str, principal: str) -> bytes | None:
@@ -189,6 +190,9 @@ class Vault:
 
     def __repr__(self) -> str:
         return f"Vault({str(self._file.path)!r})"
+
+
+_import_former: Final = partial(import_tables, names={"secret": ("secret",)})
 
 
 def _bound(issuer: str, principal: str) -> bytes:

@@ -85,7 +85,7 @@ class Ledger:
         return cls(LedgerCore(MemoryLedger(), max_claims, readonly=False))
 
     @classmethod
-    def open(cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS) -> Self:
+    def open(cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS) -> Ledger:
         """Open, or create, a ledger in a file. Reading only creates no ledger and changes none.
 
         A journal, the format before, is imported and kept as ``PATH.journal``; a reader only reads it.
@@ -93,17 +93,7 @@ class Ledger:
         Raises `LedgerError`: ``corrupt`` (damaged, lost, or older than a recorded revision), ``newer``, ``busy``,
         ``unusable``.
         """
-        place = Path(path)
-        try:
-            return cls(LedgerCore(SqlLedger(place, readonly=readonly), max_claims, readonly=readonly))
-        except LedgerError as error:
-            # Only a file that is no database is looked into: closing it would end the locks of an open database.
-            if error.code != "corrupt" or not is_journal(place):
-                raise
-        if readonly:
-            return cls(LedgerCore(MemoryLedger(read_journal(place)), max_claims, readonly=True))
-        _import_journal(place)
-        return cls(LedgerCore(SqlLedger(place, readonly=False), max_claims, readonly=False))
+        return open_ledger(Path(path), readonly=readonly, max_claims=max_claims)
 
     def close(self) -> None:
         """Close the file; what is in memory can be read still."""
@@ -461,10 +451,19 @@ def open_ledger(
     location = StateLocation.of(where)
     if location.path is None:
         return Ledger.memory(max_claims=max_claims)
-    store = SqlLedger(location, readonly=readonly, patience=patience)
+    try:
+        store = SqlLedger(location, readonly=readonly, patience=patience)
+    except LedgerError as error:
+        # Only a file that is no database is looked into: closing it would end the locks of an open database.
+        if error.code != "corrupt" or error.path != location.path or not is_journal(location.path):
+            raise
+        if readonly:
+            return Ledger(LedgerCore(MemoryLedger(read_journal(location.path)), max_claims, readonly=True))
+        _import_journal(location.path)
+        store = SqlLedger(location, readonly=False, patience=patience)
     former = location.former.get("ledger")
     if readonly and not store.is_begun and former is not None and former.exists():
-        return Ledger.open(former, readonly=True, max_claims=max_claims)
+        return open_ledger(former, readonly=True, max_claims=max_claims)
     return Ledger(LedgerCore(store, max_claims, readonly=readonly))
 
 

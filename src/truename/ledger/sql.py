@@ -254,7 +254,7 @@ class SqlLedger:
 
     def _open(self) -> Database | None:
         """Return the database; None while it has no ledger and this is a reader."""
-        if self._data is None and not (self._readonly and not self._exists()):
+        if self._data is None and not (self._readonly and not self._location.exists):
             found = Database(
                 self._location,
                 SCHEMA,
@@ -273,13 +273,6 @@ class SqlLedger:
         if data is None:
             raise LedgerError(code="readonly", path=self.path)
         return data
-
-    def _exists(self) -> bool:
-        # A link to nowhere, and a database of which only the revision is left, are refused, not taken for empty.
-        path = self.path
-        return path is None or any(
-            one.is_symlink() or one.exists() for one in (path, path.with_name(f"{path.name}.revision"))
-        )
 
     def snapshot(self) -> LedgerState:
         """Return the state with all that is committed."""
@@ -353,7 +346,7 @@ class SqlLedger:
 
     def has_news(self) -> bool:
         """Tell, without waiting, whether others may have written since the last snapshot."""
-        return self._exists() if self._data is None else self._data.is_behind()
+        return self._location.exists if self._data is None else self._data.is_behind()
 
     def is_busy(self) -> bool:
         """Tell, without waiting, whether another process is writing."""

@@ -117,14 +117,9 @@ class SqlApprovalStore:
             self._data = Database(self._location, SCHEMA, patience=self._patience, import_former=_import_former)
         return self._data
 
-    def _exists(self) -> bool:
-        path, former = self._location.path, self._location.former.get(SCHEMA.part)
-        beside = () if path is None else (path, path.with_name(f"{path.name}.revision"))
-        return any(one.is_symlink() or one.exists() for one in (*beside, *(() if former is None else (former,))))
-
     def read(self) -> Book:
         """Return the present decisions and calls; they must not be changed."""
-        if self._data is None and not self._exists():
+        if self._data is None and not self._location.has(SCHEMA.part):
             return PlainBook()
         data = self._open()
         # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.

@@ -32,6 +32,16 @@ class StateLocation:
     former: Mapping[str, Path] = field(default_factory=lambda: MappingProxyType({}))
     known: Revision | None = None
 
+    @property
+    def exists(self) -> bool:
+        """Whether the file, or the record of its revision, is there: a lost database is refused, not begun again."""
+        places = () if self.path is None else (self.path, self.path.with_name(f"{self.path.name}.revision"))
+        return any(place.is_symlink() or place.exists() for place in places)
+
+    def has(self, part: str) -> bool:
+        """Tell whether there may be state of this owner, in the database or in the file of an earlier version."""
+        return self.exists or ((former := self.former.get(part)) is not None and former.exists())
+
     @classmethod
     def of(cls, where: StateLocation | Path | str | None) -> StateLocation:
         """Return a location for a path, for a location itself, or for None (memory). Raises `StoreError` for a URL."""

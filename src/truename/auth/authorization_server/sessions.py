@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.policy.principal import Principal
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, StateLocation, import_tables, insert, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +23,7 @@ SESSIONS: Final = "sign-ins.db"
 VAULT: Final = "vault.db"
 PLACE: Final = "truename:sign-in"
 
-_SCHEMA: Final = Schema(
+SCHEMA: Final = Schema(
     "sign_in",
     (
         (
@@ -38,7 +39,11 @@ CREATE TABLE sign_in (
 )
 _MOST: Final = 20_000
 _MOST_OF_ONE: Final = 50
-_COLUMNS: Final = "id, name, issuer, client, client_name, groups, scopes, turn, made, until"
+_COLUMNS: Final = ("id", "name", "issuer", "client", "client_name", "groups", "scopes", "turn", "made", "until")
+_INSERT: Final = insert("sign_in", _COLUMNS)
+_ONE: Final = select("sign_in", _COLUMNS, where=("id",))
+_GOOD: Final = select("sign_in", _COLUMNS, then="WHERE until > ? ORDER BY name, made")
+_import_former: Final = partial(import_tables, names={"sign_in": ("sign_in", "session")})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +70,8 @@ class SignInSession:
 class SignInSessions:
     """All sessions, shared by the gateways of one configuration. All methods raise `StoreError`."""
 
-    def __init__(self, path: Path | None, clock: Callable[[], float]) -> None:
-        self._file = Database(path, _SCHEMA)
+    def __init__(self, where: StateLocation | Path | None, clock: Callable[[], float]) -> None:
+        self._file = Database(where, SCHEMA, import_former=_import_former)
         self._clock = clock
 
     def begin(self, session: SignInSession) -> frozenset[str]:
@@ -81,18 +86,18 @@ class SignInSessions:
             (count,) = data.execute("SELECT count(*) FROM sign_in").fetchone()
             if count >= _MOST:
                 self._file.refuse(f"{count:,} people are signed in already", "full", "Revoke sessions.")
-            data.execute(f"INSERT INTO sign_in ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(session))  # noqa: S608 - a constant
+            data.execute(_INSERT, _row(session))
         return frozenset(ended)
 
     def get(self, id: str) -> SignInSession | None:
         """Return a session that is good now."""
-        rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE id = ?", id)  # noqa: S608 - a constant
+        rows = self._file.rows(_ONE, id)
         found = self._read(rows[0]) if rows else None
         return found if found is not None and self._clock() < found.until else None
 
     def all(self) -> tuple[SignInSession, ...]:
         """Return all that are good now, by name."""
-        rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE until > ? ORDER BY name, made", self._clock())  # noqa: S608 - a constant
+        rows = self._file.rows(_GOOD, self._clock())
         return tuple(map(self._read, rows))
 
     def _read(self, row: tuple[Any, ...]) -> SignInSession:

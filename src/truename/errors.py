@@ -322,7 +322,7 @@ _LEDGER_TEXT: Mapping[str, str] = {
     "full": "Server {origin!r} wants more than {count} names, the most that one server may have. "
     "Leave out tools that it does not need, or raise max_claims.",
     "style_mismatch": "This ledger was begun with {recorded}, not with {wanted}. "
-    "Run `truename rename --all` to change it, or use another ledger (--ledger PATH).",
+    "Run `truename rename --all` to change it, or use another ledger (--state PATH).",
     "identity_mismatch": "Tool {name!r} of server {origin!r} is {recorded} on record, and {wanted} is declared now. "
     "Run `truename rename --ids` to have the old ids lead to the new ones, or declare what is on record.",
     "newer": "{path} was written by a newer Truename (format {version}). Upgrade Truename; nothing was changed.",

@@ -27,7 +27,7 @@ UNKNOWN = AuthenticationFailure(error="invalid_token", text="The token is not kn
 
 
 def config_of(state: Path, token: str | None = None, **access: Any) -> Config:
-    return Config(settings=Settings(token=token, access=Access(state=str(state), **access)))
+    return Config(settings=Settings(token=token, state=str(state / "state.db"), access=Access(**access)))
 
 
 def kept(store: StaticTokenStore, expires: float | None = None) -> str:

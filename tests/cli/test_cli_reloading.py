@@ -115,9 +115,9 @@ def test_a_file_that_changes_is_read_anew_and_a_wrong_one_changes_nothing(tmp_pa
 REFUSED = {
     "syntax": ('{"mcpServers": {', "line 1"),
     "a key that nobody knows": ('{"mcpServers": {}, "truename": {"max_tols": 3}}', "max_tols: it is not a setting"),
-    "the ledger": ('{"mcpServers": {}, "truename": {"ledger": "other"}}', "ledger: it can't change"),
+    "the ledger": ('{"mcpServers": {}, "truename": {"state": "other"}}', "ledger: it can't change"),
     "the style": (
-        '{"mcpServers": {}, "truename": {"ledger": "LEDGER", "style": "canonical"}}',
+        '{"mcpServers": {}, "truename": {"state": "LEDGER", "style": "canonical"}}',
         "This ledger was begun",
     ),
     "a variable": ('{"mcpServers": {}, "truename": {"token": "${NOT_SET_ANYWHERE}"}}', "NOT_SET_ANYWHERE is not set"),

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.config_load import ENVIRON, faults_of, one, read, server, settings
-from truename.catalog import ServerIdentity
 from truename.config import Config, ServerConfig, Settings, load, parse, state_path
 from truename.errors import ConfigError
+from truename.storage import StateLocation
 
 
 def test_a_plain_file_is_read_as_it_is() -> None:
@@ -67,7 +67,7 @@ def test_settings_stand_under_one_key() -> None:
         style="on-conflict",
         server_name="lab",
         names="canonical",
-        ledger="names.ledger",
+        state="names.ledger",
         token="${TOKEN}",
         call_timeout=1.5,
         max_tools=7,
@@ -78,7 +78,7 @@ def test_settings_stand_under_one_key() -> None:
         style="on-conflict",
         server_name="lab",
         names="canonical",
-        ledger="/etc/names.ledger",
+        state="/etc/names.ledger",
         token="s3cret",
         call_timeout=1.5,
         max_tools=7,
@@ -311,48 +311,33 @@ def test_each_configuration_has_a_ledger_of_its_own(
     assert path == state_path("/etc/../etc/mcp.json", environ)
 
 
-def test_where_the_ledger_is() -> None:
-    assert read(one(command="x")).ledger_path(ENVIRON) == state_path("/etc/mcp.json", ENVIRON)
-    assert Config(path=Path("/etc/mcp.json"), settings=settings(ledger="memory")).ledger_path(ENVIRON) is None
-    assert Config(settings=settings(ledger="/x/y")).ledger_path(ENVIRON) == Path("/x/y")
-    assert Config().ledger_path(ENVIRON) is None
+def test_where_the_state_is() -> None:
+    default = read(one(command="x")).state_location(ENVIRON)
+    assert default.path is not None
+    assert default.path == state_path("/etc/mcp.json", ENVIRON)
+    assert default.path.suffix == ".db"
+    assert default.former["ledger"] == default.path.with_suffix(".ledger")
+    assert default.former["token"].parts[-3::2] == ("access", "tokens.json")
+    assert Config(path=Path("/etc/mcp.json"), settings=settings(state="memory")).state_location(ENVIRON).path is None
+    elsewhere = Config(settings=settings(state="/x/y"))
+    assert (elsewhere.state_location(ENVIRON), elsewhere.pins_location(ENVIRON)) == (StateLocation(Path("/x/y")),) * 2
+    assert elsewhere.keys_path(ENVIRON) == Path("/x/y.keys")
+    assert (Config().state_location(ENVIRON).path, Config().keys_path(ENVIRON)) == (None, None)
+    assert Config(settings=settings(state="/x/y", trust={"pins": "memory"})).pins_location(ENVIRON).path is None
 
 
-@pytest.mark.parametrize(("said", "kind"), [(None, "shared"), ("session", "session"), ("user", "user")])
-def test_sessions_may_have_connections_of_their_own(said: str | None, kind: str) -> None:
-    assert server(command="x", isolation=said).isolation == kind
-
-
-def test_a_server_may_have_limits_of_its_own() -> None:
-    kept = server(command="x", start="lazy", idle_timeout=0)
-    assert (kept.start, kept.idle_timeout) == ("lazy", 0)
-    limits = {"tool_timeouts": {"slow": 900, "get_*": 5}, "max_concurrent": 2, "max_waiting": 3}
-    found = server(command="x", idempotent=["get_*"], **limits)
-    assert dict(found.tool_timeouts) == {"slow": 900.0, "get_*": 5.0}
-    assert (found.idempotent, found.max_concurrent, found.max_waiting) == (("get_*",), 2, 3)
-
-
-def test_an_entry_says_which_integration_and_version_its_server_is() -> None:
-    found = server(command="x", integration="Salesforce", version=2, versions={"create_lead": 3}).identity
-    assert (found.integration, found.version, dict(found.versions)) == ("salesforce", 2, {"create_lead": 3})
-    assert server(command="x").identity == ServerIdentity()
-    assert read(one(command="x", version=2)).identities["s"] == ServerIdentity(version=2)
-
-
-def test_the_version_of_a_package_that_a_client_noted_is_not_the_one_of_an_integration() -> None:
-    assert server(command="x", version="1.4.2", gallery="https://a.example").identity == ServerIdentity()
-    (fault,) = faults_of(one(command="x", version="v2"))
-    assert (fault.key, fault.remedy) == ("mcpServers.s.version", "Write 2, without quotes.")
-
-
-def test_identities_that_are_none_are_told() -> None:
-    entry = {"integration": "My Server", "version": 0, "versions": {"a": 10**18, "b": 1}}
-    faults = faults_of(one(command="x", **entry))
-    assert [fault.key for fault in faults] == [
-        "mcpServers.s.integration",
-        "mcpServers.s.versions.a",
-        "mcpServers.s.version",
-    ]
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        ("ledger", {"ledger": "names.ledger"}),
+        ("access.state", {"access": {"state": "kept"}}),
+        ("approvals.path", {"approvals": {"path": "said.json"}}),
+    ],
+)
+def test_a_setting_that_was_replaced_names_the_one_that_replaced_it(key: str, given: dict[str, object]) -> None:
+    (fault,) = faults_of({**one(command="x"), "truename": given})
+    assert (fault.key, fault.problem) == (key, "it was replaced by state")
+    assert fault.remedy == "Set state to the path of one database for all state, or to memory."
 
 
 def test_limits_that_are_none_are_told() -> None:
@@ -360,7 +345,7 @@ def test_limits_that_are_none_are_told() -> None:
     assert [fault.key for fault in faults] == ["mcpServers.s.tool_timeouts.slow", "mcpServers.s.max_concurrent"]
 
 
-@pytest.mark.parametrize("place", ["ledger", "audit.path", "approvals.path", "trust.pins", "access.state"])
+@pytest.mark.parametrize("place", ["state", "audit.path", "trust.pins"])
 def test_the_home_of_nobody_is_a_word_like_others(place: str) -> None:
     table, _, key = place.partition(".")
     path = "~nobody-of-this-name/x"

@@ -62,7 +62,7 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
     tmp_path: Path, drift: Any, happens: Callable[[Stage], Awaitable[None]], code: str, word: str
 ) -> None:
     office = Office(tmp_path)
-    settings = Settings(trust=Trust(drift=drift), policy=ASK, approvals=office.settings())
+    settings = Settings(trust=Trust(drift=drift), policy=ASK, approvals=office.settings(), state=office.state)
     stage = Stage(settings, approvals=office.path)
     stage.lists(PUSH)
 

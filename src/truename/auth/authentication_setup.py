@@ -51,7 +51,7 @@ class HttpAuthentication:
     def another(self, before: Config, after: Config) -> Callable[[], None]:
         """Return what has another configuration's tokens count. Raises `ConfigError` if more would change."""
         old, new = (replace(config.settings.access, **_LIVE) for config in (before, after))
-        if old != new or before.access_path() != after.access_path():
+        if old != new or before.state_location().path != after.state_location().path:
             problem = "more than tokens and token_name can't change while the gateway runs"
             raise ConfigError(
                 file=str(after.path or "settings"),
@@ -140,14 +140,11 @@ def _pending_logins(
     config: Config, here: str, pages: Any, *, is_near: bool, clock: Callable[[], float], tell: OnAccess
 ) -> PendingLogins | None:
     """Return where people log in at servers, if logins are kept."""
-    directory = config.access_path()
-    if directory is None:
+    if config.state_location().path is None:
         return None
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses
-    return PendingLogins(
-        here, directory, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell
-    )
+    return PendingLogins(here, config, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)
 
 
 def _has(rooms: Sequence[Any], path: str) -> bool:

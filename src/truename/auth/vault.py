@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Self
 
-__all__ = ["KEY_VARIABLE", "SCHEMA", "Vault", "sealed", "unsealed", "vault_keys"]
+    from truename.config import Config
+
+__all__ = ["KEY_VARIABLE", "SCHEMA", "Vault", "open_vault", "sealed", "unsealed", "vault_keys"]
 
 _NONCE: Final = 12
 
@@ -68,6 +70,7 @@ CREATE TABLE secret (
     ),
 )
 _KEY: Final = 32
+_KEY_FILE: Final = "vault.key"
 _LONGEST: Final = 64 * 1024
 _MOST: Final = 10_000
 
@@ -92,6 +95,14 @@ def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, .
     return tuple(_decoded(line, str(key_file)) for line in raw.decode("ascii", "replace").split())
 
 
+def open_vault(config: Config) -> Vault:
+    """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
+    directory = config.keys_path()
+    if directory is None:
+        return Vault(None, [secrets.token_bytes(_KEY)])
+    return Vault(config.state_location(), vault_keys(os.environ, directory / _KEY_FILE), locks=directory)
+
+
 def _decoded(text: str, where: str) -> bytes:
     with suppress(binascii.Error, ValueError):
         key = base64.b64decode(text.strip(), validate=True)
@@ -104,7 +115,8 @@ def _decoded(text: str, where: str) -> bytes:
 class Vault:
     """Secrets by issuer and principal, in a database that processes share (in memory without a place).
 
-    All methods raise `StoreError`; ``corrupt`` also for a secret that no key given opens, or that is another's.
+    ``locks`` is a directory for the locks of processes that renew a secret. All methods raise `StoreError`; ``corrupt``
+    also for a secret that no given key opens, or that is another's.
 
     >>> vault = Vault(None, [bytes(32)])
     >>> vault.put("https://idp.example", "ann", b"token")
@@ -112,7 +124,15 @@ class Vault:
     (b'token', None)
     """
 
-    def __init__(self, where: StateLocation | Path | None, keys: Sequence[bytes], *, most: int = _MOST) -> None:
+    def __init__(
+        self,
+        where: StateLocation | Path | None,
+        keys: Sequence[bytes],
+        *,
+        most: int = _MOST,
+        locks: Path | None = None,
+    ) -> None:
+        self.locks = locks
         self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
         self._most = most
         self._file = Database(where, SCHEMA, import_former=_import_former)

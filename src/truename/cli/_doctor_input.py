@@ -54,7 +54,7 @@ __all__ = ["DoctorResult", "look", "show_plan"]
 
 _STARTS: Final = frozenset({"command", "url", "httpUrl", "serverUrl", "transport"})
 _TOML: Final = ".toml"
-_IN_MEMORY: Final = Settings(ledger="memory")
+_IN_MEMORY: Final = Settings(state="memory")
 _YES: Final = ("y", "yes")
 # What these clients themselves would run in a shell before they start anything.
 _SHELLS: Final = ("crush", "crushrc")

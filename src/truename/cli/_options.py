@@ -10,12 +10,12 @@ __all__ = [
     "Client",
     "Configuration",
     "JsonOutput",
-    "LedgerPath",
     "LogFormat",
     "LogLevel",
     "NamingOptions",
     "ServerName",
     "Source",
+    "StateOption",
 ]
 
 Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
@@ -34,9 +34,9 @@ StyleName = Annotated[
         "else what the ledger remembers, else by the number of servers.",
     ),
 ]
-LedgerPath = Annotated[
+StateOption = Annotated[
     str | None,
-    Parameter(name="--ledger", help="The file that remembers names, or `memory`; else the configuration's own."),
+    Parameter(name="--state", help="The state database, which keeps names, or `memory`; else the configuration's own."),
 ]
 ServerName = Annotated[
     str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")
@@ -59,7 +59,7 @@ class NamingOptions:
     style: StyleName = None
     server_name: ServerName = None
     alias: Aliases = ()
-    ledger: LedgerPath = None
+    state: StateOption = None
 
     @property
     def is_otherwise(self) -> bool:

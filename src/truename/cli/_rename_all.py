@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,24 +10,25 @@ from truename import dialects
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import ToolWorkspace, differences, existing_ledger, open_workspace, wanted
+from truename.cli._workspace import ToolWorkspace, differences, existing_state, open_workspace, wanted
 from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
-from truename.ledger import Ledger, LedgerSettings
+from truename.ledger import open_ledger
 from truename.migration import enter_identities, plan_identities
 from truename.policy import SqlApprovalStore
+from truename.storage import StateLocation
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from truename.cli._options import NamingOptions
     from truename.config import Config
     from truename.identity import ToolId
+    from truename.ledger import Ledger, LedgerSettings
     from truename.migration import IdentityPlan
 
-__all__ = ["ledger_path", "move_ids", "restyle"]
+__all__ = ["ledger_location", "move_ids", "restyle"]
 
 _MOST = 50
 
@@ -40,13 +41,14 @@ class _Change(NamedTuple):
 
 def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: bool, as_json: bool) -> int:
     """Change the style (or aliases, or server name) in which a ledger was begun. Old names go on resolving."""
-    path = ledger_path(source, making.ledger)
-    scene = open_workspace([source] if source else [], replace(making, ledger=str(path)))
+    location = ledger_location(source, making.state)
+    path = location.path
+    scene = open_workspace([source] if source else [], making)
     recorded = scene.ledger.settings if scene.ledger is not None else None
     if recorded is None:
         raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` begins it.")
     other = wanted(scene.settings, recorded.style)
-    with _changing(path, dry_run=dry_run) as ledger:
+    with _changing(location, dry_run=dry_run) as ledger:
         changes = _restyled(scene, ledger, other, client)
     if as_json:
         _print_json(changes, recorded, other, dry_run=dry_run, failed=scene.failed)
@@ -57,15 +59,15 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
     return EXIT_UPSTREAM if scene.failed else 0
 
 
-def ledger_path(source: str | None, ledger: str | None) -> Path:
-    """Return the ledger's file: the one given, or the configuration's own. Raises `UsageError` where there is none."""
-    if ledger is not None:
-        return existing_ledger(at_home(ledger))
+def ledger_location(source: str | None, state: str | None) -> StateLocation:
+    """Return the state database given, or the configuration's own. Raises `UsageError` where it has no ledger."""
+    if state is not None:
+        return existing_state(StateLocation(at_home(state)))
     config = configuration(source)
-    path = config.ledger_path()
-    if path is None:
-        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
-    return existing_ledger(path)
+    location = config.state_location()
+    if location.path is None:
+        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --state PATH.")
+    return existing_state(location)
 
 
 class _DryRunEnds(Exception):
@@ -73,9 +75,9 @@ class _DryRunEnds(Exception):
 
 
 @contextmanager
-def _changing(path: Path, *, dry_run: bool) -> Iterator[Ledger]:
+def _changing(location: StateLocation, *, dry_run: bool) -> Iterator[Ledger]:
     """Open a ledger for changes that are recorded whole, or not at all: in a dry run, and if one is refused."""
-    ledger = Ledger.open(path)
+    ledger = open_ledger(location)
     try:
         with suppress(_DryRunEnds), ledger.transaction():
             yield ledger
@@ -139,15 +141,15 @@ class _MovedState:
     approvals: tuple[str, ...]
 
 
-def move_ids(source: str | None, ledger: str | None, until: str, *, dry_run: bool, as_json: bool) -> int:
+def move_ids(source: str | None, state: str | None, until: str, *, dry_run: bool, as_json: bool) -> int:
     """Plan the ids that change, show what else goes by them, and enter them in the ledger unless it is a dry run."""
     config = configuration(source)
-    path = ledger_path(source, ledger)
-    plan = plan_identities(Ledger.open(path, readonly=True), config.identities)
+    location = ledger_location(source, state)
+    plan = plan_identities(open_ledger(location, readonly=True), config.identities)
     beside = _beside(config, plan)
     made = bool(plan.changes) and plan.ok and not dry_run
     if plan.changes and plan.ok:
-        with _changing(path, dry_run=dry_run) as memory:
+        with _changing(location, dry_run=dry_run) as memory:
             enter_identities(memory, plan, until=until)
     if made:
         _carry_pins(config, plan)
@@ -170,24 +172,24 @@ def _beside(config: Config, plan: IdentityPlan) -> _MovedState:
 
 def _carry_pins(config: Config, plan: IdentityPlan) -> None:
     """Carry pins, and what was rejected, over to the new ids: the tools are the same, and not new to the gateway."""
-    path = config.pins_path()
-    if path is not None and path.is_file():
-        with PinStore(path) as book:
+    location = config.pins_location()
+    if location.has("pin"):
+        with PinStore(location) as book:
             book.follow((change.recorded, change.declared) for change in plan.changes)
 
 
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
-    path = config.pins_path()
-    if old and path is not None and path.is_file():
-        with PinStore(path) as book:
+    location = config.pins_location()
+    if old and location.has("pin"):
+        with PinStore(location) as book:
             yield from sorted(one.key for one in book.pins().values() if one.id in old)
 
 
 def _decided(config: Config, old: set[ToolId]) -> Iterator[str]:
-    path = config.approvals_path()
-    if old and path is not None and path.is_file():
-        book = SqlApprovalStore(path).read()
-        yield from (f"{one.key} ({one.subject.id})" for one in book.grants() if one.subject.id in old)
+    location = config.state_location()
+    if old and location.has("approval"):
+        with closing(SqlApprovalStore(location)) as store:
+            yield from (f"{one.key} ({one.subject.id})" for one in store.read().grants() if one.subject.id in old)
 
 
 def _print_moves(plan: IdentityPlan, beside: _MovedState, *, made: bool) -> None:

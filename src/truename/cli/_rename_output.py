@@ -186,10 +186,10 @@ def _print_end(done: RenameResult) -> None:
 
 def _tell_ledger(done: RenameResult) -> None:
     if not done.has_ledger and done.clean_break:
-        show("There is no ledger here to tell; --ledger PATH names that of a gateway which showed the old names.")
+        show("There is no ledger here to tell; --state PATH names that of a gateway which showed the old names.")
         return
     if not done.has_ledger:
-        show("No ledger was updated; --listed-for 90d or --clean-break (and --ledger PATH) says what old names become.")
+        show("No ledger was updated; --listed-for 90d or --clean-break (and --state PATH) says what old names become.")
         return
     for name in done.unknown:
         say(styled("note: ", "yellow"), f"The ledger never showed {name!r}, so nothing was entered for it.")

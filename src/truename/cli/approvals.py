@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Self
 
 from cyclopts import App, Parameter
@@ -19,8 +18,9 @@ from truename.cli._sources import configuration
 from truename.config import Config
 from truename.errors import StoreError, excerpt
 from truename.files.user import whoami
-from truename.policy import Approvals, Grant, Scope
+from truename.policy import Approvals, Grant, Scope, SqlApprovalStore
 from truename.policy.grants import Subject
+from truename.storage import StateLocation
 from truename.trust import PinStore
 from truename.trust.approval_queue import (
     ApprovalQueue,
@@ -28,7 +28,6 @@ from truename.trust.approval_queue import (
     about_grant,
     about_request,
     decided,
-    pending_path,
     stamp,
 )
 
@@ -118,20 +117,21 @@ class ApprovalDecisions:
     What is decided here goes into the audit journal of the configuration.
     """
 
-    def __init__(self, path: Path, config: Config) -> None:
+    def __init__(self, location: StateLocation, config: Config) -> None:
         self._config = config
         self._settings = config.settings.approvals
-        self._approvals = Approvals.open(path)
+        self._store = SqlApprovalStore(location)
+        self._approvals = Approvals(self._store)
         self._digests = _offered(config)
-        waiting = pending_path(path)
-        # Who only looks makes no file.
-        self._book = ApprovalQueue(waiting if waiting is not None and waiting.exists() else None)
+        # A command that only looks creates no file.
+        self._book = ApprovalQueue(location if location.has("pending_call") else None)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._book.close()
+        self._store.close()
 
     def waiting(self) -> Sequence[ListedApproval]:
         """Return what nobody decided on, the oldest first."""
@@ -242,11 +242,11 @@ def _offered(config: Config) -> dict[str, tuple[str, bool]]:
 
     It is empty where the gateway knows none.
     """
-    path = config.pins_path()
-    if path is None or not path.exists():
+    location = config.pins_location()
+    if not location.has("pin"):
         return {}
     try:
-        with PinStore(path) as pins:
+        with PinStore(location) as pins:
             found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
             # A definition that waits is one that the server was seen to offer in the place of the pin.
             return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}
@@ -441,10 +441,8 @@ def _nothing(decisions: ApprovalDecisions, key: str, *, as_json: bool) -> int:
 @contextmanager
 def _decisions(source: str | None) -> Iterator[ApprovalDecisions]:
     config = configuration(source)
-    path = config.approvals_path()
-    if path is None:
-        raise UsageError(
-            fact=f"{config.path} keeps its approvals in memory only", advice="Set approvals.path to a file."
-        )
-    with ApprovalDecisions(path, config) as decisions:
+    location = config.state_location()
+    if location.path is None:
+        raise UsageError(fact=f"{config.path} keeps its approvals in memory only", advice="Set state to a file.")
+    with ApprovalDecisions(location, config) as decisions:
         yield decisions

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
+from truename.config.fields import unknown_setting
 from truename.errors import excerpt, spelling_remedy
-from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCESS",
-    "TOKENS",
     "Access",
     "Issuer",
     "KnownToken",
@@ -33,7 +32,6 @@ __all__ = [
     "url",
 ]
 
-TOKENS: Final = "tokens.json"
 Introspection = Literal["never", "opaque", "always"]
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -129,12 +127,10 @@ class SignIn:
 class Access:
     """All of it.
 
-    ``public_url`` is how clients reach the gateway, ``token_name`` who the setting ``token`` stands for, ``state`` a
-    directory.
+    ``public_url`` is how clients reach the gateway, ``token_name`` who the setting ``token`` stands for.
     """
 
     public_url: str | None = None
-    state: str | None = None
     token_name: str = "local"  # noqa: S105 - a name
     tokens: Mapping[str, KnownToken] = field(default_factory=_nothing)
     oauth: Mapping[str, Issuer] = field(default_factory=_nothing)
@@ -351,7 +347,6 @@ _SIGN_IN: Final[Mapping[str, _Row]] = {
 
 _ACCESS: Final[Mapping[str, _Row]] = {
     "public_url": _Row(origin, _TEXT, "How clients reach the gateway: https://HOST, without a path."),
-    "state": _Row(text, _TEXT, "The directory of tokens and sign-ins; else in the user's state directory."),
     "token_name": _Row(matching(_NAME, "a short name"), _TEXT, "Who the setting token stands for."),
 }
 
@@ -381,7 +376,7 @@ ACCESS: Final[Mapping[str, Any]] = {
 }
 
 
-def read_access(fields: Fields, name: str, base: Path) -> Access | None:
+def read_access(fields: Fields, name: str, _: Path) -> Access | None:
     """Read who may come in; what can't be read of it is a fault, for it may be what keeps somebody out."""
     if name not in tuple(fields):
         return None
@@ -392,8 +387,6 @@ def read_access(fields: Fields, name: str, base: Path) -> Access | None:
         return None
     _check_words(said, (*_ACCESS, "tokens", "oauth", "sign_in"))
     given = _given(said, _ACCESS)
-    if "state" in given:
-        given["state"] = str(base / at_home(given["state"]))
     tokens = _each_named(said, "tokens", _TOKEN, ("hash",))
     issuers = _each_named(said, "oauth", _ISSUER, ("issuer",))
     sign_in = _sign_in(said)
@@ -412,7 +405,8 @@ def read_access(fields: Fields, name: str, base: Path) -> Access | None:
 def _check_words(said: Fields, known: tuple[str, ...]) -> None:
     for word in said:
         if word not in known:
-            said.faults.add(said.where(excerpt(word)[1:-1]), "it is not a setting", spelling_remedy(word, known))
+            place = said.where(excerpt(word)[1:-1])
+            said.faults.add(place, *unknown_setting(place, word, known))
         elif word not in said:
             said.faults.add(said.where(word), "it is null", "Leave it out, or say something.")
 

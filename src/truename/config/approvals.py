@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from truename.config.fields import SECONDS, TEXT, WHOLE, Row, chosen, read_row_table, row_schema
-from truename.files.user import at_home
+from truename.config.fields import SECONDS, WHOLE, Row, chosen, read_row_table, row_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["APPROVALS", "Ask", "Asking", "read_approvals"]
 
 Ask = Literal["client", "operator", "both"]
-_MEMORY: Final = "memory"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +26,7 @@ class Asking:
     ``operator``: the operator alone; ``both``: both at once, and the first answer counts. A call waits ``wait`` seconds
     for the operator before it is answered. Of one caller ``max_pending`` calls wait for a decision at a time, each for
     ``expiry`` seconds; so long counts an approval of one call, too, that is not used. ``grant_expiry`` is how many
-    seconds any approval counts, None for ever. ``path`` is the file of the decisions, if it is not the usual one, or
-    ``memory``.
+    seconds any approval counts, None for ever.
     """
 
     ask: Ask = "client"
@@ -37,12 +34,6 @@ class Asking:
     max_pending: int = 20
     expiry: float = 3_600.0
     grant_expiry: float | None = None
-    path: str | None = None
-
-
-def _path(fields: Fields, name: str) -> str | None:
-    text = fields.text(name)
-    return text if text is None or text == _MEMORY else str(at_home(text))
 
 
 def _seconds(fields: Fields, name: str) -> float | None:
@@ -59,18 +50,14 @@ _ROWS: Final[Mapping[str, Row]] = {
     "max_pending": Row(lambda fields, name: fields.whole(name), WHOLE, "The most calls of one caller that wait."),
     "expiry": Row(_seconds, SECONDS, "Seconds after which a request, or an approval of one call, is forgotten."),
     "grant_expiry": Row(_seconds, SECONDS, "Seconds after which any approval ends; without it none does."),
-    "path": Row(_path, TEXT, "The file of the decisions, or memory."),
 }
 APPROVALS: Final[Mapping[str, Any]] = row_schema(_ROWS)
 """What a schema says of the table."""
 
 
-def read_approvals(fields: Fields, name: str, base: Path) -> Asking | None:
-    """Read the table ``approvals``; what is wrong is noted. A relative path is one beside the configuration."""
+def read_approvals(fields: Fields, name: str, _: Path) -> Asking | None:
+    """Read the table ``approvals``; what is wrong is noted."""
     table = fields.nested(name, "an object")
     if table is None:
         return None
-    said = read_row_table(table, _ROWS)
-    if said.get("path", _MEMORY) != _MEMORY:
-        said["path"] = str(base / said["path"])
-    return Asking(**said)
+    return Asking(**read_row_table(table, _ROWS))

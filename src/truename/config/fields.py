@@ -241,12 +241,28 @@ def chosen(words: Iterable[str], what: str) -> Row:
     return Row(read, {"anyOf": [{"enum": list(known)}, _REFERENCE]}, what)
 
 
+_REPLACED: Final[Mapping[str, str]] = {"ledger": "state", "access.state": "state", "approvals.path": "state"}
+
+
+def unknown_setting(place: str, word: str, known: Iterable[str]) -> tuple[str, str]:
+    """Return the problem and the remedy for a word that is no setting: the setting that replaced it, or one like it.
+
+    >>> unknown_setting("ledger", "ledger", ["state", "style"])
+    ('it was replaced by state', 'Set state to the path of one database for all state, or to memory.')
+    """
+    if place in _REPLACED:
+        problem = f"it was replaced by {_REPLACED[place]}"
+        return problem, "Set state to the path of one database for all state, or to memory."
+    return "it is not a setting", spelling_remedy(word, known)
+
+
 def read_row_table(table: Fields, rows: Mapping[str, Row], more: Iterable[str] = ()) -> dict[str, Any]:
     """Return what a table says, by key; ``more`` are keys that are read elsewhere. Notes what is wrong."""
     known = (*rows, *more)
     for word in table:
         if word not in known:
-            table.faults.add(table.where(excerpt(word)[1:-1]), "it is not a setting", spelling_remedy(word, known))
+            place = table.where(excerpt(word)[1:-1])
+            table.faults.add(place, *unknown_setting(place, word, known))
         elif word not in table:
             table.faults.add(table.where(word), "it is null", "Leave it out, or say something.")
     read = {name: row.read(table, name) for name, row in rows.items() if name in table}

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.fields import Fields
+from truename.config.fields import Fields, unknown_setting
 from truename.config.files import ConfigFiles, decode
 from truename.config.interpolate import Sources
 from truename.config.model import Config, ServerConfig, Settings
 from truename.config.servers import about_keys, read_servers
 from truename.config.settings import SETTINGS
-from truename.errors import ConfigErrors, excerpt, spelling_remedy
+from truename.errors import ConfigErrors, excerpt
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def _settings(section: Mapping[str, Any], base: Path, environ: Mapping[str, str]
     fields = Fields(section, "", environ, faults)
     for key in section:
         if key not in SETTINGS:
-            faults.add(excerpt(key)[1:-1], "it is not a setting", spelling_remedy(key, SETTINGS))
+            place = excerpt(key)[1:-1]
+            faults.add(place, *unknown_setting(place, key, SETTINGS))
     given = {name: setting.read(fields, name, base) for name, setting in SETTINGS.items()}
     return Settings(**{name: value for name, value in given.items() if value is not None})

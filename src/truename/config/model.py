@@ -1,4 +1,4 @@
-"""What a configuration says, as frozen values, and where its ledger lives."""
+"""Represent a configuration as frozen values, and name the place of its state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.catalog import UNDECLARED, ServerIdentity
-from truename.config.access import TOKENS, Access
+from truename.config.access import Access
 from truename.config.approvals import Asking
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
@@ -21,6 +21,7 @@ from truename.naming import DEFAULT_SERVER_NAME
 from truename.policy import Context, Exposure
 from truename.policy.presentation import Presentation
 from truename.policy.profiles import Profiles
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,12 +62,12 @@ class Settings:
     """Everything that can be set; the defaults are what a plain ``mcpServers`` file gets.
 
     ``aliases`` are short names of integrations (None: the built-in table). ``style`` None leaves the choice to the
-    ledger, and to the number of servers when the ledger is new. ``ledger`` is a path, ``memory``, or None for
-    `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes bytes; ``answer_timeout``
-    is for what a server asks the client, ``max_rounds`` how often it may in one call, ``max_isolated`` how many
-    sessions or users may have connections of their own to one server, and ``isolation_idle`` how long those may be
-    unused over HTTP, ``max_held`` how many calls may wait for answers (``max_held_bytes`` in all), and
-    ``max_tasks`` how many tasks of servers are known at a time.
+    ledger, and to the number of servers when the ledger is new. ``state`` is the path of the state database,
+    ``memory``, or None for `state_path`; one server may hold ``max_claims`` names in it. Times are seconds, sizes
+    bytes; ``answer_timeout`` is for what a server asks the client, ``max_rounds`` how often it may in one call,
+    ``max_isolated`` how many sessions or users may have connections of their own to one server, and
+    ``isolation_idle`` how long those may be unused over HTTP, ``max_held`` how many calls may wait for answers
+    (``max_held_bytes`` in all), and ``max_tasks`` how many tasks of servers are known at a time.
     ``max_concurrent`` calls run at one server and ``max_waiting`` wait; after ``breaker_failures`` in a row it is
     left alone for ``breaker_seconds``. A session ends after ``session_timeout`` without a request; for a client that
     comes back, ``resume_events`` of it are kept, of ``resume_bytes`` (``resume_total`` of all). One client that
@@ -97,7 +98,7 @@ class Settings:
     style: str | None = None
     server_name: str = DEFAULT_SERVER_NAME
     names: NamesMode = "universal"
-    ledger: str | None = None
+    state: str | None = None
     token: str | None = field(default=None, repr=False)
     call_timeout: float = 300.0
     startup_timeout: float = 60.0
@@ -226,50 +227,54 @@ class Config:
         """What the entries of the servers that are not disabled declare of the ids of their tools, by key."""
         return MappingProxyType({server.key: server.identity for server in self.enabled})
 
-    def ledger_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of the ledger, or None when it is to be kept in memory."""
-        if self.settings.ledger == MEMORY or (self.settings.ledger is None and self.path is None):
+    def state_location(self, environ: Mapping[str, str] | None = None) -> StateLocation:
+        """Return the place of the state database; memory where the setting says so, or there is no file of settings.
+
+        At the default place, files of earlier versions are imported.
+        """
+        said = self.settings.state
+        if said == MEMORY or (said is None and self.path is None):
+            return StateLocation()
+        if said is not None:
+            return StateLocation(at_home(said))
+        path = state_path(self.path or Path(), environ)
+        return StateLocation(path, _former_files(path))
+
+    def keys_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
+        """Return the directory of the key that seals secrets and of locks between processes, or None for memory."""
+        path = self.state_location(environ).path
+        if path is None:
             return None
-        if self.settings.ledger is not None:
-            return at_home(self.settings.ledger)
-        return state_path(self.path or Path(), environ)
+        return path.with_name(f"{path.name}.keys") if self.settings.state else path.parents[1] / "access" / path.stem
 
-    @property
-    def asks_for_token(self) -> bool:
-        """Whether clients are to be given a token: one is set, or was made, and they are not to sign in instead."""
-        access, directory = self.settings.access, self.access_path()
-        made = directory is not None and (directory / TOKENS).exists()
-        return not (access.oauth or access.sign_in) and bool(self.settings.token or access.tokens or made)
-
-    def access_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the directory of tokens and sign-ins, or None where nothing of them is kept."""
-        if self.settings.access.state is not None:
-            return at_home(self.settings.access.state)
-        return self._state("access", "", environ)
-
-    def pins_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of the pinned definitions, or None where they are kept in memory, as the names are then."""
+    def pins_location(self, environ: Mapping[str, str] | None = None) -> StateLocation:
+        """Return the place of the pins: the state database, unless ``trust.pins`` names another."""
         said = self.settings.trust.pins
-        if said is not None:
-            return None if said == MEMORY else Path(said)
-        return None if self.ledger_path(environ) is None else self._state("pins", ".pins", environ)
+        if said is None:
+            return self.state_location(environ)
+        return StateLocation(None if said == MEMORY else Path(said))
 
-    def approvals_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of people's decisions on calls, or None where they are kept in memory, as the names are."""
-        said = self.settings.approvals.path
-        if said is not None:
-            return None if said == MEMORY else Path(said)
-        return None if self.ledger_path(environ) is None else self._state("approvals", ".json", environ)
 
-    def _state(self, kind: str, suffix: str, environ: Mapping[str, str] | None) -> Path | None:
-        if self.path is None:
-            return None
-        ledger = state_path(self.path, environ)
-        return ledger.parent.parent / kind / f"{ledger.stem}{suffix}"
+def _former_files(state: Path) -> Mapping[str, Path]:
+    """Return the files that earlier versions kept, by owner, for a database at its default place."""
+    home, name = state.parents[1], state.stem
+    access = home / "access" / name
+    return MappingProxyType(
+        {
+            "ledger": state.with_suffix(".ledger"),
+            "pin": home / "pins" / f"{name}.pins",
+            "approval": home / "approvals" / f"{name}.json",
+            "pending_call": home / "approvals" / f"{name}.json.pending",
+            "token": access / "tokens.json",
+            "sign_in": access / "sign-ins.db",
+            "secret": access / "vault.db",
+            "session": access / "sessions.db",
+        }
+    )
 
 
 def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the default ledger file of a configuration: one each, in the user's state directory.
+    """Return the default state database of a configuration: one each, in the user's state directory.
 
     ``XDG_STATE_HOME`` (or ``~/.local/state``), ``~/Library/Application Support`` on macOS, ``%LOCALAPPDATA%`` on
     Windows. The name holds a digest of the configuration's absolute path.
@@ -277,4 +282,4 @@ def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None
     path = at_home(config_path).resolve()
     digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     stem = "".join(character if character.isalnum() else "-" for character in path.stem)[:40]
-    return state_directory(environ) / "ledgers" / f"{stem}-{digest}.ledger"
+    return state_directory(environ) / "ledgers" / f"{stem}-{digest}.db"

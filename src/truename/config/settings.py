@@ -152,7 +152,7 @@ def _chosen(known: Iterable[str], what: str) -> Reader:
 
 def _path(fields: Fields, name: str, base: Path) -> str | None:
     text = fields.text(name)
-    return text if text is None or (name == "ledger" and text == MEMORY) else str(base / at_home(text))
+    return text if text is None or (name == "state" and text == MEMORY) else str(base / at_home(text))
 
 
 def _seconds(fields: Fields, name: str, _: Path) -> float | None:
@@ -261,7 +261,7 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
             _truth, {"type": "boolean"}, "Whether descriptions, prompts and errors mention tools by the shown names."
         ),
         "aliases": _setting(_aliases, _ALIASES, "Short names of integrations: salesforce = sf."),
-        "ledger": _setting(_path, _TEXT, "The file that remembers names, or memory."),
+        "state": _setting(_path, _TEXT, "The database of names, pins, approvals, tokens and sign-ins, or memory."),
         "token": _setting(_text, _TOKEN, "What HTTP clients must send as a bearer token; best a reference."),
         "access": _setting(read_access, ACCESS, "Who may come in: static tokens, OAuth, sign-in."),
         "trust": _setting(read_trust, TRUST, "What is done about definitions that are new or have changed."),

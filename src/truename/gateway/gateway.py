@@ -104,14 +104,14 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ledger = self._ledger or _open_ledger(self.config)
         async with AsyncExitStack() as stack:
-            pins = stack.enter_context(PinStore(self.config.pins_path()))
+            pins = stack.enter_context(PinStore(self.config.pins_location()))
             config = check_identities(ledger, self._served(self.config))
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
             self._audit.started(config, version=own_version())
             fleet = await stack.enter_async_context(
                 running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
             )
-            approvals = self.config.approvals_path()
+            approvals = self.config.state_location()
             self._fleet = fleet
             resting = len(self.config.enabled) - len(config.enabled)
             self._hub = Hub(
@@ -248,7 +248,7 @@ class Gateway:
             servers=tuple(ServerReport.of(upstream) for upstream in self.hub.fleet.values()),
             names=dict(self.table()),
             style=self.hub.style,
-            ledger=None if self._ledger else self.config.ledger_path(),
+            ledger=None if self._ledger else self.config.state_location().path,
         )
 
     def _read(self, path: str | None, principal: Principal | None = None) -> Asked:
@@ -307,4 +307,4 @@ class Gateway:
 
 
 def _open_ledger(config: Config) -> Ledger:
-    return open_ledger(config.ledger_path(), max_claims=config.settings.max_claims, patience=_PATIENCE)
+    return open_ledger(config.state_location(), max_claims=config.settings.max_claims, patience=_PATIENCE)

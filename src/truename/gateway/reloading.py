@@ -38,7 +38,7 @@ LIVE: Final = frozenset(
         *("style", "aliases", "server_name"),
     )
 )
-_LEDGER: Final = "ledger"
+_STATE: Final = "state"
 _OF_THE_JOURNAL: Final = ("path", "key", "max_segment", "max_waiting")
 
 
@@ -76,12 +76,10 @@ def differences(before: Config, after: Config) -> Reloaded:
 
 def _refuse_fixed(before: Config, after: Config) -> None:
     faults = ConfigErrors(str(after.path or "settings"))
-    fixed = [name for name in differences(before, after).settings if name not in LIVE and name != _LEDGER]
+    fixed = [name for name in differences(before, after).settings if name not in LIVE and name != _STATE]
     fixed += _fixed_audit(before.settings.audit, after.settings.audit)
-    if before.ledger_path() != after.ledger_path():
-        fixed.append(_LEDGER)
-    if before.approvals_path() != after.approvals_path():
-        fixed.append("approvals.path")
+    if before.state_location().path != after.state_location().path:
+        fixed.append(_STATE)
     for name in fixed:
         faults.add(name, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
     faults.raise_any()

@@ -65,7 +65,7 @@ _GRANT: Final = (
 _CALL_KEY: Final = ("principal", "session", "call_id")
 _CALL: Final = (*_CALL_KEY, "tool", "arguments", "state", "at")
 _IN_ORDER: Final = "ORDER BY number"
-_GRANTS: Final = {
+_GRANTS: Final[dict[tuple[str, ...], str]] = {
     names: select("approval_grant", _GRANT, where=names, then=_IN_ORDER)
     for names in ((), ("key",), ("principal",), ("agent",), ("principal", "agent"))
 }

@@ -33,7 +33,6 @@ __all__ = [
     "about_grant",
     "about_request",
     "decided",
-    "pending_path",
     "stamp",
 ]
 
@@ -63,7 +62,6 @@ _TRIMMED: Final = """
 DELETE FROM pending_call WHERE principal = ? AND arguments = '' AND key NOT IN
     (SELECT key FROM pending_call WHERE principal = ? AND arguments = '' ORDER BY number DESC LIMIT ?)
 """
-_SUFFIX: Final = ".pending"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +96,6 @@ class PendingCall:
     def is_open(self) -> bool:
         """Whether nobody decided yet."""
         return self.arguments != ""
-
-
-def pending_path(approvals: Path | None) -> Path | None:
-    """Return the file of what waits, beside that of the decisions."""
-    return None if approvals is None else approvals.with_name(approvals.name + _SUFFIX)
 
 
 def stamp(seconds: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["PLACE", "SESSIONS", "VAULT", "SignInSession", "SignInSessions", "ended", "signed_in"]
+__all__ = ["PLACE", "SCHEMA", "SignInSession", "SignInSessions", "ended", "signed_in"]
 
-SESSIONS: Final = "sign-ins.db"
-VAULT: Final = "vault.db"
 PLACE: Final = "truename:sign-in"
 
 SCHEMA: Final = Schema(
@@ -131,29 +130,23 @@ class SignInSessions:
 
 def signed_in(config: Config) -> tuple[SignInSession, ...]:
     """Return who is signed in at a gateway of this configuration. Raises `StoreError`."""
-    directory = config.access_path()
-    if directory is None or not (directory / SESSIONS).exists():
+    location = config.state_location()
+    if not location.has(SCHEMA.part):
         return ()
-    sessions = SignInSessions(directory / SESSIONS, time.time)
-    try:
+    with closing(SignInSessions(location, time.time)) as sessions:
         return sessions.all()
-    finally:
-        sessions.close()
 
 
 def ended(config: Config, ids: Iterable[str]) -> None:
     """End sessions, and forget the provider's tokens of theirs. Raises `StoreError`."""
     from truename.auth.vault import Vault  # noqa: PLC0415 - costly, and who lists needs none
 
-    directory = config.access_path()
-    assert directory is not None  # noqa: S101 - there are sessions
-    sessions = SignInSessions(directory / SESSIONS, time.time)
-    # What is only removed needs no key.
-    with Vault(directory / VAULT, ()) as vault:
+    location = config.state_location()
+    # To remove a secret needs no key.
+    with closing(SignInSessions(location, time.time)) as sessions, Vault(location, ()) as vault:
         for id in ids:
             sessions.end(id)
             vault.remove(PLACE, id)
-    sessions.close()
 
 
 def _plain(words: frozenset[str]) -> str:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import secrets
 import time
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from truename.auth.authorization_server.sessions import VAULT
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, TokenRefused, TokenResponse, granted, proven, revoked
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
-from truename.auth.vault import Vault, vault_keys
 from truename.errors import StoreError
 from truename.files.lock import locked
 from truename.files.private import make_private
@@ -28,9 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.auth.vault import Vault
     from truename.config.credentials import Login
 
-__all__ = ["Logins", "UserTokens", "login_vault", "turn"]
+__all__ = ["Logins", "UserTokens", "turn"]
 
 log: Final = logging.getLogger("truename.auth")
 
@@ -40,19 +37,18 @@ _TURNS_PAUSE: Final = 0.02
 
 
 @asynccontextmanager
-async def turn(path: Path | None, *what: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
-    """Keep out everybody else who would do the same, in all processes that share the file at ``path``.
+async def turn(locks: Path | None, *what: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
+    """Keep out all processes that would do the same and share the directory of locks, while the block lasts.
 
-    There are 256 locks, beside that file: two things that happen to have the same one wait for each other. A lock ends
-    with its process, however that ends. Who holds one for longer than ``patience`` (a process that was stopped) is not
-    waited for any more. Without a path nothing is shared.
+    There are 256 locks: two things that happen to have the same one wait for each other. A lock ends with its process,
+    however that ends. A process that holds one for longer than ``patience`` seconds (it was stopped) is not waited for
+    any longer. Without a directory nothing is shared.
     """
-    if path is None:
+    if locks is None:
         yield
         return
     number = hashlib.sha256(json.dumps(what).encode()).digest()[0]
-    folder = path.with_name(f"{path.name}.turns")
-    with await _taken(folder, f"{number:02x}", patience):
+    with await _taken(locks / "turns", f"{number:02x}", patience):
         yield
 
 
@@ -76,16 +72,8 @@ async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
         return stack.pop_all()
 
 
-_KEY: Final = "vault.key"
 _KIND: Final = "truename:login"
 _PAUSE: Final = 5.0
-
-
-def login_vault(directory: Path | None) -> Vault:
-    """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
-    if directory is None:
-        return Vault(None, [secrets.token_bytes(32)])
-    return Vault(directory / VAULT, vault_keys(os.environ, directory / _KEY))
 
 
 class Logins:
@@ -114,7 +102,7 @@ class Logins:
 
     def turn(self, principal: str) -> AbstractAsyncContextManager[None]:
         """Keep out whoever else would renew somebody's tokens, in all processes, while the block lasts."""
-        return turn(self._vault.path, self._place, principal)
+        return turn(self._vault.locks, self._place, principal)
 
     def forget(self, principal: str) -> bool:
         """Forget somebody's tokens; tell whether there were any."""

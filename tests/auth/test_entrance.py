@@ -230,7 +230,7 @@ async def test_another_configuration_brings_other_tokens(lab: Lab, raw: Callable
 
 
 async def test_tokens_of_a_command_count_in_a_gateway(lab: Lab, tmp_path: Path) -> None:
-    path = lab.config_file(lab.normal("w", "get"))
+    path = lab.config_file(lab.normal("w", "get"), state=str(tmp_path / "state.db"))
     made = await anyio.run_process([sys.executable, "-m", "truename", "token", "add", "ann", str(path)])
     text = made.stdout.decode().strip()
     async with Gateway(load(path)) as gateway, listening(gateway) as address, httpx2.AsyncClient() as http:

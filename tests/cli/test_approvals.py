@@ -216,7 +216,7 @@ def test_files_that_are_no_approvals_are_refused(run: Run, path: Path) -> None:
 
 
 def test_approvals_in_memory_can_not_be_decided_from_outside(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "truename.toml").write_text('[mcpServers.git]\ncommand = "git"\n')
+    (tmp_path / "truename.toml").write_text('state = "memory"\n[mcpServers.git]\ncommand = "git"\n')
     assert run("approvals", "list", "truename.toml").status == 2
 
 

@@ -115,7 +115,7 @@ def _approvals(path: Path) -> None:
 
 
 def _read_approvals(path: Path) -> Any:
-    return SqlApprovalStore(path).read().calls()
+    return SqlApprovalStore(path).read().call(Where("ann", "s", "c"))
 
 
 def _lock(path: Path) -> None:

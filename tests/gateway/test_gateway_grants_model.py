@@ -22,6 +22,7 @@ from tests.gateway.staged import Stage, Staged
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
+from truename.storage import StateLocation
 from truename.trust import PinStore
 from truename.trust.approval_queue import ApprovalQueue, decided
 
@@ -155,7 +156,7 @@ class Trusting(RuleBasedStateMachine):
                 style="on-conflict",
             ),
             self.book,
-            self.office.path,
+            StateLocation(self.office.path),
             Offering,
         )
         stage.lists(*tools("A"))

@@ -281,7 +281,9 @@ class SqlLedger:
             if data is None:
                 return self._empty
             if data.has_news() or self._state is None:
-                self._state = self._caught_up(data, self._state)
+                # Rows that cannot be read now are read again the next time.
+                state, self._state = self._state, None
+                self._state = self._caught_up(data, state)
             return self._state
 
     def _caught_up(self, data: Database, state: LedgerState | None) -> LedgerState:

@@ -88,7 +88,8 @@ class Database:
         import_former: Callable[[sqlite3.Connection, Path], object] | None = None,
     ) -> None:
         self.location = StateLocation.of(where)
-        self.path = self.location.path
+        # A program may change its working directory.
+        self.path = None if self.location.path is None else self.location.path.absolute()
         self.readonly_because = "it was opened for reading" if readonly else ""
         # Whether this owner's tables exist: they may not, in a database that is only read.
         self.is_begun = False
@@ -471,6 +472,14 @@ class Database:
             return False
         finally:
             self._lock.release()
+
+    def empty_log(self) -> None:
+        """Move all changes from the log into the database, so that removed content is nowhere any more.
+
+        Does nothing while others read; the log is then emptied later.
+        """
+        with suppress(sqlite3.OperationalError), self._lock:
+            self._data.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
         """Close the connection."""

@@ -169,11 +169,13 @@ class ApprovalQueue:
         """Write down that a request was decided for its one call; what was shown of the arguments goes."""
         with self._file.change() as data:
             data.execute("UPDATE pending_call SET arguments = '', until = ? WHERE key = ?", (until, key))
+        self._file.empty_log()
 
     def drop(self, key: str) -> None:
         """Forget a request: the next such call is asked about anew."""
         with self._file.change() as data:
             data.execute("DELETE FROM pending_call WHERE key = ?", (key,))
+        self._file.empty_log()
 
     def has_news(self) -> bool:
         """Tell whether another process changed something since this was asked last."""

@@ -133,6 +133,7 @@ class PinStore:
         self._file = Database(where, SCHEMA, import_former=_import_former)
         self._now = now
         self._known: dict[tuple[Any, ...], PinnedTool] = {}
+        self._is_current = False
         self._pins: dict[str, PinnedTool] = {}
         self._seen: dict[tuple[str, str], SeenDefinition] = {}
         try:
@@ -148,7 +149,7 @@ class PinStore:
 
     def refresh(self) -> bool:
         """Take in what other processes wrote, and tell whether there was anything: a cheap look at the file."""
-        if not self._file.has_news():
+        if not self._file.has_news() and self._is_current:
             return False
         self._read()
         return True
@@ -159,12 +160,14 @@ class PinStore:
 
     def _read(self) -> None:
         # Each row is proved once: a book has thousands, and a word changes one.
+        self._is_current = False
         known, self._known = self._known, {}
         for row in self._file.rows("SELECT * FROM pin"):
             self._known[row] = known.get(row) or self._pin(row)
         self._pins = {pin.key: pin for pin in self._known.values()}
         found = map(self._waiting, self._file.rows(_READ_SEEN))
         self._seen = {(one.key, one.digest): one for one in found}
+        self._is_current = True
 
     def pins(self) -> Mapping[str, PinnedTool]:
         """Return all that is trusted, by its key."""

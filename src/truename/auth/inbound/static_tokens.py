@@ -144,6 +144,7 @@ class StaticTokenStore:
         self._data: Database | None = None
         self._tokens: Mapping[str, StaticToken] = {}
         self._has_begun = False
+        self._is_current = False
 
     def _open(self) -> Database:
         if self._data is None:
@@ -155,17 +156,20 @@ class StaticTokenStore:
         if self._data is None and not self._location.has(SCHEMA.part):
             return self._tokens
         data = self._open()
-        if data.is_begun and data.has_news():
+        if data.is_begun and (data.has_news() or not self._is_current):
             self._reload(data)
         return self._tokens
 
     def _reload(self, data: Database) -> None:
+        # What cannot be read now lets nobody in the next time either.
+        self._is_current = False
         self._has_begun = self._has_begun or bool(data.rows("SELECT 1 FROM token_begun LIMIT 1"))
         try:
             found = [_of_row(row) for row in data.rows(_SELECT)]
         except (ValueError, TypeError, RecursionError):
             data.refuse("a token is damaged")
         self._tokens = {token.id: token for token in found}
+        self._is_current = True
 
     @property
     def exists(self) -> bool:
@@ -298,7 +302,10 @@ def _configured(token: KnownToken) -> StaticToken:
 
 def _former_tokens(content: dict[str, Any], path: Path) -> list[StaticToken]:
     schema = content["schema"]
-    if not isinstance(schema, int) or schema > _FORMER_SCHEMA:
+    if not isinstance(schema, int):
+        message = "the number of the schema is none"
+        raise TypeError(message)
+    if schema > _FORMER_SCHEMA:
         problem = f"it was written by a newer Truename (schema {schema})"
         raise StoreError(file=str(path), key="schema", problem=problem, remedy="Upgrade Truename.", code="newer")
     return [
